@@ -219,8 +219,9 @@ CR_MUST_CHECK CR_API cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const do
 /// Report of the last step or rollout. Valid until the next call on sim.
 CR_API const cr_step_report *cr_sim_report(const cr_sim *sim);
 
-/// Contacts of the last step, in the order in which they acted. Valid until the next call on sim.
-CR_API const cr_contact *cr_sim_contacts(const cr_sim *sim, int *n_contact);
+/// Contacts of the last cr_sim_step, in the order in which they acted; *n_contact 0 after anything else.
+/// Valid until the next call on sim, NULL when there are none or no memory.
+CR_API const cr_contact *cr_sim_contacts(cr_sim *sim, int *n_contact);
 
 /// Kinetic plus gravitational energy of x, J. Heights count from the origin.
 CR_API double cr_sim_energy(const cr_sim *sim, const double *x);

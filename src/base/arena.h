@@ -32,6 +32,10 @@ void *cri_arena_push(cr_arena *arena, size_t n_byte);
 /// As cri_arena_push, but the bytes are left as they are.
 void *cri_arena_push_raw(cr_arena *arena, size_t n_byte);
 
+/// Makes sure that pushes of n_byte in all, counted with 16 bytes (32 under the sanitizer) for each,
+/// will find memory. False when there is none.
+bool cri_arena_reserve(cr_arena *arena, size_t n_byte);
+
 /// A copy of a string, or NULL.
 char *cri_arena_push_text(cr_arena *arena, const char *text);
 

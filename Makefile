@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+#
+#   make demo       installs what is missing, builds, identifies a bouncing ball from its recording
+#   make test       builds and passes every check and test
+#   make build      the library and the command, optimised, in build/release
+#   make install    PREFIX=/usr/local, DESTDIR honoured
+#   make bench      speed, as ratios in one run
+#   make check      the scripts that read the source: layers, pairs, budgets, hygiene, format
+#   make mutate     flips every sign in every derivative and counts what the tests miss (minutes)
+#   make format     clang-format on every C file
+#   make clean      removes build/
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := build
+
+PREFIX ?= /usr/local
+WERROR ?= OFF
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+CTEST_ARGS ?=
+RELEASE := build/release
+ASAN := build/asan
+export DESTDIR
+
+CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
+DEMO_WRT := floor:ball/friction,floor:ball/restitution,ball/size[0],x0:ball/qpos[0],x0:ball/qpos[2],x0:ball/qvel[0],x0:ball/qvel[2]
+
+# quiet LOG COMMAND: shows the log only when the command fails
+quiet = mkdir -p build; $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
+
+.PHONY: demo test build install bench check mutate format clean
+.PHONY: deps-demo deps-test test-release test-asan run-tests tidy
+
+demo: deps-demo build
+	@$(RELEASE)/carom fit examples/bounce.xml examples/bounce.csv --wrt '$(DEMO_WRT)'
+
+build:
+	@$(call quiet,configure,cmake --preset release)
+	@$(call quiet,build,cmake --build $(RELEASE) --target carom_cli carom_shared -j $(JOBS))
+
+install: build
+	@cmake --install $(RELEASE) --prefix '$(PREFIX)' >build/install.log || { cat build/install.log; exit 1; }
+	@echo "installed to $(DESTDIR)$(PREFIX)"
+
+bench: build
+	@$(RELEASE)/carom bench
+
+deps-demo:
+	@tools/install_deps demo
+
+deps-test:
+	@tools/install_deps test
+
+# ---- tests ---------------------------------------------------------------------------------------
+
+# each line says what only it can catch
+test: deps-test
+	@$(MAKE) check            # structure and style, before anything is built
+	@$(MAKE) test-release     # gcc: wrong code that is optimised, installation, exported symbols
+	@tools/check_red          # a failing test that leaves CI green
+	@$(MAKE) test-asan        # clang: memory, undefined behaviour, broken invariants
+	@$(MAKE) tidy             # what compilers don't warn of
+	@tools/mutate --build $(RELEASE) --sample 60 --seed 1 --least 90 # derivatives without a test
+	@echo "make test: everything passed"
+
+test-release:
+	@$(call quiet,configure,cmake --preset release -DCAROM_TESTS=ON -DCAROM_WERROR=$(WERROR))
+	@$(call quiet,build,cmake --build $(RELEASE) -j $(JOBS))
+	@$(MAKE) run-tests
+
+# the tests that are built; CTEST_ARGS chooses some
+run-tests:
+	@$(CTEST) --test-dir $(RELEASE) $(CTEST_ARGS)
+
+test-asan:
+	@$(call quiet,configure,cmake --preset asan -DCMAKE_C_COMPILER=clang -DCAROM_WERROR=$(WERROR))
+	@$(call quiet,build,cmake --build $(ASAN) -j $(JOBS))
+	@$(CTEST) --test-dir $(ASAN) -LE slow $(CTEST_ARGS)
+
+tidy:
+	@tools/check_tidy $(ASAN)
+
+check:
+	@tools/check_sources
+	@tools/check_layers
+	@tools/check_pairs
+	@tools/check_budgets
+	@tools/check_hygiene
+	@tools/check_format
+	@tools/selftest
+
+mutate:
+	@tools/mutate --build $(RELEASE)
+
+format:
+	@tools/check_format --fix
+
+clean:
+	@rm -rf build

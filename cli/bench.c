@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+//
+// carom bench: speed, as ratios in one run and as instruction counts, both of which repeat on a
+// shared machine where times do not.
+
+#include "commands.h"
+
+#include "bench_process.h"
+#include "bench_run.h"
+#include "bench_scenes.h"
+#include "report/result.h"
+#include "scene.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROW_LIMIT 64
+
+// rollouts whose times are compared: long enough for the clock, repeated for the least time
+#define RATIO_STEPS 1000
+#define RATIO_REPEATS 30
+
+// the long run, which must not need memory in proportion
+#define LONG_STEPS 1000000
+
+// steps of an instruction count: 2 s of the bouncing ball
+#define COUNT_STEPS 1000
+
+typedef struct rows {
+    int n;
+    cri_bench_row row[ROW_LIMIT];
+} rows;
+
+/// Prints a row and keeps it for the JSON file.
+__attribute__((format(printf, 4, 5))) static void add(rows *r, double value, const char *unit,
+                                                      const char *format, ...) {
+    if (r->n == ROW_LIMIT) {
+        return;
+    }
+    cri_bench_row *row = &r->row[r->n++];
+    *row = (cri_bench_row){.value = value, .unit = unit};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(row->name, sizeof row->name, format, args);
+    va_end(args);
+    printf("%-48s  %12.6g  %s\n", row->name, row->value, row->unit);
+    fflush(stdout);
+}
+
+// ---- one function a benchmark ------------------------------------------------------------------
+
+static int bench_gradient(const cli_options *options, rows *r) {
+    (void)options;
+    for (int i = 0; cli_bench_scene_at(i); i++) {
+        const cli_bench_scene *scene = cli_bench_scene_at(i);
+        char name[64];
+        snprintf(name, sizeof name, "builtin:%s", scene->name);
+        cli_bench_times times;
+        int code = cli_bench_rollout(name, RATIO_STEPS, RATIO_REPEATS, &times);
+        if (code != CLI_DONE) {
+            return code;
+        }
+        add(r, 1e6 * times.forward / RATIO_STEPS, "us", "%s: step", scene->title);
+        add(r, times.gradient / times.forward, "ratio", "%s: gradient / forward", scene->title);
+        add(r, (times.recorded + times.gradient) / times.forward, "ratio",
+            "%s: (value + gradient) / forward", scene->title);
+    }
+    return CLI_DONE;
+}
+
+static int bench_long(const cli_options *options, rows *r) {
+    char self[4096];
+    char steps[16];
+    static char text[CLI_PROCESS_TEXT];
+    snprintf(steps, sizeof steps, "%d", options->n_step > 0 ? options->n_step : LONG_STEPS);
+    // a process of its own, so that its memory is that of this run alone
+    const char *const argument[] = {self, "bench", "--work", "long", "builtin:ball", steps, NULL};
+    if (!cli_process_self(self, sizeof self) || !cli_process_run(argument, text)) {
+        return cli_failed("bench long: %.200s", text[0] ? text : "cannot start");
+    }
+    double forward = 0.0;
+    double total = 0.0;
+    double peak = 0.0;
+    if (sscanf(text, "%lf %lf %lf", &forward, &total, &peak) != 3) {
+        return cli_failed("bench long: unexpected result %.80s", text);
+    }
+    add(r, forward, "s", "long run of %s steps: forward", steps);
+    add(r, total / forward, "ratio", "long run: (value + gradient) / forward");
+    add(r, peak, "MB", "long run: peak memory");
+    return CLI_DONE;
+}
+
+static int bench_start(const cli_options *options, rows *r) {
+    (void)options;
+    double milliseconds = 0.0;
+    int code = cli_bench_start(&milliseconds);
+    if (code == CLI_DONE) {
+        add(r, milliseconds, "ms", "start of process to first gradient");
+    }
+    return code;
+}
+
+static int bench_ir(const cli_options *options, rows *r) {
+    int n_step = options->n_step > 0 ? options->n_step : COUNT_STEPS;
+    double instructions = 0.0;
+    if (options->n_word > 1) {
+        int code = cli_bench_instructions(options->word[1], n_step, &instructions);
+        if (code == CLI_DONE) {
+            add(r, instructions, "Ir/step", "%.50s", options->word[1]);
+        }
+        return code;
+    }
+    for (int i = 0; cli_bench_scene_at(i); i++) {
+        const cli_bench_scene *scene = cli_bench_scene_at(i);
+        char name[64];
+        snprintf(name, sizeof name, "builtin:%s", scene->name);
+        int code = cli_bench_instructions(name, n_step, &instructions);
+        if (code != CLI_DONE) {
+            return code;
+        }
+        add(r, instructions, "Ir/step", "%s", scene->title);
+        if (scene->mujoco_ir > 0.0) {
+            add(r, scene->mujoco_ir, "Ir/step", "%s, MuJoCo 3.12.1 as measured", scene->title);
+        }
+    }
+    return CLI_DONE;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(const cli_options *options, rows *r);
+} benches[] = {
+    {"gradient", bench_gradient},
+    {"long", bench_long},
+    {"start", bench_start},
+    {"ir", bench_ir},
+};
+
+// ---- command -----------------------------------------------------------------------------------
+
+/// What a benchmark starts this program for: --work KIND SCENE STEPS.
+static int run_work(const cli_options *options) {
+    const char *scene = options->n_word == 2 ? options->word[0] : "";
+    long n_step = options->n_word == 2 ? strtol(options->word[1], NULL, 10) : 0;
+    if (n_step < 1 || n_step > INT_MAX) {
+        return cli_usage("--work %.20s: expected SCENE STEPS", options->work);
+    }
+    if (strcmp(options->work, "steps") == 0) {
+        return cli_bench_steps(scene, (int)n_step);
+    }
+    cli_bench_times times;
+    int code = cli_bench_rollout(scene, (int)n_step, 1, &times);
+    if (code == CLI_DONE) {
+        printf("%.9g %.9g %.9g\n", times.forward, times.recorded + times.gradient,
+               cli_bench_peak_mb());
+    }
+    return code;
+}
+
+static int run(const cli_options *options) {
+    if (options->work) {
+        return run_work(options);
+    }
+    const char *name = options->n_word > 0 ? options->word[0] : NULL;
+    if (options->n_word > 1 && strcmp(name, "ir") != 0) {
+        return cli_usage("only 'carom bench ir' takes a scene");
+    }
+    static rows r;
+    int n_run = 0;
+    int code = CLI_DONE;
+    for (size_t i = 0; i < sizeof benches / sizeof *benches; i++) {
+        if (!name || strcmp(benches[i].name, name) == 0) {
+            int own = benches[i].run(options, &r);
+            code = own > code ? own : code;
+            n_run++;
+        }
+    }
+    if (n_run == 0) {
+        return cli_usage("unknown benchmark %.40s; there are gradient, long, start, ir", name);
+    }
+    cr_error err = {0};
+    if (code == CLI_DONE && options->json &&
+        cri_result_bench(options->json, r.n, r.row, &err) != CR_OK) {
+        code = cli_error(&err);
+    }
+    return code;
+}
+
+const cli_command cli_bench = {
+    .name = "bench",
+    .arguments = "[NAME]",
+    .summary = "speed, as ratios in one run",
+    .help = "  carom bench gradient          gradient of a rollout against the rollout\n"
+            "  carom bench long              1,000,000 steps: gradient and memory\n"
+            "  carom bench start             start of the process to the first gradient\n"
+            "  carom bench ir [SCENE]        instructions a step; needs valgrind\n\n"
+            "  --steps N                     steps of long and ir\n"
+            "  --json FILE                   the rows as JSON\n",
+    .known = CLI_STEPS | CLI_WORK,
+    .n_word_least = 0,
+    .n_word_most = 2,
+    .run = run,
+};

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+//
+// All commands, one file each.
+
+#pragma once
+
+#include "options.h"
+
+extern const cli_command cli_simulate;
+extern const cli_command cli_gradient;
+extern const cli_command cli_fit;
+extern const cli_command cli_bench;
+extern const cli_command cli_params;
+extern const cli_command cli_laws;

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+//
+// carom gradient: how the distance of bodies from their targets changes with parameters, initial
+// state and controls, and with --check a comparison of every entry with differences.
+
+#include "commands.h"
+
+#include "optimize/aim.h"
+#include "optimize/check.h"
+#include "report/result.h"
+#include "scene.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/// Everything of one run. Released by clear.
+typedef struct task {
+    cli_scene scene;
+    cr_sim *sim;
+    cri_selection *selection;
+    cri_target *target;
+    cri_aim aim;
+    cri_point point;
+    double *z;                 // (n_variable)
+    cri_gradient_entry *entry; // (n_variable)
+    cri_check_result *check;   // (n_variable)
+    cr_step_report report;
+    char status[64];
+    cri_gradient_result result;
+} task;
+
+static void clear(task *t) {
+    cr_sim_destroy(t->sim);
+    cri_selection_destroy(t->selection);
+    cli_scene_close(&t->scene);
+}
+
+// ---- preparation -------------------------------------------------------------------------------
+
+static int read_targets(task *t, const cli_options *options) {
+    t->target = CR_PUSH(t->scene.memory, cri_target, options->n_target);
+    if (!t->target) {
+        return cli_failed("no memory for %d targets", options->n_target);
+    }
+    cr_error err = {0};
+    for (int i = 0; i < options->n_target; i++) {
+        const char *text = options->target[i];
+        if (cri_target_parse(t->scene.model, text, &t->target[i], &err) != CR_OK) {
+            return cli_error_in("--target", &err);
+        }
+    }
+    cri_aim_options aim = {.n_step = options->n_step, .dt = t->scene.dt};
+    if (cri_aim_init(t->scene.model, &aim, options->n_target, t->target, t->scene.memory, &t->aim,
+                     &err) != CR_OK) {
+        return cli_error_in("--target", &err);
+    }
+    return CLI_DONE;
+}
+
+static int read_selection(task *t, const cli_options *options) {
+    cr_error err = {0};
+    int n_step = t->aim.schedule.n_step;
+    if (cri_selection_create(t->scene.model, options->wrt, &t->selection, &err) != CR_OK ||
+        cri_selection_check_steps(t->selection, n_step, &err) != CR_OK) {
+        return cli_error_in("--wrt", &err);
+    }
+    if (cri_point_push(t->selection, n_step, t->scene.memory, &t->point, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    int n = t->selection->n_variable;
+    t->z = CR_PUSH(t->scene.memory, double, n);
+    t->entry = CR_PUSH(t->scene.memory, cri_gradient_entry, n);
+    t->check = CR_PUSH(t->scene.memory, cri_check_result, n);
+    if (!t->z || !t->entry || !t->check) {
+        return cli_failed("no memory for %d variables", n);
+    }
+    t->aim.has_control = t->scene.has_control || cri_selection_has(t->selection, CR_VECTOR_U);
+    cli_scene_fill(&t->scene, &t->point);
+    cri_selection_read(t->selection, &t->point, t->z);
+    // tied entries start equal
+    cri_selection_write(t->selection, t->z, &t->point);
+    return CLI_DONE;
+}
+
+static int prepare(task *t, const cli_options *options) {
+    if (options->n_target == 0) {
+        return cli_usage("gradient needs --target BODY:X,Y,Z; see 'carom help gradient'");
+    }
+    if (!options->wrt) {
+        return cli_usage("gradient needs --wrt NAMES; see 'carom help gradient'");
+    }
+    int code = cli_scene_open(options->word[0], options, &t->scene);
+    if (code == CLI_DONE) {
+        code = cli_scene_sim(&t->scene, true, &t->sim);
+    }
+    if (code == CLI_DONE) {
+        code = read_targets(t, options);
+    }
+    return code == CLI_DONE ? read_selection(t, options) : code;
+}
+
+// ---- gradient ----------------------------------------------------------------------------------
+
+static int compute(task *t) {
+    cr_error err = {0};
+    cri_point adjoint = {0};
+    int n_step = t->aim.schedule.n_step;
+    if (cri_point_push(t->selection, n_step, t->scene.memory, &adjoint, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    cri_gradient_result *r = &t->result;
+    double start = cli_seconds();
+    if (cri_aim_run(&t->aim, t->sim, &t->point, &r->loss, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    r->seconds_forward = cli_seconds() - start;
+    t->report = *cr_sim_report(t->sim);
+    start = cli_seconds();
+    if (cri_aim_gradient(&t->aim, t->sim, &adjoint, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    r->seconds_gradient = cli_seconds() - start;
+
+    int n = t->selection->n_variable;
+    for (int i = 0; i < n; i++) {
+        t->entry[i] = (cri_gradient_entry){.name = t->selection->variable[i].name};
+    }
+    double *value = CR_PUSH(t->scene.memory, double, n);
+    if (!value) {
+        return cli_failed("no memory for %d variables", n);
+    }
+    cri_selection_write_vjp(t->selection, &adjoint, value);
+    for (int i = 0; i < n; i++) {
+        t->entry[i].value = value[i];
+    }
+    cri_grad_text(t->report.grad, t->status);
+    r->scene = t->scene.path;
+    r->law = t->scene.sim_options.law;
+    r->status = t->status;
+    r->n_entry = n;
+    r->entry = t->entry;
+    return CLI_DONE;
+}
+
+static int compare(task *t) {
+    cr_sim *plain = NULL;
+    int code = cli_scene_sim(&t->scene, false, &plain);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    cri_check check = {.model = t->scene.model,
+                       .sim = plain,
+                       .selection = t->selection,
+                       .aim = &t->aim,
+                       .point = &t->point,
+                       .scale = cri_aim_scale(&t->aim)};
+    for (int i = 0; i < t->selection->n_variable; i++) {
+        t->check[i] = cri_check_entry(&check, i, t->entry[i].value, t->z);
+        t->entry[i].difference = t->check[i].difference;
+        t->entry[i].uncertainty = t->check[i].uncertainty;
+        t->entry[i].error = t->check[i].error;
+    }
+    t->result.is_checked = true;
+    cr_sim_destroy(plain);
+    return CLI_DONE;
+}
+
+// ---- output ------------------------------------------------------------------------------------
+
+static const char *check_word(const cri_check_result *check) {
+    if (check->is_good) {
+        return check->side == 0 ? "" : "  one-sided";
+    }
+    return check->is_decided ? "  differs" : "  undecided";
+}
+
+static void print(const task *t) {
+    const cri_gradient_result *r = &t->result;
+    int width = 4;
+    for (int i = 0; i < r->n_entry; i++) {
+        int length = (int)strlen(r->entry[i].name);
+        width = length > width ? length : width;
+    }
+    printf("loss %.12g m^2 after %d steps, %d impacts; gradient: %s\n", r->loss,
+           t->aim.schedule.n_step, t->report.n_event, r->status);
+    printf("forward %.3g ms, gradient %.3g ms\n\n", 1e3 * r->seconds_forward,
+           1e3 * r->seconds_gradient);
+    printf("%-*s  %20s", width, "name", "value");
+    if (r->is_checked) {
+        printf("  %20s  %10s", "difference", "error");
+    }
+    putchar('\n');
+    for (int i = 0; i < r->n_entry; i++) {
+        const cri_gradient_entry *e = &r->entry[i];
+        printf("%-*s  %20.12g", width, e->name, e->value);
+        if (r->is_checked) {
+            printf("  %20.12g  %10.2e%s", e->difference, e->error, check_word(&t->check[i]));
+        }
+        putchar('\n');
+    }
+}
+
+/// The verdict on stderr when some entry is not confirmed.
+static int judge(const task *t) {
+    char names[160] = "";
+    size_t n = 0;
+    int n_bad = 0;
+    for (int i = 0; i < t->result.n_entry; i++) {
+        if (t->check[i].is_good) {
+            continue;
+        }
+        n_bad++;
+        if (n + strlen(t->entry[i].name) + 3 < sizeof names) {
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n > 0 ? ", " : "",
+                                  t->entry[i].name);
+        }
+    }
+    if (n_bad == 0) {
+        return CLI_DONE;
+    }
+    return cli_failed("differences do not confirm %d of %d entries: %s; at a kink or where the "
+                      "contacts change this can be right, see docs/gradients.md",
+                      n_bad, t->result.n_entry, names);
+}
+
+static int run(const cli_options *options) {
+    task t = {0};
+    int code = prepare(&t, options);
+    if (code == CLI_DONE) {
+        code = compute(&t);
+    }
+    if (code == CLI_DONE && options->use_check) {
+        code = compare(&t);
+    }
+    cr_error err = {0};
+    if (code == CLI_DONE) {
+        print(&t);
+        if (options->json && cri_result_gradient(options->json, &t.result, &err) != CR_OK) {
+            code = cli_error(&err);
+        }
+    }
+    if (code == CLI_DONE && options->use_check) {
+        fflush(stdout);
+        code = judge(&t);
+    }
+    clear(&t);
+    return code;
+}
+
+const cli_command cli_gradient = {
+    .name = "gradient",
+    .arguments = "SCENE --target ... --wrt NAMES",
+    .summary = "gradient of the distance from targets",
+    .help =
+        "  --target BODY:X,Y,Z[@T]  where a body should be, in m, at T s (at the end without @T);\n"
+        "                        the loss is the sum of the squared distances; may be repeated\n"
+        "  --wrt NAMES           comma separated: ball/mass, floor:ball/friction, gravity[2],\n"
+        "                        x0:ball/qvel[0], u:ball/force[0] (all steps),\n"
+        "                        u:ball/force[0][17] (step 17); * fits any characters, a=b ties\n"
+        "                        two names to one variable; 'carom params SCENE' lists names\n"
+        "  --steps N             number of steps; without it up to the last target, or 1 s\n"
+        "  --check               compare each entry with differences; exit 1 when one differs\n"
+        "  --dt S                longest step in s, else the scene's\n"
+        "  --law LAW             contact law, see 'carom laws'\n"
+        "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
+        "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
+        "  --key NAME            start from that keyframe, else from the first\n"
+        "  --json FILE           the result as JSON\n",
+    .known = CLI_RUN | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK,
+    .n_word_least = 1,
+    .n_word_most = 1,
+    .run = run,
+};

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// carom laws: the contact laws that --law takes.
+
+#include "commands.h"
+
+#include "contact/law.h"
+#include "report/result.h"
+#include "scene.h"
+
+#include <stdio.h>
+
+// more laws than there will be
+#define LAW_LIMIT 64
+
+static int run(const cli_options *options) {
+    cri_named_text row[LAW_LIMIT];
+    int n = 0;
+    for (; n < LAW_LIMIT && cri_law_at(n); n++) {
+        const cri_law *law = cri_law_at(n);
+        row[n] = (cri_named_text){law->name, law->summary};
+        printf("%-12s  %s\n", law->name, law->summary);
+    }
+    cr_error err = {0};
+    if (options->json && cri_result_laws(options->json, n, row, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    return CLI_DONE;
+}
+
+const cli_command cli_laws = {
+    .name = "laws",
+    .arguments = "",
+    .summary = "the contact laws",
+    .help = "  --json FILE           the list as JSON\n",
+    .known = 0,
+    .n_word_least = 0,
+    .n_word_most = 0,
+    .run = run,
+};

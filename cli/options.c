@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+//
+// Options of the commands. --name VALUE and --name=VALUE mean the same; -- ends the options.
+
+#include "options.h"
+
+#include "io/number.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+// largest count of steps that a run takes
+#define STEPS_LIMIT 2e9
+
+static void say(const char *format, va_list args) {
+    fputs("carom: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+int cli_failed(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    return CLI_FAILED;
+}
+
+int cli_usage(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    return CLI_USAGE;
+}
+
+/// An option that stands for text.
+typedef struct text_option {
+    const char *name;
+    int known;
+    const char **single; // where one value goes
+    const char **many;   // where repeated values go
+    int *n_many;
+} text_option;
+
+static int put_text(const text_option *option, const char *value) {
+    if (option->many) {
+        if (*option->n_many == CLI_REPEAT_LIMIT) {
+            return cli_usage("%s comes more than %d times", option->name, CLI_REPEAT_LIMIT);
+        }
+        option->many[(*option->n_many)++] = value;
+        return CLI_DONE;
+    }
+    if (*option->single) {
+        return cli_usage("%s comes twice", option->name);
+    }
+    *option->single = value;
+    return CLI_DONE;
+}
+
+static int put_steps(const char *value, cli_options *out) {
+    double n = 0.0;
+    bool is_number = cri_number_parse(value, strlen(value), &n) == CRI_NUMBER_OK;
+    if (!is_number || n < 1.0 || n > STEPS_LIMIT || n != floor(n)) {
+        return cli_usage("--steps %.40s: expected a whole number from 1 to %.0f", value,
+                         STEPS_LIMIT);
+    }
+    out->n_step = (int)n;
+    return CLI_DONE;
+}
+
+static int put_dt(const char *value, cli_options *out) {
+    double dt = 0.0;
+    bool is_number = cri_number_parse(value, strlen(value), &dt) == CRI_NUMBER_OK;
+    if (!is_number || !(dt > 0.0)) {
+        return cli_usage("--dt %.40s: expected a number of seconds above 0", value);
+    }
+    out->dt = dt;
+    return CLI_DONE;
+}
+
+/// Takes an option with its value. *is_known stays false when it is none of them.
+static int take_value(const cli_command *command, const char *name, const char *value,
+                      cli_options *out, bool *is_known) {
+    const text_option texts[] = {
+        {"--law", CLI_LAW, &out->law, NULL, NULL},
+        {"--stepper", CLI_STEPPER, &out->stepper, NULL, NULL},
+        {"--key", CLI_KEY, &out->key, NULL, NULL},
+        {"--wrt", CLI_WRT, &out->wrt, NULL, NULL},
+        {"--json", 0, &out->json, NULL, NULL},
+        {"--output", CLI_OUTPUT, &out->output, NULL, NULL},
+        {"-o", CLI_OUTPUT, &out->output, NULL, NULL},
+        {"--work", CLI_WORK, &out->work, NULL, NULL},
+        {"--set", CLI_SET, NULL, out->set, &out->n_set},
+        {"--target", CLI_TARGET, NULL, out->target, &out->n_target},
+        {"--steps", CLI_STEPS, NULL, NULL, NULL},
+        {"--dt", CLI_DT, NULL, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const text_option *option = &texts[i];
+        if (strcmp(option->name, name) != 0 ||
+            (option->known && !(option->known & command->known))) {
+            continue;
+        }
+        *is_known = true;
+        if (!value || !*value) {
+            return cli_usage("%s needs a value; see 'carom help %s'", name, command->name);
+        }
+        if (option->known == CLI_STEPS) {
+            return put_steps(value, out);
+        }
+        return option->known == CLI_DT ? put_dt(value, out) : put_text(option, value);
+    }
+    return CLI_DONE;
+}
+
+/// Takes the option at arg[*i] and moves on past its value.
+static int take_option(const cli_command *command, int n_arg, char **arg, int *i,
+                       cli_options *out) {
+    char *text = arg[*i];
+    if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
+        out->use_help = true;
+        return CLI_DONE;
+    }
+    if (strcmp(text, "--check") == 0 && (command->known & CLI_CHECK)) {
+        out->use_check = true;
+        return CLI_DONE;
+    }
+    char name[32];
+    size_t n = strcspn(text, "=");
+    bool has_equals = text[n] == '=';
+    snprintf(name, sizeof name, "%.*s", (int)n, text);
+    const char *value = has_equals ? text + n + 1 : *i + 1 < n_arg ? arg[*i + 1] : NULL;
+    bool is_known = false;
+    int code = take_value(command, name, value, out, &is_known);
+    if (!is_known) {
+        return cli_usage("unknown option %.60s; see 'carom help %s'", text, command->name);
+    }
+    *i += has_equals ? 0 : 1;
+    return code;
+}
+
+static int check_words(const cli_command *command, const cli_options *out) {
+    if (out->n_word < command->n_word_least || out->n_word > command->n_word_most) {
+        bool is_few = out->n_word < command->n_word_least;
+        return cli_usage("%s argument; usage: carom %s %s", is_few ? "missing" : "too many",
+                         command->name, command->arguments);
+    }
+    return CLI_DONE;
+}
+
+int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_options *out) {
+    *out = (cli_options){0};
+    bool is_open = true; // options may still come
+    for (int i = 0; i < n_arg; i++) {
+        if (is_open && strcmp(arg[i], "--") == 0) {
+            is_open = false;
+        } else if (is_open && arg[i][0] == '-' && arg[i][1] != '\0') {
+            int code = take_option(command, n_arg, arg, &i, out);
+            if (code != CLI_DONE) {
+                return code;
+            }
+        } else if (out->n_word == CLI_WORD_LIMIT) {
+            return cli_usage("more than %d arguments", CLI_WORD_LIMIT);
+        } else {
+            out->word[out->n_word++] = arg[i];
+        }
+    }
+    return out->use_help ? CLI_DONE : check_words(command, out);
+}

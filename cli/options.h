@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// Options of the commands, and how a command says what went wrong.
+
+#pragma once
+
+#include "carom/carom.h"
+
+// how often an option may be repeated, and how many words a command takes
+#define CLI_REPEAT_LIMIT 256
+#define CLI_WORD_LIMIT 64
+
+// exit codes
+#define CLI_DONE 0
+#define CLI_FAILED 1
+#define CLI_USAGE 2
+
+/// Which options a command knows. --json and --help are for all.
+typedef enum cli_known {
+    CLI_LAW = 1 << 0,
+    CLI_STEPPER = 1 << 1,
+    CLI_STEPS = 1 << 2,
+    CLI_DT = 1 << 3,
+    CLI_SET = 1 << 4,
+    CLI_KEY = 1 << 5,
+    CLI_TARGET = 1 << 6,
+    CLI_WRT = 1 << 7,
+    CLI_CHECK = 1 << 8,
+    CLI_OUTPUT = 1 << 9,
+    CLI_WORK = 1 << 10, // what a benchmark starts itself with
+    CLI_RUN = CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
+} cli_known;
+
+/// A command line, taken apart. Strings belong to argv.
+typedef struct cli_options {
+    const char *word[CLI_WORD_LIMIT]; // what is no option
+    int n_word;
+    const char *law;
+    const char *stepper;
+    const char *key;
+    const char *wrt;
+    const char *json;
+    const char *output;
+    const char *work;
+    const char *set[CLI_REPEAT_LIMIT];
+    int n_set;
+    const char *target[CLI_REPEAT_LIMIT];
+    int n_target;
+    int n_step; // 0: not given
+    double dt;  // s, 0: not given
+    bool use_check;
+    bool use_help;
+} cli_options;
+
+/// One command.
+typedef struct cli_command {
+    const char *name;
+    const char *arguments; // for the usage line
+    const char *summary;   // one line
+    const char *help;      // more lines, each ended
+    int known;             // cli_known bits
+    int n_word_least;
+    int n_word_most;
+    int (*run)(const cli_options *options); // returns the exit code
+} cli_command;
+
+/// Takes apart what follows a command's name. Returns CLI_DONE, or CLI_USAGE after a line on
+/// stderr.
+int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_options *out);
+
+/// One line on stderr, "carom: ...". Returns CLI_FAILED and CLI_USAGE.
+int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));

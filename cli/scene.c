@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+//
+// What every command that runs a scene begins with.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include "scene.h"
+
+#include "io/number.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+int cli_error(const cr_error *err) {
+    return cli_failed("%s", err->text);
+}
+
+int cli_error_in(const char *option, const cr_error *err) {
+    bool is_usage = err->status == CR_ERR_ARGUMENT;
+    return is_usage ? cli_usage("%s %s", option, err->text) : cli_error(err);
+}
+
+double cli_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+// ---- options -----------------------------------------------------------------------------------
+
+static int refuse_value(const cli_scene *scene, const cri_selection *selection, const char *text,
+                        double value) {
+    for (int i = 0; i < selection->n_variable; i++) {
+        cri_domain domain = cri_selection_domain(selection, scene->model, i);
+        bool is_low = domain.is_open ? value <= domain.lower : value < domain.lower;
+        if (is_low) {
+            return cli_usage("--set %.80s: must be %s %g", text,
+                             domain.is_open ? "above" : "at least", domain.lower);
+        }
+        if (value > domain.upper) {
+            return cli_usage("--set %.80s: must be at most %g", text, domain.upper);
+        }
+    }
+    return CLI_DONE;
+}
+
+/// Takes one NAME=VALUE.
+static int set_value(cli_scene *scene, const char *text) {
+    const char *equals = strchr(text, '=');
+    size_t n = equals ? (size_t)(equals - text) : 0;
+    char *name = CR_PUSH(scene->memory, char, n + 1);
+    if (!name) {
+        return cli_failed("no memory for --set");
+    }
+    memcpy(name, text, n);
+    double value = 0.0;
+    if (!equals || cri_number_parse(equals + 1, strlen(equals + 1), &value) != CRI_NUMBER_OK) {
+        return cli_usage("--set %.80s: expected NAME=VALUE with a number", text);
+    }
+    cr_error err = {0};
+    cri_selection *selection = NULL;
+    if (cri_selection_create(scene->model, name, &selection, &err) != CR_OK) {
+        return cli_error_in("--set", &err);
+    }
+    int code = refuse_value(scene, selection, text, value);
+    for (int i = 0; i < selection->n_variable && code == CLI_DONE; i++) {
+        const cri_place *place = &selection->variable[i].place[0];
+        if (place->step >= 0) {
+            code = cli_usage("--set %.80s: a single step cannot be set", text);
+        } else {
+            double *to[] = {scene->p, scene->x0, scene->u};
+            to[place->vector][place->index] = value;
+            scene->has_control = scene->has_control || place->vector == CR_VECTOR_U;
+        }
+    }
+    cri_selection_destroy(selection);
+    return code;
+}
+
+static int find_key(const cli_scene *scene, const char *name, int *key) {
+    *key = -1;
+    if (!name) {
+        return CLI_DONE;
+    }
+    *key = cr_model_find_key(scene->model, name);
+    if (*key < 0) {
+        return cli_usage("--key %.80s: %.80s has %d keyframes, none of that name", name,
+                         scene->path, scene->sizes.n_key);
+    }
+    return CLI_DONE;
+}
+
+/// Fills all but the model.
+static int settle(const cli_options *options, cli_scene *scene) {
+    scene->sizes = cr_model_sizes(scene->model);
+    scene->sim_options = cr_sim_options_default(scene->model);
+    scene->sim_options.law = options->law ? options->law : scene->sim_options.law;
+    scene->sim_options.stepper = options->stepper ? options->stepper : scene->sim_options.stepper;
+    scene->dt = options->dt > 0.0 ? options->dt : scene->sizes.dt;
+    scene->memory = cri_arena_create(1 << 14);
+    if (scene->memory) {
+        scene->p = CR_PUSH(scene->memory, double, scene->sizes.n_p);
+        scene->x0 = CR_PUSH(scene->memory, double, scene->sizes.n_x);
+        scene->u = CR_PUSH(scene->memory, double, scene->sizes.n_u);
+    }
+    if (!scene->p || !scene->x0 || !scene->u) {
+        return cli_failed("%.80s: no memory", scene->path);
+    }
+    int key = -1;
+    int code = find_key(scene, options->key, &key);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    cr_model_defaults(scene->model, key, scene->p, scene->x0, scene->u);
+    for (int i = 0; i < options->n_set && code == CLI_DONE; i++) {
+        code = set_value(scene, options->set[i]);
+    }
+    return code;
+}
+
+// ---- scene -------------------------------------------------------------------------------------
+
+int cli_scene_open(const char *path, const cli_options *options, cli_scene *out) {
+    *out = (cli_scene){.path = path};
+    cr_error err = {0};
+    if (cr_model_load(path, &out->model, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    return settle(options, out);
+}
+
+int cli_scene_parse(const char *name, const char *text, const cli_options *options,
+                    cli_scene *out) {
+    *out = (cli_scene){.path = name};
+    cr_error err = {0};
+    if (cr_model_parse(text, strlen(text), name, &out->model, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    return settle(options, out);
+}
+
+void cli_scene_close(cli_scene *scene) {
+    cri_arena_destroy(scene->memory);
+    cr_model_destroy(scene->model);
+    *scene = (cli_scene){0};
+}
+
+int cli_scene_sim(const cli_scene *scene, bool use_gradient, cr_sim **out) {
+    cr_sim_options options = scene->sim_options;
+    options.use_gradient = use_gradient;
+    cr_error err = {0};
+    *out = NULL;
+    cr_sim *sim = NULL;
+    cr_status status = cr_sim_create(scene->model, &options, &sim, &err);
+    if (status != CR_OK) {
+        // names of laws and steppers come from the command line, or the scene would not have loaded
+        return status == CR_ERR_ARGUMENT ? cli_usage("%s", err.text) : cli_error(&err);
+    }
+    if (cr_sim_set_params(sim, scene->p, &err) != CR_OK) {
+        cr_sim_destroy(sim);
+        return cli_error(&err);
+    }
+    *out = sim;
+    return CLI_DONE;
+}
+
+void cli_scene_fill(const cli_scene *scene, cri_point *point) {
+    const cr_sizes *sizes = &scene->sizes;
+    memcpy(point->p, scene->p, (size_t)sizes->n_p * sizeof *point->p);
+    memcpy(point->x0, scene->x0, (size_t)sizes->n_x * sizeof *point->x0);
+    for (int row = 0; row < point->n_u_row; row++) {
+        memcpy(point->u + (size_t)row * (size_t)sizes->n_u, scene->u,
+               (size_t)sizes->n_u * sizeof *point->u);
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// What every command that runs a scene begins with: the model, its start values, its simulator.
+
+#pragma once
+
+#include "base/arena.h"
+#include "optimize/select.h"
+#include "options.h"
+
+typedef struct cli_scene {
+    const char *path;
+    cr_model *model;
+    cr_sizes sizes;
+    cr_sim_options sim_options;
+    double dt;        // s
+    double *p;        // (n_p) with --set
+    double *x0;       // (n_x) of the key, with --set
+    double *u;        // (n_u) zero, with --set
+    bool has_control; // some u was set
+    cr_arena *memory;
+} cli_scene;
+
+/// Loads the scene and takes what the options say. Returns an exit code, after a line on stderr
+/// when it is not CLI_DONE. Close the scene in either case.
+int cli_scene_open(const char *path, const cli_options *options, cli_scene *out);
+
+/// As cli_scene_open, for a scene in memory.
+int cli_scene_parse(const char *name, const char *text, const cli_options *options, cli_scene *out);
+
+/// Releases the scene; sims of it must be gone.
+void cli_scene_close(cli_scene *scene);
+
+/// Makes a simulator with the scene's parameters set. Destroy it before the scene.
+int cli_scene_sim(const cli_scene *scene, bool use_gradient, cr_sim **out);
+
+/// Copies the start values to a point; every row of its u gets the scene's.
+void cli_scene_fill(const cli_scene *scene, cri_point *point);
+
+/// The line for a failure of the library. Returns CLI_USAGE for what the command line got wrong,
+/// given by the option that it came from, else CLI_FAILED.
+int cli_error(const cr_error *err);
+int cli_error_in(const char *option, const cr_error *err);
+
+/// Seconds of a clock that only runs forwards.
+double cli_seconds(void);

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+//
+// carom simulate: runs a scene and shows where it ends.
+
+#include "commands.h"
+
+#include "report/result.h"
+#include "report/trajectory.h"
+#include "scene.h"
+
+#include <math.h>
+#include <stdio.h>
+
+// length of a run when --steps is not given, s
+#define DEFAULT_TIME 1.0
+
+typedef struct run_state {
+    const cli_scene *scene;
+    cr_sim *sim;
+    double *x; // (n_x)
+    cri_atomic_file file;
+    bool has_file;
+    int n_impact;
+    cr_outcome outcome;
+    cri_simulate_result result;
+} run_state;
+
+static int step_all(run_state *s) {
+    cr_error err = {0};
+    int n_x = s->scene->sizes.n_x;
+    const double *u = s->scene->has_control ? s->scene->u : NULL;
+    for (int k = 0; k < s->result.n_step; k++) {
+        if (cr_sim_step(s->sim, s->result.dt, s->x, u, s->x, &err) != CR_OK) {
+            return cli_failed("step %d: %s", k, err.text);
+        }
+        const cr_step_report *report = cr_sim_report(s->sim);
+        s->result.max_penetration = fmax(s->result.max_penetration, report->penetration);
+        s->n_impact += report->n_event;
+        s->outcome = report->outcome > s->outcome ? report->outcome : s->outcome;
+        if (s->has_file) {
+            cri_trajectory_row(&s->file, n_x, (k + 1) * s->result.dt, s->x);
+        }
+    }
+    return CLI_DONE;
+}
+
+static void print(const run_state *s) {
+    const cri_simulate_result *r = &s->result;
+    printf("%d steps of %g s with %s, %d impacts, in %.3g s\n", r->n_step, r->dt, r->law,
+           s->n_impact, r->seconds);
+    printf("energy %.9g J -> %.9g J, deepest overlap %.3g m\n", r->energy[0], r->energy[1],
+           r->max_penetration);
+    for (int i = 0; i < r->n_q + r->n_v; i++) {
+        printf("  %-24s  %.12g\n", cr_model_name(s->scene->model, CR_VECTOR_X, i), r->x[i]);
+    }
+}
+
+/// The run itself, between opening and closing.
+static int simulate(run_state *s) {
+    cri_simulate_result *r = &s->result;
+    double start = cli_seconds();
+    r->energy[0] = cr_sim_energy(s->sim, s->x);
+    int code = step_all(s);
+    r->energy[1] = cr_sim_energy(s->sim, s->x);
+    r->seconds = cli_seconds() - start;
+    r->x = s->x;
+    return code;
+}
+
+/// Ends both files when the run is good, else leaves none behind.
+static int finish(run_state *s, int code, const char *json) {
+    cr_error err = {0};
+    if (s->has_file && code != CLI_DONE) {
+        cri_atomic_cancel(&s->file);
+    } else if (s->has_file && cri_atomic_commit(&s->file, &err) != CR_OK) {
+        code = cli_error(&err);
+    }
+    if (code == CLI_DONE && json && cri_result_simulate(json, &s->result, &err) != CR_OK) {
+        code = cli_error(&err);
+    }
+    return code;
+}
+
+static int open_file(run_state *s, const char *path) {
+    cr_error err = {0};
+    if (cri_atomic_open(path, &s->file, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    s->has_file = true;
+    cri_trajectory_header(&s->file, s->scene->model);
+    cri_trajectory_row(&s->file, s->scene->sizes.n_x, 0.0, s->x);
+    return CLI_DONE;
+}
+
+static int run(const cli_options *options) {
+    cli_scene scene;
+    run_state s = {.scene = &scene};
+    int code = cli_scene_open(options->word[0], options, &scene);
+    if (code == CLI_DONE) {
+        code = cli_scene_sim(&scene, false, &s.sim);
+    }
+    if (code == CLI_DONE) {
+        double n = options->n_step > 0 ? options->n_step : ceil(DEFAULT_TIME / scene.dt - 1e-9);
+        s.x = scene.x0;
+        s.result = (cri_simulate_result){.scene = scene.path,
+                                         .law = scene.sim_options.law,
+                                         .dt = scene.dt,
+                                         .n_step = (int)fmin(fmax(n, 1.0), 2e9),
+                                         .n_q = scene.sizes.n_q,
+                                         .n_v = scene.sizes.n_v};
+        code = options->output ? open_file(&s, options->output) : CLI_DONE;
+    }
+    if (code == CLI_DONE) {
+        code = finish(&s, simulate(&s), options->json);
+    }
+    if (code == CLI_DONE) {
+        print(&s);
+    }
+    if (code == CLI_DONE && s.outcome == CR_ITERATION_LIMIT) {
+        code = cli_failed("a contact solve did not converge; the motion is the best one found");
+    }
+    cr_sim_destroy(s.sim);
+    cli_scene_close(&scene);
+    return code;
+}
+
+const cli_command cli_simulate = {
+    .name = "simulate",
+    .arguments = "SCENE [OPTION]...",
+    .summary = "run a scene",
+    .help = "  --steps N             number of steps; without it 1 s is simulated\n"
+            "  --dt S                length of a step in s, else the scene's\n"
+            "  --law LAW             contact law, see 'carom laws'\n"
+            "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
+            "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
+            "  --key NAME            start from that keyframe, else from the first\n"
+            "  -o FILE               the motion as CSV, one row a step\n"
+            "  --json FILE           the result as JSON\n",
+    .known = CLI_RUN | CLI_STEPS | CLI_OUTPUT,
+    .n_word_least = 1,
+    .n_word_most = 1,
+    .run = run,
+};

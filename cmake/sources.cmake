@@ -1,0 +1,74 @@
+# Every source file of the library and of the command, by hand, one line each, layer by layer.
+# A new file is one line here; tools/check_sources compares the list with the tree.
+
+set(CAROM_SOURCES
+    src/base/arena.c
+    src/base/base.c
+    src/math/lu.c
+    src/math/qr.c
+    src/math/quat.c
+    src/io/file.c
+    src/io/number.c
+    src/io/table.c
+    src/io/xml.c
+    src/solvers/coulomb.c
+    src/solvers/coulomb_reduced.c
+    src/geometry/collide.c
+    src/geometry/mass.c
+    src/model/builder.c
+    src/model/derived.c
+    src/model/names.c
+    src/dynamics/flow.c
+    src/scene/mjcf.c
+    src/scene/mjcf_attr.c
+    src/scene/mjcf_body.c
+    src/scene/mjcf_custom.c
+    src/contact/feature.c
+    src/contact/frame.c
+    src/contact/islands.c
+    src/contact/jump.c
+    src/contact/laws.c
+    src/contact/ncp.c
+    src/contact/row.c
+    src/sim/batch.c
+    src/sim/event.c
+    src/sim/gradient_check.c
+    src/sim/motion.c
+    src/sim/rollout.c
+    src/sim/sim.c
+    src/sim/step_end.c
+    src/sim/step_located.c
+    src/sim/stepper.c
+    src/optimize/aim.c
+    src/optimize/check.c
+    src/optimize/fit.c
+    src/optimize/identify.c
+    src/optimize/least_squares.c
+    src/optimize/nearest.c
+    src/optimize/recording.c
+    src/optimize/replay.c
+    src/optimize/schedule.c
+    src/optimize/select.c
+    src/optimize/selection.c
+    src/optimize/singular.c
+    src/optimize/tangent.c
+    src/optimize/target.c
+    src/report/atomic_file.c
+    src/report/result.c
+    src/report/trajectory.c
+)
+
+set(CAROM_CLI_SOURCES
+    cli/bench.c
+    cli/bench_process.c
+    cli/bench_run.c
+    cli/bench_scenes.c
+    cli/fit.c
+    cli/gradient.c
+    cli/laws.c
+    cli/main.c
+    cli/options.c
+    cli/params.c
+    cli/scene.c
+    cli/simulate.c
+)

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// What a contact law is, and the table of those that exist.
+//
+// A law maps one island's problem to an impulse. All arrays have three rows a contact (normal, two
+// tangents). A new law is one file and one line in laws.c.
+
+#pragma once
+
+#include "base/arena.h"
+#include "carom/carom.h"
+
+/// u = A f + b is the velocity after the impulse. Arrays are borrowed.
+typedef struct cri_contact_problem {
+    int n;
+    const double *A;      // (3n, 3n)
+    const double *b;      // (3n) velocity before
+    const double *mu;     // (n)
+    const double *e;      // (n)
+    const double *target; // (n) normal velocity to reach at least
+    const bool *is_plain; // (n) no restitution: the target alone counts
+} cri_contact_problem;
+
+/// What a solve came to.
+typedef struct cri_law_report {
+    cr_outcome outcome;
+    int n_iteration;
+    double residual;
+    double margin;     // relative distance to another contact class
+    bool is_one_sided; // at a kink
+    bool *is_sliding;  // (n), filled by the law
+} cri_law_report;
+
+enum { CRI_MAX_OUTER = 6 };
+
+/// Adjoints of the problem. A_adj is a sum of n_outer products left right'.
+typedef struct cri_contact_adj {
+    int n_outer;
+    double *left[CRI_MAX_OUTER];  // (3n) each
+    double *right[CRI_MAX_OUTER]; // (3n) each
+    double *b;                    // (3n)
+    double *mu;                   // (n)
+    double *e;                    // (n)
+    double *target;               // (n)
+} cri_contact_adj;
+
+/// Tangents of the problem. A_tan is applied, never formed.
+typedef struct cri_contact_tan {
+    void (*apply_A)(const void *context, const double *z, double *A_tan_z);
+    const void *context;
+    const double *b;      // (3n)
+    const double *mu;     // (n)
+    const double *e;      // (n)
+    const double *target; // (n)
+} cri_contact_tan;
+
+typedef struct cri_law {
+    const char *name;
+    const char *summary;
+
+    /// Solves from the start f (3n) and overwrites it. Returns the cache that the derivatives need, in
+    /// keep; has_cache false lets the law skip what only they need. Both arenas have room (n_byte).
+    const void *(*solve)(const cri_contact_problem *problem, double *f, bool has_cache,
+                         cri_law_report *report, cr_arena *keep, cr_arena *scratch);
+
+    /// Overwrites adj, whose arrays the law pushes on scratch.
+    void (*vjp)(const cri_contact_problem *problem, const void *cache, const double *f,
+                const double *f_adj, cri_contact_adj *adj, cr_arena *scratch);
+
+    /// Overwrites f_tan (3n).
+    void (*jvp)(const cri_contact_problem *problem, const void *cache, const double *f,
+                const cri_contact_tan *tan, double *f_tan, cr_arena *scratch);
+
+    /// Room that one call needs in each arena.
+    size_t (*n_byte)(int n);
+} cri_law;
+
+/// Law number i, NULL behind the last.
+const cri_law *cri_law_at(int i);
+
+/// NULL when there is none of that name.
+const cri_law *cri_law_find(const char *name);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// The table of contact laws: one line each.
+
+#include "contact/law.h"
+
+#include "contact/ncp.h"
+
+#include <string.h>
+
+static const cri_law *const laws[] = {
+    &cri_law_ncp,
+    &cri_law_ncp_poisson,
+};
+
+const cri_law *cri_law_at(int i) {
+    int n = (int)(sizeof laws / sizeof laws[0]);
+    return i >= 0 && i < n ? laws[i] : NULL;
+}
+
+const cri_law *cri_law_find(const char *name) {
+    for (int i = 0; cri_law_at(i); i++) {
+        if (strcmp(laws[i]->name, name) == 0) {
+            return laws[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// Gap, normal and contact arms of primitive pairs, with their adjoints and tangents.
+//
+// The normal points from shape 0 to shape 1. Arms go from a shape's origin to the contact point, in
+// world axes. Rotations are in tangent coordinates (math/quat.h).
+
+#pragma once
+
+#include "math/quat.h"
+#include "math/vec3.h"
+
+/// Also the type of its own adjoint and tangent.
+typedef struct cri_touch {
+    double gap;
+    cri_vec3 normal;
+    cri_vec3 arm[2]; // arm[0] is unused when shape 0 is a plane
+} cri_touch;
+
+/// Sphere above the plane normal . x = offset.
+cri_touch cri_plane_sphere(cri_vec3 normal, double offset, cri_vec3 pos, double radius);
+void cri_plane_sphere_vjp(cri_vec3 normal, const cri_touch *adj, cri_vec3 *pos_adj,
+                          double *offset_adj, double *radius_adj);
+cri_touch cri_plane_sphere_jvp(cri_vec3 normal, cri_vec3 pos_tan, double offset_tan,
+                               double radius_tan);
+
+/// One corner of a box: bits 2, 1, 0 of corner are the signs of x, y, z.
+cri_vec3 cri_box_corner(const double *size, int corner);
+cri_touch cri_plane_box(cri_vec3 normal, double offset, cri_vec3 pos, const cri_mat3 *R,
+                        cri_vec3 corner);
+void cri_plane_box_vjp(cri_vec3 normal, const cri_mat3 *R, int corner_i, const double *size,
+                       const cri_touch *adj, cri_vec3 *pos_adj, cri_vec3 *rot_adj,
+                       double *offset_and_size_adj[2]);
+cri_touch cri_plane_box_jvp(cri_vec3 normal, const cri_mat3 *R, int corner_i, const double *size,
+                            cri_vec3 pos_tan, cri_vec3 rot_tan, double offset_tan,
+                            const double *size_tan);
+
+/// Two spheres; delta goes from the centre of 0 to that of 1 and is not zero.
+cri_touch cri_sphere_sphere(cri_vec3 delta, double radius0, double radius1);
+void cri_sphere_sphere_vjp(cri_vec3 delta, double radius0, double radius1, const cri_touch *adj,
+                           cri_vec3 *delta_adj, double *radius0_adj, double *radius1_adj);
+cri_touch cri_sphere_sphere_jvp(cri_vec3 delta, double radius0, double radius1, cri_vec3 delta_tan,
+                                double radius0_tan, double radius1_tan);

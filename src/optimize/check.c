@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// A gradient compared with differences of the loss, one variable at a time.
+//
+// The loss is simulated from scratch at each point. On a bound of a variable's domain, such as
+// friction 0 or restitution 1, the difference is one-sided, towards the inside.
+
+#include "optimize/check.h"
+
+#include <math.h>
+
+// largest relative error of a good entry
+#define ERROR_LIMIT 1e-5
+
+// a difference that is less sure than this, relative, decides nothing
+#define SHARP 1e-3
+
+// derivatives below this part of the loss's own scale, per unit of the variable, are rounding
+#define FLOOR 1e-9
+
+// first step of the differences relative to the variable, and the size of a variable that is zero
+#define FIRST_STEP 1e-3
+#define SIZE_LEAST 0.1
+
+static bool loss_at(void *context, const double *z, double *value) {
+    const cri_check *check = context;
+    cri_selection_write(check->selection, z, check->point);
+    return cri_aim_run(check->aim, check->sim, check->point, value, NULL) == CR_OK;
+}
+
+/// Side and first step of the differences of variable i at z.
+static int choose_side(const cri_check *check, int i, double z, double *first_step) {
+    cri_domain domain = cri_selection_domain(check->selection, check->model, i);
+    *first_step = FIRST_STEP * fmax(fabs(z), SIZE_LEAST);
+    if (z <= domain.lower) {
+        return 1;
+    }
+    if (z >= domain.upper) {
+        return -1;
+    }
+    // both sides stay inside
+    *first_step = fmin(*first_step, 0.5 * fmin(z - domain.lower, domain.upper - z));
+    return 0;
+}
+
+cri_check_result cri_check_entry(const cri_check *check, int i, double value, double *z) {
+    CR_ASSERT(i >= 0 && i < check->selection->n_variable);
+    cri_check_result out = {.difference = NAN, .uncertainty = NAN, .error = NAN};
+    double first_step = 0.0;
+    out.side = choose_side(check, i, z[i], &first_step);
+    bool is_known = cr_gradient_check(loss_at, (void *)check, check->selection->n_variable, z, i,
+                                      first_step, out.side, &out.difference, &out.uncertainty);
+    cri_selection_write(check->selection, z, check->point);
+    if (!is_known) {
+        return out;
+    }
+    double floor = FLOOR * check->scale;
+    double size = fmax(fmax(fabs(value), fabs(out.difference)), floor);
+    double gap = fabs(value - out.difference);
+    out.error = size > 0.0 ? gap / size : 0.0;
+    out.is_decided = out.uncertainty <= SHARP * size || size == 0.0;
+    out.is_good = out.is_decided && gap - out.uncertainty <= ERROR_LIMIT * size;
+    return out;
+}

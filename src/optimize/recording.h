@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// A recorded motion: times and the entries of the state that were observed.
+//
+// In a table column t holds seconds, increasing; every other column is named like the entry of x
+// that it observes, such as ball/qpos[0]. Comments "true NAME = VALUE" say what a made-up recording
+// was made with: for tables, never for the fit.
+
+#pragma once
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "io/table.h"
+#include "optimize/select.h"
+
+typedef struct cri_truth {
+    cri_place place;
+    double value;
+} cri_truth;
+
+typedef struct cri_recording {
+    int n_sample; // at least 2
+    int n_column; // at least 1
+    int n_truth;
+    double *time;  // (n_sample) s after the first sample
+    double *value; // (n_sample, n_column)
+    int *x_index;  // (n_column) entry of x
+    cri_truth *truth;
+} cri_recording;
+
+/// Takes what a table holds. The arrays live in arena; table is read, not kept; file stands in
+/// messages.
+CR_MUST_CHECK cr_status cri_recording_push(const cr_model *model, const cri_table *table,
+                                           const char *file, cr_arena *arena, cri_recording *out,
+                                           cr_error *err);
+
+/// The true value of a variable, when the recording tells it for one of its places.
+bool cri_recording_truth(const cri_recording *recording, const cri_variable *variable,
+                         double *value);

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+//
+// Values, adjoints and tangents between the variables of a selection and the vectors of a run.
+//
+// Writing is linear: variable z_j goes to all its places. The adjoint of a variable is the sum over
+// its places; a control over the whole run sums over all rows of u.
+
+#include "optimize/select.h"
+
+#include "optimize/tangent.h"
+
+#include <math.h>
+#include <string.h>
+
+cr_status cri_selection_check_steps(const cri_selection *selection, int n_step, cr_error *err) {
+    for (int j = 0; j < selection->n_variable; j++) {
+        const cri_variable *variable = &selection->variable[j];
+        for (int k = 0; k < variable->n_place; k++) {
+            if (variable->place[k].step >= n_step) {
+                return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                                "%.80s: the run has %d steps, the last is [%d]", variable->name,
+                                n_step, n_step - 1);
+            }
+        }
+    }
+    return CR_OK;
+}
+
+static bool has_single_step(const cri_selection *selection) {
+    for (int j = 0; j < selection->n_variable; j++) {
+        const cri_variable *variable = &selection->variable[j];
+        for (int k = 0; k < variable->n_place; k++) {
+            if (variable->place[k].step >= 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool cri_selection_has(const cri_selection *selection, cr_vector vector) {
+    for (int j = 0; j < selection->n_variable; j++) {
+        const cri_variable *variable = &selection->variable[j];
+        for (int k = 0; k < variable->n_place; k++) {
+            if (variable->place[k].vector == vector) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+cr_status cri_point_push(const cri_selection *selection, int n_step, cr_arena *arena,
+                         cri_point *out, cr_error *err) {
+    CR_ASSERT(n_step >= 0);
+    const cr_sizes *sizes = &selection->sizes;
+    out->n_u_row = has_single_step(selection) ? n_step : 1;
+    out->p = CR_PUSH(arena, double, sizes->n_p);
+    out->x0 = CR_PUSH(arena, double, sizes->n_x);
+    out->u = CR_PUSH(arena, double, (size_t)out->n_u_row *(size_t)sizes->n_u);
+    if (!out->p || !out->x0 || !out->u) {
+        return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for the controls of %d steps", n_step);
+    }
+    return CR_OK;
+}
+
+/// The number at a place; of a control over the whole run, the one of the given row.
+static double *at_place(const cri_selection *selection, const cri_point *point,
+                        const cri_place *place, int row) {
+    switch (place->vector) {
+    case CR_VECTOR_P:
+        return point->p + place->index;
+    case CR_VECTOR_X:
+        return point->x0 + place->index;
+    case CR_VECTOR_U:
+        break;
+    }
+    int u_row = place->step >= 0 ? place->step : row;
+    CR_ASSERT(u_row < point->n_u_row);
+    return point->u + (size_t)u_row * (size_t)selection->sizes.n_u + place->index;
+}
+
+/// How many numbers a place stands for.
+static int place_rows(const cri_point *point, const cri_place *place) {
+    return place->vector == CR_VECTOR_U && place->step < 0 ? point->n_u_row : 1;
+}
+
+void cri_selection_read(const cri_selection *selection, const cri_point *point, double *z) {
+    for (int j = 0; j < selection->n_variable; j++) {
+        z[j] = *at_place(selection, point, &selection->variable[j].place[0], 0);
+    }
+}
+
+void cri_selection_write(const cri_selection *selection, const double *z, cri_point *point) {
+    for (int j = 0; j < selection->n_variable; j++) {
+        const cri_variable *variable = &selection->variable[j];
+        for (int k = 0; k < variable->n_place; k++) {
+            const cri_place *place = &variable->place[k];
+            for (int row = 0; row < place_rows(point, place); row++) {
+                *at_place(selection, point, place, row) = z[j];
+            }
+        }
+    }
+}
+
+void cri_selection_write_vjp(const cri_selection *selection, const cri_point *point_adj,
+                             double *z_adj) {
+    for (int j = 0; j < selection->n_variable; j++) {
+        const cri_variable *variable = &selection->variable[j];
+        for (int k = 0; k < variable->n_place; k++) {
+            const cri_place *place = &variable->place[k];
+            // place = z_j, in every row
+            for (int row = 0; row < place_rows(point_adj, place); row++) {
+                z_adj[j] += *at_place(selection, point_adj, place, row);
+            }
+        }
+    }
+}
+
+// ---- tangents ----------------------------------------------------------------------------------
+
+void cri_selection_p_tan(const cri_selection *selection, double *p_tan) {
+    size_t n_p = (size_t)selection->sizes.n_p;
+    memset(p_tan, 0, (size_t)selection->n_variable * n_p * sizeof *p_tan);
+    for (int j = 0; j < selection->n_variable; j++) {
+        const cri_variable *variable = &selection->variable[j];
+        for (int k = 0; k < variable->n_place; k++) {
+            if (variable->place[k].vector == CR_VECTOR_P) {
+                p_tan[(size_t)j * n_p + (size_t)variable->place[k].index] = 1.0;
+            }
+        }
+    }
+}
+
+void cri_selection_x0_tan(const cri_selection *selection, const double *x0, double *x0_tan) {
+    size_t n = (size_t)selection->sizes.n_tangent;
+    memset(x0_tan, 0, (size_t)selection->n_variable * n * sizeof *x0_tan);
+    for (int j = 0; j < selection->n_variable; j++) {
+        const cri_variable *variable = &selection->variable[j];
+        for (int k = 0; k < variable->n_place; k++) {
+            if (variable->place[k].vector == CR_VECTOR_X) {
+                cri_tangent_of_entry(&selection->sizes, x0, variable->place[k].index,
+                                     x0_tan + (size_t)j * n);
+            }
+        }
+    }
+}
+
+void cri_selection_u_tan(const cri_selection *selection, int step, double *u_tan) {
+    size_t n_u = (size_t)selection->sizes.n_u;
+    memset(u_tan, 0, (size_t)selection->n_variable * n_u * sizeof *u_tan);
+    for (int j = 0; j < selection->n_variable; j++) {
+        const cri_variable *variable = &selection->variable[j];
+        for (int k = 0; k < variable->n_place; k++) {
+            const cri_place *place = &variable->place[k];
+            if (place->vector == CR_VECTOR_U && (place->step < 0 || place->step == step)) {
+                u_tan[(size_t)j * n_u + (size_t)place->index] = 1.0;
+            }
+        }
+    }
+}
+
+cri_domain cri_selection_domain(const cri_selection *selection, const cr_model *model, int i) {
+    CR_ASSERT(i >= 0 && i < selection->n_variable);
+    cri_domain domain = {-INFINITY, INFINITY, false};
+    const cri_variable *variable = &selection->variable[i];
+    for (int k = 0; k < variable->n_place; k++) {
+        if (variable->place[k].vector != CR_VECTOR_P) {
+            continue;
+        }
+        double lower = -INFINITY;
+        double upper = INFINITY;
+        bool is_open = false;
+        cr_model_domain(model, variable->place[k].index, &lower, &upper, &is_open);
+        if (lower > domain.lower || (lower == domain.lower && is_open)) {
+            domain.lower = lower;
+            domain.is_open = is_open;
+        }
+        domain.upper = fmin(domain.upper, upper);
+    }
+    return domain;
+}

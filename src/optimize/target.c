@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+//
+// Where a body should be at some time, and the loss for being elsewhere.
+
+#include "optimize/target.h"
+
+#include "io/number.h"
+#include "optimize/nearest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// room for a body's name and what cr_model_name adds to it
+#define NAME_LIMIT 120
+
+/// One number up to one of the characters in ends. NULL when it is not that.
+static const char *read_number(const char *text, const char *ends, double *out) {
+    size_t n = strcspn(text, ends);
+    return cri_number_parse(text, n, out) == CRI_NUMBER_OK ? text + n : NULL;
+}
+
+static cr_status read_place(const char *text, const char *place, cri_target *out, cr_error *err) {
+    const char *rest = place;
+    for (int i = 0; i < 3; i++) {
+        rest = read_number(rest, ",@", &out->point[i]);
+        if (!rest || (i < 2 ? *rest != ',' : *rest == ',')) {
+            return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                            "%.80s: expected BODY:X,Y,Z or BODY:X,Y,Z@T in m and s", text);
+        }
+        rest += *rest == ',';
+    }
+    out->has_time = *rest == '@';
+    if (out->has_time && (!read_number(rest + 1, "", &out->time) || out->time < 0.0)) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "%.80s: the time behind @ is not a number of seconds from 0", text);
+    }
+    return CR_OK;
+}
+
+/// The body whose position entry is nearest in name, without what belongs to the entry.
+static cr_status unknown_body(const cr_model *model, const char *text, const char *entry,
+                              cr_error *err) {
+    const char *nearest = cri_name_nearest(model, CR_VECTOR_X, entry);
+    int n = nearest ? (int)strcspn(nearest, "/") : 0;
+    if (n > 0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "%.80s: unknown body; did you mean %.*s?", text, n,
+                        nearest);
+    }
+    return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                    "%.80s: unknown body; 'carom params SCENE' lists the names", text);
+}
+
+cr_status cri_target_parse(const cr_model *model, const char *text, cri_target *out,
+                           cr_error *err) {
+    CR_ASSERT(model && text && out);
+    const char *colon = strrchr(text, ':');
+    size_t n = colon ? (size_t)(colon - text) : 0;
+    if (n == 0 || n > NAME_LIMIT) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "%.80s: expected BODY:X,Y,Z or BODY:X,Y,Z@T",
+                        text);
+    }
+    cri_target target = {0};
+    CR_TRY(read_place(text, colon + 1, &target, err));
+
+    char entry[NAME_LIMIT + 16];
+    snprintf(entry, sizeof entry, "%.*s/qpos[0]", (int)n, text);
+    target.x_index = cr_model_find(model, CR_VECTOR_X, entry, NULL);
+    if (target.x_index < 0) {
+        return unknown_body(model, text, entry, err);
+    }
+    *out = target;
+    return CR_OK;
+}
+
+double cri_target_loss(const cri_target *target, const double *x) {
+    double loss = 0.0;
+    for (int i = 0; i < 3; i++) {
+        double d = x[target->x_index + i] - target->point[i];
+        loss += d * d;
+    }
+    return loss;
+}
+
+void cri_target_loss_vjp(const cri_target *target, const double *x, double loss_adj,
+                         double *x_adj) {
+    for (int i = 0; i < 3; i++) {
+        double d = x[target->x_index + i] - target->point[i];
+        // loss += d * d
+        x_adj[target->x_index + i] += 2.0 * d * loss_adj;
+    }
+}
+
+double cri_target_scale(const cri_target *target, const double *x) {
+    double scale = 0.0;
+    for (int i = 0; i < 3; i++) {
+        double a = x[target->x_index + i];
+        double b = target->point[i];
+        scale += a * a + b * b;
+    }
+    return scale;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+//
+// Where a body should be at some time, and the loss for being elsewhere.
+//
+//     loss = |body origin - point|^2, m^2; no factor 1/2
+
+#pragma once
+
+#include "base/base.h"
+
+typedef struct cri_target {
+    int x_index;     // of the body's position in x
+    double point[3]; // world, m
+    bool has_time;   // else at the end of the run
+    double time;     // s after the start
+} cri_target;
+
+/// Reads BODY:X,Y,Z or BODY:X,Y,Z@T. err names the part that is wrong.
+CR_MUST_CHECK cr_status cri_target_parse(const cr_model *model, const char *text, cri_target *out,
+                                         cr_error *err);
+
+/// Loss in state x (n_x).
+double cri_target_loss(const cri_target *target, const double *x);
+
+/// Adjoint of cri_target_loss. Adds to x_adj (n_x).
+void cri_target_loss_vjp(const cri_target *target, const double *x, double loss_adj, double *x_adj);
+
+/// Squares of the lengths that the loss is a difference of, m^2: what it would be measured against.
+double cri_target_scale(const cri_target *target, const double *x);

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+//
+// Files that appear whole or not at all.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include "report/atomic_file.h"
+
+#include "io/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static cr_status refuse(cr_error *err, const char *path, const char *what) {
+    return cri_file_fail(err, CR_ERR_FILE, path, 0, "cannot be %s: %s", what, strerror(errno));
+}
+
+/// Opens a file of a fresh name beside path, readable as umask wants it.
+static FILE *open_temporary(const char *path, char **temporary) {
+    static const char ending[] = ".XXXXXX";
+    size_t n = strlen(path);
+    char *name = malloc(n + sizeof ending);
+    if (!name) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    memcpy(name, path, n);
+    memcpy(name + n, ending, sizeof ending);
+    int descriptor = mkstemp(name);
+    FILE *stream = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    if (!stream) {
+        int reason = errno;
+        if (descriptor >= 0) {
+            close(descriptor);
+            unlink(name);
+        }
+        free(name);
+        errno = reason;
+        return NULL;
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    // a file that stays private is no reason to lose a result
+    (void)fchmod(descriptor, 0666 & ~mask);
+    *temporary = name;
+    return stream;
+}
+
+cr_status cri_atomic_open(const char *path, cri_atomic_file *out, cr_error *err) {
+    *out = (cri_atomic_file){.path = path};
+    struct stat info;
+    bool is_there = lstat(path, &info) == 0;
+    if (is_there && S_ISDIR(info.st_mode)) {
+        errno = EISDIR;
+        return refuse(err, path, "written");
+    }
+    bool is_direct = is_there && !S_ISREG(info.st_mode);
+    out->stream = is_direct ? fopen(path, "w") : open_temporary(path, &out->temporary);
+    return out->stream ? CR_OK : refuse(err, path, "written");
+}
+
+cr_status cri_atomic_commit(cri_atomic_file *file, cr_error *err) {
+    bool is_good = fflush(file->stream) == 0 && !ferror(file->stream);
+    if (is_good && file->temporary) {
+        is_good = fsync(fileno(file->stream)) == 0;
+    }
+    int reason = errno;
+    if (fclose(file->stream) != 0 && is_good) {
+        is_good = false;
+        reason = errno;
+    }
+    file->stream = NULL;
+    errno = reason;
+    if (is_good && file->temporary) {
+        is_good = rename(file->temporary, file->path) == 0;
+    }
+    cr_status status = is_good ? CR_OK : refuse(err, file->path, "written");
+    if (!is_good && file->temporary) {
+        unlink(file->temporary);
+    }
+    free(file->temporary);
+    file->temporary = NULL;
+    return status;
+}
+
+void cri_atomic_cancel(cri_atomic_file *file) {
+    if (file->stream) {
+        fclose(file->stream);
+    }
+    if (file->temporary) {
+        unlink(file->temporary);
+    }
+    free(file->temporary);
+    *file = (cri_atomic_file){0};
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+//
+// Results of the commands as JSON files.
+
+#include "report/result.h"
+
+#include "io/file.h"
+#include "report/atomic_file.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// digits that bring every double back
+#define DIGITS 17
+
+static json_t *number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *numbers(int n, const double *value) {
+    json_t *array = json_array();
+    for (int i = 0; i < n; i++) {
+        // takes the reference, and fails when either is NULL
+        if (json_array_append_new(array, number(value[i])) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+/// Text that may not be UTF-8, such as a path: what JSON cannot hold becomes '?'.
+static json_t *text(const char *value) {
+    json_t *string = json_string(value);
+    if (string) {
+        return string;
+    }
+    char plain[256] = {0};
+    for (size_t i = 0; i + 1 < sizeof plain && value[i]; i++) {
+        plain[i] = (unsigned char)value[i] < 0x80 ? value[i] : '?';
+    }
+    return json_string(plain);
+}
+
+/// Adds a member whose reference is taken. False when either is missing.
+static bool put(json_t *object, const char *key, json_t *value) {
+    return json_object_set_new(object, key, value) == 0;
+}
+
+/// Writes root, whose reference is taken, when it was built without a failure.
+static cr_status write(const char *path, json_t *root, bool is_built, cr_error *err) {
+    char *dump = is_built ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) : NULL;
+    json_decref(root);
+    if (!dump) {
+        return cri_file_fail_memory(err, path);
+    }
+    cri_atomic_file file;
+    cr_status status = cri_atomic_open(path, &file, err);
+    if (status == CR_OK) {
+        // a failed write is seen at commit
+        fputs(dump, file.stream);
+        fputc('\n', file.stream);
+        status = cri_atomic_commit(&file, err);
+    }
+    free(dump);
+    return status;
+}
+
+cr_status cri_result_simulate(const char *path, const cri_simulate_result *result, cr_error *err) {
+    json_t *root = json_object();
+    bool is_built = put(root, "scene", text(result->scene)) &&
+                    put(root, "law", text(result->law)) && put(root, "dt", number(result->dt)) &&
+                    put(root, "steps", json_integer(result->n_step)) &&
+                    put(root, "qpos", numbers(result->n_q, result->x)) &&
+                    put(root, "qvel", numbers(result->n_v, result->x + result->n_q)) &&
+                    put(root, "energy", numbers(2, result->energy)) &&
+                    put(root, "max_penetration", number(result->max_penetration)) &&
+                    put(root, "seconds", number(result->seconds));
+    return write(path, root, is_built, err);
+}
+
+cr_status cri_result_gradient(const char *path, const cri_gradient_result *result, cr_error *err) {
+    json_t *root = json_object();
+    bool is_built =
+        put(root, "scene", text(result->scene)) && put(root, "law", text(result->law)) &&
+        put(root, "loss", number(result->loss)) && put(root, "status", text(result->status));
+    json_t *entries = is_built ? json_array() : NULL;
+    is_built = is_built && put(root, "entries", entries);
+    for (int i = 0; i < result->n_entry && is_built; i++) {
+        const cri_gradient_entry *entry = &result->entry[i];
+        json_t *object = json_object();
+        is_built = json_array_append_new(entries, object) == 0 &&
+                   put(object, "name", text(entry->name)) &&
+                   put(object, "value", number(entry->value));
+        if (result->is_checked && is_built) {
+            is_built = put(object, "difference", number(entry->difference)) &&
+                       put(object, "error", number(entry->error));
+        }
+    }
+    is_built = is_built && put(root, "seconds_forward", number(result->seconds_forward)) &&
+               put(root, "seconds_gradient", number(result->seconds_gradient));
+    return write(path, root, is_built, err);
+}
+
+cr_status cri_result_fit(const char *path, const cri_fit *fit, double seconds, cr_error *err) {
+    json_t *root = json_object();
+    bool is_built = put(root, "loss", number(fit->loss));
+    json_t *parameters = is_built ? json_array() : NULL;
+    is_built = is_built && put(root, "parameters", parameters);
+    for (int i = 0; i < fit->n_entry && is_built; i++) {
+        const cri_fit_entry *entry = &fit->entry[i];
+        json_t *object = json_object();
+        is_built = json_array_append_new(parameters, object) == 0 &&
+                   put(object, "name", text(entry->name)) &&
+                   put(object, "start", number(entry->start)) &&
+                   put(object, "value", number(entry->value)) &&
+                   put(object, "stderr", number(entry->deviation)) &&
+                   put(object, "identifiable", json_boolean(entry->is_identifiable));
+    }
+    is_built =
+        is_built && put(root, "heldout", json_null()) && put(root, "seconds", number(seconds));
+    return write(path, root, is_built, err);
+}
+
+cr_status cri_result_bench(const char *path, int n_row, const cri_bench_row *row, cr_error *err) {
+    json_t *root = json_object();
+    json_t *rows = json_array();
+    bool is_built = put(root, "rows", rows);
+    for (int i = 0; i < n_row && is_built; i++) {
+        json_t *object = json_object();
+        is_built =
+            json_array_append_new(rows, object) == 0 && put(object, "name", text(row[i].name)) &&
+            put(object, "value", number(row[i].value)) && put(object, "unit", text(row[i].unit));
+    }
+    return write(path, root, is_built, err);
+}
+
+cr_status cri_result_params(const char *path, int n_row, const cri_name_row *row, cr_error *err) {
+    static const char *const prefix[] = {"", "x0:", "u:"};
+    json_t *root = json_object();
+    json_t *entries = json_array();
+    bool is_built = put(root, "entries", entries);
+    for (int i = 0; i < n_row && is_built; i++) {
+        json_t *object = json_object();
+        char name[256];
+        snprintf(name, sizeof name, "%s%s", prefix[row[i].vector], row[i].name);
+        is_built = json_array_append_new(entries, object) == 0 && put(object, "name", text(name)) &&
+                   put(object, "value", number(row[i].value)) &&
+                   put(object, "lower", number(row[i].lower)) &&
+                   put(object, "upper", number(row[i].upper));
+    }
+    return write(path, root, is_built, err);
+}
+
+cr_status cri_result_laws(const char *path, int n_law, const cri_named_text *law, cr_error *err) {
+    json_t *root = json_object();
+    json_t *laws = json_array();
+    bool is_built = put(root, "laws", laws);
+    for (int i = 0; i < n_law && is_built; i++) {
+        json_t *object = json_object();
+        is_built = json_array_append_new(laws, object) == 0 &&
+                   put(object, "name", text(law[i].name)) &&
+                   put(object, "summary", text(law[i].text));
+    }
+    return write(path, root, is_built, err);
+}
+
+void cri_grad_text(int grad, char words[64]) {
+    static const struct {
+        int bit;
+        const char *word;
+    } classes[] = {{CR_GRAD_DISCRETE, "discrete"},
+                   {CR_GRAD_AVERAGED, "averaged"},
+                   {CR_GRAD_ONE_SIDED, "one-sided"},
+                   {CR_GRAD_REFUSED, "refused"}};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (grad & classes[i].bit) {
+            n += (size_t)snprintf(words + n, 64 - n, "%s%s", n > 0 ? ", " : "", classes[i].word);
+        }
+    }
+    if (n == 0) {
+        snprintf(words, 64, "exact");
+    }
+}

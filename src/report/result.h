@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+//
+// Results of the commands as JSON files, a contract that scripts rely on.
+//
+//     simulate  {"scene","law","dt","steps","qpos","qvel","energy":[first,last],"max_penetration",
+//                "seconds"}
+//     gradient  {"scene","law","loss","status","entries":[{"name","value","difference","error"}],
+//                "seconds_forward","seconds_gradient"}; difference and error only when checked
+//     fit       {"loss","parameters":[{"name","start","value","stderr","identifiable"}],"heldout",
+//                "seconds"}
+//     bench     {"rows":[{"name","value","unit"}]}
+//     params    {"entries":[{"name","value","lower","upper"}]}, names as --wrt takes them
+//     laws      {"laws":[{"name","summary"}]}
+//
+// A number that does not exist is null. Files appear whole or not at all.
+
+#pragma once
+
+#include "base/base.h"
+#include "optimize/fit.h"
+
+typedef struct cri_simulate_result {
+    const char *scene;
+    const char *law;
+    double dt; // s
+    int n_step;
+    int n_q;
+    int n_v;
+    const double *x;        // (n_q + n_v) the last state
+    double energy[2];       // J, first and last
+    double max_penetration; // m
+    double seconds;
+} cri_simulate_result;
+
+typedef struct cri_gradient_entry {
+    const char *name;
+    double value;
+    double difference;  // when checked
+    double uncertainty; // of the difference
+    double error;       // relative
+} cri_gradient_entry;
+
+typedef struct cri_gradient_result {
+    const char *scene;
+    const char *law;
+    const char *status; // contract class in words
+    double loss;
+    bool is_checked;
+    int n_entry;
+    const cri_gradient_entry *entry;
+    double seconds_forward;
+    double seconds_gradient;
+} cri_gradient_result;
+
+typedef struct cri_bench_row {
+    char name[64];
+    double value;
+    const char *unit;
+} cri_bench_row;
+
+/// One entry of a scene's vectors.
+typedef struct cri_name_row {
+    cr_vector vector;
+    const char *name; // without the prefix x0: or u:
+    double value;
+    double lower; // of its domain, infinite when there is none
+    double upper;
+    bool is_open; // strictly above lower
+} cri_name_row;
+
+typedef struct cri_named_text {
+    const char *name;
+    const char *text;
+} cri_named_text;
+
+CR_MUST_CHECK cr_status cri_result_simulate(const char *path, const cri_simulate_result *result,
+                                            cr_error *err);
+CR_MUST_CHECK cr_status cri_result_gradient(const char *path, const cri_gradient_result *result,
+                                            cr_error *err);
+CR_MUST_CHECK cr_status cri_result_fit(const char *path, const cri_fit *fit, double seconds,
+                                       cr_error *err);
+CR_MUST_CHECK cr_status cri_result_bench(const char *path, int n_row, const cri_bench_row *row,
+                                         cr_error *err);
+
+CR_MUST_CHECK cr_status cri_result_params(const char *path, int n_row, const cri_name_row *row,
+                                          cr_error *err);
+CR_MUST_CHECK cr_status cri_result_laws(const char *path, int n_law, const cri_named_text *law,
+                                        cr_error *err);
+
+/// Words for cr_grad bits, such as "exact" or "discrete, one-sided", in text.
+void cri_grad_text(int grad, char text[64]);

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+//
+// What MJCF lacks, from <custom>, and the coefficients of pairs.
+//
+//   text     carom:law                       contact law
+//   text     carom:stepper                   located, end
+//   text     carom:inertia:BODY              shape: mass and inertia follow size and density
+//   numeric  carom:restitution:GEOM          one geom; a pair takes the larger of its two
+//   numeric  carom:restitution:GEOM:GEOM     one pair
+//   numeric  carom:friction:GEOM:GEOM        one pair
+//
+// Friction of a pair as in MuJoCo: its own coefficient; else that of the geom with the higher priority;
+// else the larger one. A pair whose condim comes to 1 has none. What follows from priority or condim
+// becomes the pair's own coefficient here.
+
+#include "scene/mjcf_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/file.h"
+
+#define PREFIX "carom:"
+
+static const char *const known_entries =
+    "expected carom: law, stepper, inertia:BODY (text), restitution:GEOM, restitution:GEOM:GEOM, "
+    "friction:GEOM:GEOM (numeric)";
+
+// ---- pairs -------------------------------------------------------------------------------------
+
+static bool may_touch(const cri_geom_def *a, const cri_geom_def *b) {
+    bool is_masked = !(a->contype & b->conaffinity) && !(b->contype & a->conaffinity);
+    return a->body != b->body && !is_masked;
+}
+
+// the pair i, j among the first n, NULL when there is none
+static cri_pair_def *find_pair(cri_scene_def *def, int n, int i, int j) {
+    for (int k = 0; k < n; k++) {
+        cri_pair_def *pair = &def->pair[k];
+        if (pair->geom[0] == i && pair->geom[1] == j) {
+            return pair;
+        }
+    }
+    return NULL;
+}
+
+// a new pair, NULL when there is no memory
+static cri_pair_def *add_pair(cri_mjcf *m, int i, int j, int line) {
+    cri_scene_def *def = m->def;
+    if (def->n_pair == m->pair_space) {
+        int space = m->pair_space > 0 ? 2 * m->pair_space : 8;
+        cri_pair_def *larger = realloc(def->pair, (size_t)space * sizeof *larger);
+        if (!larger) {
+            return NULL;
+        }
+        def->pair = larger;
+        m->pair_space = space;
+    }
+    cri_pair_def *pair = &def->pair[def->n_pair++];
+    *pair = (cri_pair_def){.geom = {i, j}, .line = line};
+    return pair;
+}
+
+cr_status cri_mjcf_rank_pairs(cri_mjcf *m) {
+    cri_scene_def *def = m->def;
+    int n_given = def->n_pair;
+    for (int i = 0; i < def->n_geom; i++) {
+        for (int j = i + 1; j < def->n_geom; j++) {
+            const cri_mjcf_rank a = m->rank[i];
+            const cri_mjcf_rank b = m->rank[j];
+            int first = a.priority >= b.priority ? i : j;
+            bool is_ranked = a.priority != b.priority;
+            int condim = is_ranked             ? m->rank[first].condim
+                         : a.condim > b.condim ? a.condim
+                                               : b.condim;
+            bool is_plain = !is_ranked && condim > 1;
+            if (is_plain || !may_touch(&def->geom[i], &def->geom[j])) {
+                continue;
+            }
+            cri_pair_def *pair = find_pair(def, n_given, i, j);
+            if (!pair) {
+                pair = add_pair(m, i, j, def->geom[first].line);
+            }
+            if (!pair) {
+                return cri_mjcf_fail_memory(m);
+            }
+            if (!pair->has_friction) {
+                pair->has_friction = true;
+                pair->friction = condim > 1 ? def->geom[first].friction : 0.0;
+            }
+        }
+    }
+    return CR_OK;
+}
+
+// ---- entries -----------------------------------------------------------------------------------
+
+// index of the geom whose name is the first n bytes of name, -1 when there is none
+static int find_geom(const cri_scene_def *def, const char *name, size_t n) {
+    for (int i = 0; i < def->n_geom; i++) {
+        const char *own = def->geom[i].name;
+        if (strncmp(own, name, n) == 0 && own[n] == '\0') {
+            return i;
+        }
+    }
+    return -1;
+}
+
+// splits GEOM:GEOM; names may have colons, so every one of them is tried
+static bool find_geoms(const cri_scene_def *def, const char *names, int geom[2]) {
+    for (const char *colon = strchr(names, ':'); colon; colon = strchr(colon + 1, ':')) {
+        geom[0] = find_geom(def, names, (size_t)(colon - names));
+        geom[1] = find_geom(def, colon + 1, strlen(colon + 1));
+        if (geom[0] >= 0 && geom[1] >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// the pair that names says, with its geoms in document order
+static cr_status pair_by_names(cri_mjcf *m, const cri_xml_node *node, const char *names,
+                               cri_pair_def **out) {
+    int geom[2];
+    if (!find_geoms(m->def, names, geom)) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                             "'%.60s' is no pair of geoms: expected GEOM:GEOM, two names of this "
+                             "scene",
+                             names);
+    }
+    int i = geom[0] < geom[1] ? geom[0] : geom[1];
+    int j = geom[0] < geom[1] ? geom[1] : geom[0];
+    if (!may_touch(&m->def->geom[i], &m->def->geom[j])) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                             "'%.60s' never collide: remove the entry, or change contype and "
+                             "conaffinity",
+                             names);
+    }
+    *out = find_pair(m->def, m->def->n_pair, i, j);
+    if (!*out) {
+        *out = add_pair(m, i, j, node->line);
+    }
+    return *out ? CR_OK : cri_mjcf_fail_memory(m);
+}
+
+static cr_status set_friction(cri_mjcf *m, const cri_xml_node *node, const char *names,
+                              double value) {
+    if (value < 0.0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "friction is %g, expected 0 or more", value);
+    }
+    cri_pair_def *pair;
+    CR_TRY(pair_by_names(m, node, names, &pair));
+    if (pair->has_friction) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "gives the friction of '%.60s' again", names);
+    }
+    pair->has_friction = true;
+    pair->friction = value;
+    return CR_OK;
+}
+
+static cr_status set_restitution(cri_mjcf *m, const cri_xml_node *node, const char *names,
+                                 double value) {
+    if (value < 0.0 || value > 1.0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "restitution is %g, expected 0 to 1", value);
+    }
+    int geom = find_geom(m->def, names, strlen(names));
+    if (geom >= 0) {
+        m->def->geom[geom].restitution = value;
+        return CR_OK;
+    }
+    if (!strchr(names, ':')) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "names no geom of this scene: '%.60s'", names);
+    }
+    cri_pair_def *pair;
+    CR_TRY(pair_by_names(m, node, names, &pair));
+    if (pair->has_restitution) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "gives the restitution of '%.60s' again",
+                             names);
+    }
+    pair->has_restitution = true;
+    pair->restitution = value;
+    return CR_OK;
+}
+
+static cr_status set_inertia(cri_mjcf *m, const cri_xml_node *node, const char *name,
+                             const char *data) {
+    cri_body_def *body = NULL;
+    for (int i = 0; i < m->def->n_body && !body; i++) {
+        body = strcmp(m->def->body[i].name, name) == 0 ? &m->def->body[i] : NULL;
+    }
+    if (!body) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "names no body of this scene: '%.60s'", name);
+    }
+    if (strcmp(data, "shape") != 0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "data=\"%.40s\" is unknown: expected shape",
+                             data);
+    }
+    if (body->has_inertial) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                             "contradicts <inertial> of body '%.60s': remove one of them", name);
+    }
+    body->is_shape_inertia = true;
+    return CR_OK;
+}
+
+// out (32 bytes) from data
+static cr_status set_word(cri_mjcf *m, const cri_xml_node *node, const char *data, char *out) {
+    size_t n = strlen(data);
+    if (n == 0 || n >= sizeof m->def->law) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "data=\"%.40s\" is no name of a law", data);
+    }
+    memcpy(out, data, n + 1);
+    return CR_OK;
+}
+
+// what follows prefix in name, NULL when name does not begin with it
+static const char *after(const char *name, const char *prefix) {
+    size_t n = strlen(prefix);
+    return strncmp(name, prefix, n) == 0 ? name + n : NULL;
+}
+
+static cr_status read_text(cri_mjcf *m, const cri_xml_node *node, const char *name) {
+    const char *data = cri_xml_get(node, "data");
+    data = data ? data : "";
+    const char *body = after(name, PREFIX "inertia:");
+    if (body) {
+        return set_inertia(m, node, body, data);
+    }
+    if (strcmp(name, PREFIX "law") == 0) {
+        return set_word(m, node, data, m->def->law);
+    }
+    if (strcmp(name, PREFIX "stepper") == 0) {
+        if (!cri_mjcf_is_word("located end", data)) {
+            return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                                 "data=\"%.40s\" is no stepper: expected located or end", data);
+        }
+        return set_word(m, node, data, m->def->stepper);
+    }
+    return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s': %s", name, known_entries);
+}
+
+static cr_status read_numeric(cri_mjcf *m, const cri_xml_node *node, const char *name) {
+    const char *restitution = after(name, PREFIX "restitution:");
+    const char *friction = after(name, PREFIX "friction:");
+    if (!restitution && !friction) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s': %s", name, known_entries);
+    }
+    double value = 0.0;
+    int n;
+    CR_TRY(cri_mjcf_numbers(m, node, "data", 1, 1, &value, &n));
+    if (n == 0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s' has no data", name);
+    }
+    return restitution ? set_restitution(m, node, restitution, value)
+                       : set_friction(m, node, friction, value);
+}
+
+// an entry of ours, else its name is NULL
+static const char *carom_name(const cri_xml_node *node) {
+    const char *name = cri_xml_get(node, "name");
+    return name && after(name, PREFIX) ? name : NULL;
+}
+
+static cr_status read_custom(cri_mjcf *m, const cri_xml_node *custom) {
+    CR_TRY(cri_mjcf_check_attrs(m, custom, &(cri_mjcf_rules){0}));
+    int n = 0;
+    for (const cri_xml_node *node = custom->child; node; node = node->next) {
+        n++;
+    }
+    cri_mjcf_label *label = CR_PUSH(m->scratch, cri_mjcf_label, n + 1);
+    if (!label) {
+        return cri_mjcf_fail_memory(m);
+    }
+    n = 0;
+    for (const cri_xml_node *node = custom->child; node; node = node->next) {
+        if (!cri_mjcf_is_word("numeric text tuple", node->name)) {
+            return cri_mjcf_fail_element(m, node, "<custom> has <numeric>, <text>, <tuple>");
+        }
+        if (carom_name(node)) {
+            label[n++] = (cri_mjcf_label){carom_name(node), node->line};
+        }
+    }
+    CR_TRY(cri_mjcf_check_unique(m, "entries", label, n));
+
+    for (const cri_xml_node *node = custom->child; node; node = node->next) {
+        const char *name = carom_name(node);
+        if (!name) {
+            continue;
+        }
+        bool is_numeric = strcmp(node->name, "numeric") == 0;
+        CR_TRY(is_numeric ? read_numeric(m, node, name) : read_text(m, node, name));
+    }
+    return CR_OK;
+}
+
+cr_status cri_mjcf_read_custom(cri_mjcf *m, const cri_xml_node *root) {
+    for (const cri_xml_node *node = root->child; node; node = node->next) {
+        if (strcmp(node->name, "custom") == 0) {
+            CR_TRY(read_custom(m, node));
+        }
+    }
+    return CR_OK;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+// Differences of a loss, extrapolated over a sweep of steps (Ridders 1982).
+//
+//   central     D(h) = (f(z + h) - f(z - h))/(2 h)             errors h^2, h^4, ...
+//   one-sided   D(h) = (f(z + h) - f(z))/h                     errors h, h^2, ...
+//
+// Neville's table over h, h/2, h/4, ...; the entry whose neighbours agree best is the answer, and their
+// disagreement is its uncertainty. The gradient that is to be checked takes no part in the choice.
+
+#include "base/base.h"
+
+#include <math.h>
+
+enum { N_STEP = 12 };
+
+// one difference; false when the loss has no value
+static bool difference(cr_loss *loss, void *context, double *z, int i, double h, int side,
+                       double *out) {
+    double at = z[i], up, down;
+    z[i] = side < 0 ? at : at + h;
+    double z_up = z[i];
+    bool is_good = loss(context, z, &up);
+    z[i] = side > 0 ? at : at - h;
+    double z_down = z[i];
+    is_good = is_good && loss(context, z, &down);
+    z[i] = at;
+    if (is_good) {
+        *out = (up - down) / (z_up - z_down);
+    }
+    return is_good && isfinite(*out);
+}
+
+bool cr_gradient_check(cr_loss *loss, void *context, int n, double *z, int i, double first_step,
+                       int side, double *out, double *uncertainty) {
+    CR_ASSERT(i >= 0 && i < n && first_step > 0.0);
+    double previous[N_STEP], row[N_STEP], h = first_step;
+    int n_row = 0;
+    *uncertainty = INFINITY;
+    for (int k = 0; k < N_STEP; k++, h *= 0.5) {
+        if (!difference(loss, context, z, i, h, side, &row[0])) {
+            n_row = 0; // too far out: start the table anew with a smaller step
+            continue;
+        }
+        double power = side == 0 ? 4.0 : 2.0, factor = power;
+        for (int j = 1; j <= n_row; j++, factor *= power) {
+            row[j] = row[j - 1] + (row[j - 1] - previous[j - 1]) / (factor - 1.0);
+            double error = fmax(fabs(row[j] - row[j - 1]), fabs(row[j] - previous[j - 1]));
+            if (error < *uncertainty) {
+                *uncertainty = error;
+                *out = row[j];
+            }
+        }
+        n_row++;
+        for (int j = 0; j < n_row; j++) {
+            previous[j] = row[j];
+        }
+    }
+    return isfinite(*uncertainty);
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+//
+// Steps in a row, and their adjoint with checkpoints.
+//
+// Every K steps (x, w) is stored; backwards, a segment is replayed to refill the tape, then pulled back step by
+// step. With s bytes a checkpoint and c bytes a record the memory N/K s + K c is least at K = sqrt(N s/c);
+// time is forward + one replay + vjp. A replay gives the same bits, which is checked at each segment's end.
+// The adjoint of the parameters is kept as that of d and goes through derive once.
+
+#include "sim/sim.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// bytes of a record of one flying body, measured; only sets the spacing of checkpoints
+static const double record_bytes = 1200.0;
+
+static cr_status check_rollout(const cr_sim *sim, const cr_rollout *r, cr_error *err) {
+    if (r->n_step < 0 || (r->n_dt != 1 && r->n_dt != r->n_step) ||
+        (r->u && r->n_u_row != 1 && r->n_u_row != r->n_step)) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "a rollout of %d steps has %d step lengths and %d control rows; give one or "
+                        "as many as steps",
+                        r->n_step, r->n_dt, r->u ? r->n_u_row : 1);
+    }
+    for (int i = 0; i < r->n_dt; i++) {
+        CR_TRY(cri_sim_check_dt(r->dt[i], err));
+    }
+    for (int i = 0; r->u && i < r->n_u_row; i++) {
+        CR_TRY(cri_sim_check_control(sim, r->u + (size_t)i * (size_t)sim->model->sizes.n_u, err));
+    }
+    return CR_OK;
+}
+
+static double dt_of(const cr_rollout *r, int step) {
+    return r->dt[r->n_dt == 1 ? 0 : step];
+}
+
+static const double *u_of(const cr_sim *sim, const cr_rollout *r, int step) {
+    size_t row = r->n_u_row == 1 ? 0 : (size_t)step;
+    return r->u ? r->u + row * (size_t)sim->model->sizes.n_u : NULL;
+}
+
+static size_t checkpoint_doubles(const cr_sim *sim) {
+    return (size_t)sim->model->sizes.n_x + 3 * (size_t)sim->model->n_feature;
+}
+
+// makes room for the checkpoints of a rollout
+static cr_status prepare(cr_sim *sim, const cr_rollout *rollout, cr_error *err) {
+    cri_history *h = &sim->history;
+    h->rollout = *rollout;
+    h->report = cri_report_none();
+    h->n_checkpoint = 0;
+    if (!sim->use_gradient) {
+        return CR_OK;
+    }
+    double s = (double)(sizeof(double) * checkpoint_doubles(sim));
+    double c = record_bytes * sim->model->sizes.n_body;
+    int best = (int)ceil(sqrt(rollout->n_step * s / c));
+    h->every = sim->checkpoint_every > 0 ? sim->checkpoint_every : best > 1 ? best : 1;
+    size_t n = ((size_t)rollout->n_step / (size_t)h->every + 1) * checkpoint_doubles(sim);
+    if (n > h->capacity) {
+        double *grown = realloc(h->checkpoint, sizeof *grown * n);
+        if (!grown) {
+            return cri_no_memory(err);
+        }
+        h->checkpoint = grown;
+        h->capacity = n;
+    }
+    return CR_OK;
+}
+
+static void store(cr_sim *sim, const double *x) {
+    size_t n_x = (size_t)sim->model->sizes.n_x;
+    double *at = sim->history.checkpoint + checkpoint_doubles(sim) * (size_t)sim->history.n_checkpoint++;
+    memcpy(at, x, sizeof *x * n_x);
+    memcpy(at + n_x, sim->warm, sizeof *x * 3 * (size_t)sim->model->n_feature);
+}
+
+static void load(cr_sim *sim, int i, double *x) {
+    size_t n_x = (size_t)sim->model->sizes.n_x;
+    const double *at = sim->history.checkpoint + checkpoint_doubles(sim) * (size_t)i;
+    memcpy(x, at, sizeof *x * n_x);
+    memcpy(sim->warm, at + n_x, sizeof *x * 3 * (size_t)sim->model->n_feature);
+}
+
+// all steps from x (n_x, in place)
+static cr_status run(cr_sim *sim, const cr_rollout *r, double *x, double *x_path, cr_error *err) {
+    size_t n_x = (size_t)sim->model->sizes.n_x;
+    for (int k = 0; k < r->n_step; k++) {
+        if (sim->use_gradient && k % sim->history.every == 0) {
+            store(sim, x);
+        }
+        cri_arena_reset(sim->tape);
+        cri_step_record *record;
+        CR_TRY(cri_sim_step(sim, dt_of(r, k), x, u_of(sim, r, k), x, &record, err));
+        cri_report_add(&sim->history.report, &record->report);
+        if (!cri_all_finite((int)n_x, x)) {
+            return cri_fail(err, CR_ERR_NUMERIC, 0, "the motion left all bounds in step %d", k + 1);
+        }
+        if (x_path) {
+            memcpy(x_path + n_x * ((size_t)k + 1), x, sizeof *x * n_x);
+        }
+    }
+    return CR_OK;
+}
+
+cr_status cr_sim_rollout(cr_sim *sim, const cr_rollout *rollout, const double *x0, double *x_path,
+                         double *x_end, cr_error *err) {
+    size_t n_x = (size_t)sim->model->sizes.n_x;
+    CR_TRY(check_rollout(sim, rollout, err));
+    CR_TRY(cri_sim_check_state(sim, x0, err));
+    sim->last = NULL;
+    sim->history.is_valid = false;
+    CR_TRY(prepare(sim, rollout, err));
+    memset(sim->warm, 0, sizeof(double) * 3 * (size_t)sim->model->n_feature);
+    double *x = malloc(sizeof *x * n_x);
+    if (!x) {
+        return cri_no_memory(err);
+    }
+    memcpy(x, x0, sizeof *x * n_x);
+    if (x_path) {
+        memcpy(x_path, x0, sizeof *x * n_x);
+    }
+    cri_arena_reset(sim->scratch);
+    cr_status status = run(sim, rollout, x, x_path, err);
+    sim->report = sim->history.report;
+    sim->history.is_valid = status == CR_OK;
+    if (status == CR_OK && x_end) {
+        memcpy(x_end, x, sizeof *x * n_x);
+    }
+    free(x);
+    return status;
+}
+
+/// What runs backwards through a rollout.
+typedef struct pull {
+    int n_seed; // seeds that are left
+    const cr_seed *seed;
+    double *x_adj;   // (n_x) of the current step's end
+    double *before;  // (n_x) work
+    double *x;       // (n_x) work
+    double *u_adj;   // the caller's, may be NULL
+    cri_step_record **record; // (every)
+} pull;
+
+static void add_seeds(const cr_sim *sim, pull *p, int step) {
+    while (p->n_seed > 0 && p->seed[p->n_seed - 1].step == step) {
+        p->n_seed--;
+        for (int i = 0; i < sim->model->sizes.n_x; i++) {
+            p->x_adj[i] += p->seed[p->n_seed].x_adj[i];
+        }
+    }
+}
+
+// replays the steps of a segment onto the tape
+static cr_status replay(cr_sim *sim, pull *p, int segment, int n, cr_error *err) {
+    const cri_history *h = &sim->history;
+    size_t n_x = (size_t)sim->model->sizes.n_x;
+    load(sim, segment, p->x);
+    cri_arena_reset(sim->tape);
+    for (int k = 0; k < n; k++) {
+        int step = segment * h->every + k;
+        CR_TRY(cri_sim_step(sim, dt_of(&h->rollout, step), p->x, u_of(sim, &h->rollout, step), p->x,
+                            &p->record[k], err));
+    }
+    if (segment + 1 < h->n_checkpoint) {
+        const double *next = h->checkpoint + checkpoint_doubles(sim) * ((size_t)segment + 1);
+        CR_ASSERT(memcmp(next, p->x, sizeof(double) * n_x) == 0);
+    }
+    return CR_OK;
+}
+
+// pulls x_adj back over one replayed step
+static cr_status pull_step(cr_sim *sim, pull *p, int step, const cri_step_record *record,
+                           cr_error *err) {
+    const cr_sizes *z = &sim->model->sizes;
+    memset(p->before, 0, sizeof(double) * (size_t)z->n_x);
+    memset(sim->u_adj, 0, sizeof(double) * (size_t)z->n_u);
+    CR_TRY(cri_sim_step_vjp(sim, record, p->x_adj, p->before, sim->u_adj, err));
+    memcpy(p->x_adj, p->before, sizeof(double) * (size_t)z->n_x);
+    if (p->u_adj) {
+        size_t row = sim->history.rollout.n_u_row == 1 ? 0 : (size_t)step;
+        for (int i = 0; i < z->n_u; i++) {
+            p->u_adj[row * (size_t)z->n_u + (size_t)i] += sim->u_adj[i];
+        }
+    }
+    return CR_OK;
+}
+
+static cr_status pull_all(cr_sim *sim, pull *p, cr_error *err) {
+    const cri_history *h = &sim->history;
+    int n_step = h->rollout.n_step;
+    add_seeds(sim, p, n_step);
+    for (int segment = h->n_checkpoint - 1; segment >= 0; segment--) {
+        int first = segment * h->every;
+        int n = n_step - first < h->every ? n_step - first : h->every;
+        CR_TRY(replay(sim, p, segment, n, err));
+        for (int k = n - 1; k >= 0; k--) {
+            CR_TRY(pull_step(sim, p, first + k, p->record[k], err));
+            add_seeds(sim, p, first + k);
+        }
+    }
+    return CR_OK;
+}
+
+static cr_status check_pull(const cr_sim *sim, int n_seed, const cr_seed *seed, cr_error *err) {
+    const cri_history *h = &sim->history;
+    if (!h->is_valid || !sim->use_gradient) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        h->is_valid ? "gradients are off; create the sim with use_gradient"
+                                    : "there is no last rollout to differentiate");
+    }
+    if (h->report.grad & CR_GRAD_REFUSED) {
+        return cri_fail(err, CR_ERR_NUMERIC, 0,
+                        "a contact solve did not converge (residual %.2g of its tolerance); there is "
+                        "no gradient",
+                        h->report.residual);
+    }
+    for (int k = 0; k < n_seed; k++) {
+        int least = k > 0 ? seed[k - 1].step : 0;
+        if (seed[k].step < least || seed[k].step > h->rollout.n_step) {
+            return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                            "seed %d is at step %d; steps must ascend from 0 to %d", k, seed[k].step,
+                            h->rollout.n_step);
+        }
+    }
+    return CR_OK;
+}
+
+cr_status cr_sim_rollout_vjp(cr_sim *sim, int n_seed, const cr_seed *seed, double *x0_adj,
+                             double *u_adj, double *p_adj, cr_error *err) {
+    size_t n_x = (size_t)sim->model->sizes.n_x;
+    CR_TRY(check_pull(sim, n_seed, seed, err));
+    size_t n_record = (size_t)sim->history.every;
+    double *work = calloc(3 * n_x, sizeof *work);
+    pull p = {.n_seed = n_seed, .seed = seed, .u_adj = u_adj};
+    p.record = malloc(sizeof(cri_step_record *) * n_record);
+    if (!work || !p.record) {
+        free(work);
+        free(p.record);
+        return cri_no_memory(err);
+    }
+    p.x_adj = work;
+    p.before = work + n_x;
+    p.x = work + 2 * n_x;
+    sim->last = NULL;
+    cri_arena_reset(sim->scratch);
+    memset(sim->d_adj.block, 0, sizeof(double) * (size_t)sim->d_adj.n_double);
+    cr_status status = pull_all(sim, &p, err);
+    for (size_t i = 0; status == CR_OK && x0_adj && i < n_x; i++) {
+        x0_adj[i] += p.x_adj[i];
+    }
+    if (status == CR_OK && p_adj) {
+        cri_derive_vjp(sim->model, sim->p, &sim->d, sim->derive_cache, &sim->d_adj, p_adj);
+    }
+    free(work);
+    free(p.record);
+    return status;
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+//
+// The simulator: workspace, parameters, single steps, save and restore.
+//
+// A step normalises quaternions first, so a radial change of a quaternion has derivative zero. Between the
+// raw numbers of x and the tangent coordinates of the steppers (math/quat.h):
+//
+//   x_adj  ->  y_adj     position and velocity as they are, rotation by cri_quat_tangent_vjp at x_next
+//   y_adj  ->  x_adj     rotation by cri_quat_normalise_vjp at the raw x
+
+#include "sim/sim.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// first blocks: enough for a few bodies, more is chained
+enum { TAPE_BYTES = 1 << 15, SCRATCH_BYTES = 1 << 14, OUTPUT_BYTES = 1 << 10 };
+
+cr_status cri_no_memory(cr_error *err) {
+    return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+}
+
+cr_sim_options cr_sim_options_default(const cr_model *model) {
+    return (cr_sim_options){
+        .stepper = model->stepper[0] ? model->stepper : "located",
+        .law = model->law[0] ? model->law : "ncp",
+        .eps_gap = 1e-9,
+        // a hop at this speed is 5e-10 m high, within eps_gap
+        .eps_speed = 1e-4,
+        .eps_time = 1e-9,
+        .event_cap = 32,
+        .use_gradient = true,
+    };
+}
+
+// every array that lives as long as the sim
+static bool allocate(cr_sim *sim) {
+    const cr_model *m = sim->model;
+    const cr_sizes *z = &m->sizes;
+    cr_arena *a = sim->memory;
+    sim->p = CR_PUSH(a, double, z->n_p);
+    sim->d = cri_derived_push(m, a);
+    sim->d_adj = cri_derived_push(m, a);
+    sim->d_tan = cri_derived_push(m, a);
+    sim->derive_cache = CR_PUSH(a, cri_derive_cache, m->n_pair);
+    sim->warm = CR_PUSH(a, double, 3 * m->n_feature);
+    sim->zero_u = CR_PUSH(a, double, z->n_u);
+    sim->u_adj = CR_PUSH(a, double, z->n_u);
+    sim->y = CR_PUSH(a, double, z->n_x);
+    sim->y_rate = CR_PUSH(a, double, z->n_tangent);
+    sim->y_adj = CR_PUSH(a, double, z->n_tangent);
+    sim->gap = CR_PUSH(a, double, m->n_feature);
+    sim->speed = CR_PUSH(a, double, m->n_feature);
+    sim->root = CR_PUSH(a, double, m->n_feature);
+    sim->rest = CR_PUSH(a, int, m->n_feature);
+    sim->hit = CR_PUSH(a, int, m->n_feature);
+    sim->group = CR_PUSH(a, int, m->n_feature);
+    sim->island = CR_PUSH(a, int, m->n_feature);
+    sim->body_mark = CR_PUSH(a, int, z->n_body);
+    sim->n_body_event = CR_PUSH(a, int, z->n_body);
+    return !cri_arena_has_failed(a);
+}
+
+static cr_status check_options(const cr_sim_options *o, cr_error *err) {
+    if (!o->stepper || !cri_stepper_find(o->stepper)) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "no stepper is named %s; there are located and end",
+                        o->stepper ? o->stepper : "(null)");
+    }
+    if (!o->law || !cri_law_find(o->law)) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "no contact law is named %s; there are ncp and ncp-poisson",
+                        o->law ? o->law : "(null)");
+    }
+    if (!(o->eps_gap > 0.0) || !(o->eps_speed > 0.0) || !(o->eps_time > 0.0) || o->event_cap < 1 ||
+        o->checkpoint_every < 0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "eps_gap, eps_speed, eps_time and event_cap must be positive");
+    }
+    return CR_OK;
+}
+
+cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr_sim **out,
+                        cr_error *err) {
+    *out = NULL;
+    CR_TRY(check_options(options, err));
+    cr_sim *sim = calloc(1, sizeof *sim);
+    if (!sim) {
+        return cri_no_memory(err);
+    }
+    sim->model = model;
+    sim->stepper = cri_stepper_find(options->stepper);
+    sim->eps_gap = options->eps_gap;
+    sim->eps_speed = options->eps_speed;
+    sim->eps_time = options->eps_time;
+    sim->event_cap = options->event_cap;
+    sim->use_gradient = options->use_gradient;
+    sim->checkpoint_every = options->checkpoint_every;
+    sim->memory = cri_arena_create(8192);
+    sim->tape = cri_arena_create(TAPE_BYTES);
+    sim->scratch = cri_arena_create(SCRATCH_BYTES);
+    sim->output = cri_arena_create(OUTPUT_BYTES);
+    bool has_memory = sim->memory && sim->tape && sim->scratch && sim->output && allocate(sim);
+    if (!has_memory) {
+        cr_sim_destroy(sim);
+        return cri_no_memory(err);
+    }
+    sim->world = (cri_world){.model = model,
+                             .d = &sim->d,
+                             .derive_cache = sim->derive_cache,
+                             .law = cri_law_find(options->law)};
+    sim->report = cri_report_none();
+    cr_model_defaults(model, -1, sim->p, NULL, NULL);
+    cr_status status = cr_sim_set_params(sim, sim->p, err);
+    if (status != CR_OK) {
+        cr_sim_destroy(sim);
+        return status;
+    }
+    *out = sim;
+    return CR_OK;
+}
+
+void cr_sim_destroy(cr_sim *sim) {
+    if (sim) {
+        cri_arena_destroy(sim->memory);
+        cri_arena_destroy(sim->tape);
+        cri_arena_destroy(sim->scratch);
+        cri_arena_destroy(sim->output);
+        free(sim->history.checkpoint);
+        free(sim);
+    }
+}
+
+static void forget(cr_sim *sim) {
+    sim->last = NULL;
+    sim->history.is_valid = false;
+    sim->report = cri_report_none();
+}
+
+cr_status cr_sim_set_params(cr_sim *sim, const double *p, cr_error *err) {
+    CR_TRY(cri_params_check(sim->model, p, err));
+    memmove(sim->p, p, sizeof *p * (size_t)sim->model->sizes.n_p);
+    cri_derive(sim->model, sim->p, &sim->d, sim->derive_cache);
+    memset(sim->warm, 0, sizeof(double) * 3 * (size_t)sim->model->n_feature);
+    forget(sim);
+    return CR_OK;
+}
+
+cr_status cri_sim_check_state(const cr_sim *sim, const double *x, cr_error *err) {
+    const cr_sizes *z = &sim->model->sizes;
+    for (int i = 0; i < z->n_x; i++) {
+        if (!isfinite(x[i])) {
+            return cri_fail(err, CR_ERR_ARGUMENT, 0, "state %s is %g; give a finite number",
+                            sim->model->x_name[i], x[i]);
+        }
+    }
+    for (int b = 0; b < z->n_body; b++) {
+        const double *q = x + 7 * b + 3;
+        double length2 = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
+        // anything that can be normalised without overflow
+        if (!(length2 > 1e-200 && length2 < 1e200)) {
+            return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                            "the quaternion of body %s has no direction; give it length one",
+                            sim->model->body_name[b]);
+        }
+    }
+    return CR_OK;
+}
+
+cr_status cri_sim_check_control(const cr_sim *sim, const double *u, cr_error *err) {
+    for (int i = 0; u && i < sim->model->sizes.n_u; i++) {
+        if (!isfinite(u[i])) {
+            return cri_fail(err, CR_ERR_ARGUMENT, 0, "control %s is %g; give a finite number",
+                            sim->model->u_name[i], u[i]);
+        }
+    }
+    return CR_OK;
+}
+
+cr_status cri_sim_check_dt(double dt, cr_error *err) {
+    if (!(dt > 0.0 && isfinite(dt))) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "the step length is %g; it must be positive", dt);
+    }
+    return CR_OK;
+}
+
+cr_status cri_sim_step(cr_sim *sim, double dt, const double *x, const double *u, double *x_next,
+                       cri_step_record **out, cr_error *err) {
+    const cr_sizes *z = &sim->model->sizes;
+    cri_step_record *record = CR_PUSH_RAW(sim->tape, cri_step_record, 1);
+    double *keep = CR_PUSH_RAW(sim->tape, double, 3 * z->n_x + z->n_u);
+    if (!record || !keep) {
+        return cri_no_memory(err);
+    }
+    double *unit = keep + z->n_x, *end = unit + z->n_x, *control = end + z->n_x;
+    memcpy(keep, x, sizeof *x * (size_t)z->n_x);
+    memcpy(unit, x, sizeof *x * (size_t)z->n_x);
+    memcpy(control, u ? u : sim->zero_u, sizeof *x * (size_t)z->n_u);
+    for (int b = 0; b < z->n_body; b++) {
+        cri_q4_store(cri_quat_normalise(cri_q4_load(x + 7 * b + 3)), unit + 7 * b + 3);
+    }
+    *record = (cri_step_record){
+        .h = dt, .raw = keep, .x = unit, .u = control, .x_next = end, .report = cri_report_none()};
+    CR_TRY(sim->stepper->step(sim, record, end, err));
+    memcpy(x_next, end, sizeof *x * (size_t)z->n_x);
+    *out = record;
+    return CR_OK;
+}
+
+cr_status cr_sim_step(cr_sim *sim, double dt, const double *x, const double *u, double *x_next,
+                      cr_error *err) {
+    CR_TRY(cri_sim_check_dt(dt, err));
+    CR_TRY(cri_sim_check_state(sim, x, err));
+    CR_TRY(cri_sim_check_control(sim, u, err));
+    forget(sim);
+    cri_arena_reset(sim->tape);
+    cri_arena_reset(sim->scratch);
+    cri_step_record *record;
+    CR_TRY(cri_sim_step(sim, dt, x, u, x_next, &record, err));
+    sim->last = record;
+    sim->report = record->report;
+    return CR_OK;
+}
+
+cr_status cri_sim_step_vjp(cr_sim *sim, const cri_step_record *record, const double *x_next_adj,
+                           double *x_adj, double *u_adj, cr_error *err) {
+    const cr_sizes *z = &sim->model->sizes;
+    double *y_adj = sim->y_adj;
+    memcpy(y_adj + z->n_v, x_next_adj + z->n_q, sizeof(double) * (size_t)z->n_v);
+    for (int b = 0; b < z->n_body; b++) {
+        cri_quat q = cri_q4_load(record->x_next + 7 * b + 3);
+        memcpy(y_adj + 6 * b, x_next_adj + 7 * b, 3 * sizeof(double));
+        cri_v3_store(cri_quat_tangent_vjp(q, x_next_adj + 7 * b + 3), y_adj + 6 * b + 3);
+    }
+    CR_TRY(sim->stepper->vjp(sim, record, y_adj, u_adj, err));
+    for (int b = 0; b < z->n_body; b++) {
+        cri_quat raw = cri_q4_load(record->raw + 7 * b + 3);
+        cri_v3_accumulate(cri_v3_load(y_adj + 6 * b), x_adj + 7 * b);
+        cri_quat_normalise_vjp(raw, cri_v3_load(y_adj + 6 * b + 3), x_adj + 7 * b + 3);
+    }
+    for (int i = 0; i < z->n_v; i++) {
+        x_adj[z->n_q + i] += y_adj[z->n_v + i];
+    }
+    return CR_OK;
+}
+
+// may the last step be differentiated?
+static cr_status check_last(const cr_sim *sim, cr_error *err) {
+    if (!sim->last) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "there is no last step to differentiate");
+    }
+    if (!sim->use_gradient) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "gradients are off; create the sim with use_gradient");
+    }
+    if (sim->last->report.grad & CR_GRAD_REFUSED) {
+        return cri_fail(err, CR_ERR_NUMERIC, 0,
+                        "a contact solve did not converge (residual %.2g of its tolerance); there is "
+                        "no gradient",
+                        sim->last->report.residual);
+    }
+    return CR_OK;
+}
+
+cr_status cr_sim_step_vjp(cr_sim *sim, const double *x_next_adj, double *x_adj, double *u_adj,
+                          double *p_adj, cr_error *err) {
+    const cr_sizes *z = &sim->model->sizes;
+    CR_TRY(check_last(sim, err));
+    cri_arena_reset(sim->scratch);
+    double *work = CR_PUSH(sim->scratch, double, z->n_x);
+    if (!work) {
+        return cri_no_memory(err);
+    }
+    memset(sim->d_adj.block, 0, sizeof(double) * (size_t)sim->d_adj.n_double);
+    memset(sim->u_adj, 0, sizeof(double) * (size_t)z->n_u);
+    CR_TRY(cri_sim_step_vjp(sim, sim->last, x_next_adj, work, sim->u_adj, err));
+    for (int i = 0; x_adj && i < z->n_x; i++) {
+        x_adj[i] += work[i];
+    }
+    for (int i = 0; u_adj && i < z->n_u; i++) {
+        u_adj[i] += sim->u_adj[i];
+    }
+    if (p_adj) {
+        cri_derive_vjp(sim->model, sim->p, &sim->d, sim->derive_cache, &sim->d_adj, p_adj);
+    }
+    return CR_OK;
+}
+
+cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const double *u_tan,
+                          const double *p_tan, double *x_next_tan, cr_error *err) {
+    const cr_sizes *z = &sim->model->sizes;
+    CR_TRY(check_last(sim, err));
+    cri_arena_reset(sim->scratch);
+    for (int s = 0; s < n_seed; s++) {
+        double *y = x_next_tan + (size_t)s * (size_t)z->n_tangent;
+        const double *u = u_tan ? u_tan + (size_t)s * (size_t)z->n_u : sim->zero_u;
+        if (!x_tan) {
+            memset(y, 0, sizeof *y * (size_t)z->n_tangent);
+        } else {
+            memmove(y, x_tan + (size_t)s * (size_t)z->n_tangent,
+                    sizeof *y * (size_t)z->n_tangent);
+        }
+        if (p_tan) {
+            cri_derive_jvp(sim->model, sim->p, &sim->d, sim->derive_cache,
+                           p_tan + (size_t)s * (size_t)z->n_p, &sim->d_tan);
+        } else {
+            memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
+        }
+        CR_TRY(sim->stepper->jvp(sim, sim->last, y, u, err));
+    }
+    return CR_OK;
+}
+
+const cr_step_report *cr_sim_report(const cr_sim *sim) {
+    return &sim->report;
+}
+
+const cr_contact *cr_sim_contacts(cr_sim *sim, int *n_contact) {
+    *n_contact = 0;
+    if (!sim->last) {
+        return NULL;
+    }
+    int n = sim->stepper->contacts(sim, sim->last, NULL);
+    cri_arena_reset(sim->output);
+    cr_contact *contact = n > 0 ? CR_PUSH(sim->output, cr_contact, n) : NULL;
+    if (contact) {
+        *n_contact = sim->stepper->contacts(sim, sim->last, contact);
+    }
+    return contact;
+}
+
+double cr_sim_energy(const cr_sim *sim, const double *x) {
+    double sum = 0.0;
+    for (int b = 0; b < sim->model->sizes.n_body; b++) {
+        cri_body_state s = cri_state_load(sim, x, b);
+        const cri_body_derived *d = &sim->d.body[b];
+        double mass = 1.0 / d->inv_mass;
+        cri_vec3 L = cri_v3_mul(d->inertia, s.spin);
+        sum += 0.5 * mass * cri_v3_dot(s.vel, s.vel) + 0.5 * cri_v3_dot(L, s.spin);
+        sum -= mass * cri_v3_dot(cri_v3_load(sim->d.gravity), s.pos);
+    }
+    return sum;
+}
+
+/// Head of saved bytes: tells this model's from another's.
+typedef struct saved_head {
+    char magic[8];
+    int32_t n_p;
+    int32_t n_feature;
+} saved_head;
+
+static saved_head head_of(const cr_sim *sim) {
+    return (saved_head){.magic = "carom 1",
+                        .n_p = sim->model->sizes.n_p,
+                        .n_feature = sim->model->n_feature};
+}
+
+size_t cr_sim_save_bytes(const cr_sim *sim) {
+    size_t n_double = (size_t)sim->model->sizes.n_p + 3 * (size_t)sim->model->n_feature;
+    return sizeof(saved_head) + sizeof(double) * n_double;
+}
+
+void cr_sim_save(const cr_sim *sim, void *bytes) {
+    saved_head head = head_of(sim);
+    size_t n_p = sizeof(double) * (size_t)sim->model->sizes.n_p;
+    char *at = bytes;
+    memcpy(at, &head, sizeof head);
+    memcpy(at + sizeof head, sim->p, n_p);
+    memcpy(at + sizeof head + n_p, sim->warm, sizeof(double) * 3 * (size_t)sim->model->n_feature);
+}
+
+cr_status cr_sim_restore(cr_sim *sim, const void *bytes, size_t n_byte, cr_error *err) {
+    saved_head head = head_of(sim);
+    if (n_byte != cr_sim_save_bytes(sim) || memcmp(bytes, &head, sizeof head) != 0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "these bytes were not saved from a sim of this model");
+    }
+    cri_arena_reset(sim->scratch);
+    size_t n_p = sizeof(double) * (size_t)sim->model->sizes.n_p;
+    size_t n_warm = sizeof(double) * 3 * (size_t)sim->model->n_feature;
+    double *p = cri_arena_push_raw(sim->scratch, n_p + n_warm);
+    if (!p) {
+        return cri_no_memory(err);
+    }
+    memcpy(p, (const char *)bytes + sizeof head, n_p + n_warm);
+    const double *warm = p + sim->model->sizes.n_p;
+    if (!cri_all_finite(3 * sim->model->n_feature, warm)) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "the saved bytes are damaged");
+    }
+    CR_TRY(cr_sim_set_params(sim, p, err));
+    memcpy(sim->warm, warm, n_warm);
+    return CR_OK;
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+//
+// The end-of-step jump: smooth motion over the whole step, then one velocity jump of whatever overlaps.
+//
+//   y = Phi_h(x),   v+ = jump(y; e, target = depth/(8 h)) on features with gap < 0,   x' = [y_q | v+]
+//
+// The target opens an overlap over eight steps (paper 000 as run; experiments with one step bounce). A fresh
+// contact has depth <= |v| h, so the target acts on it only if e < 1/8.
+//
+// The instant of the jump is a multiple of h and does not move: the gradient is that of this map
+// (CR_GRAD_DISCRETE) and does not converge to that of the motion. The target's own derivative is included.
+
+#include "sim/motion.h"
+
+#include "contact/islands.h"
+
+#include <math.h>
+#include <string.h>
+
+// steps over which an overlap opens
+static const double n_open = 8.0;
+
+/// The jumps of a step.
+typedef struct end_data {
+    cri_motion motion;
+    int n_jump;
+    cri_jump *jump; // (n_jump)
+    double *y;      // (n_x)
+} end_data;
+
+// jumps of the islands of sim->hit (n); x_next's velocities are overwritten
+static bool run_jumps(cr_sim *sim, end_data *data, int n, double *x_next, cri_step_record *record) {
+    int n_q = sim->model->sizes.n_q;
+    data->n_jump = cri_islands(sim->model, n, sim->hit, sim->body_mark, sim->island);
+    data->jump = CR_PUSH_RAW(sim->tape, cri_jump, data->n_jump);
+    bool is_good = data->jump != NULL;
+    for (int k = 0; is_good && k < data->n_jump; k++) {
+        int n_group = 0;
+        for (int i = 0; i < n; i++) {
+            if (sim->island[i] == k) {
+                sim->group[n_group++] = sim->hit[i];
+            }
+        }
+        size_t room = cri_jump_bytes(&sim->world, n_group);
+        is_good = cri_arena_reserve(sim->tape, 2 * room) && cri_arena_reserve(sim->scratch, room);
+        if (!is_good) {
+            break;
+        }
+        cri_jump *jump = &data->jump[k];
+        cri_jump_begin(&sim->world, n_group, sim->group, data->y, jump, sim->tape);
+        for (int i = 0; i < n_group; i++) {
+            jump->target[i] = -jump->row[i].touch.gap / (n_open * record->h);
+        }
+        cri_jump_solve(&sim->world, jump, data->y + n_q, sim->use_gradient, x_next + n_q, sim->tape,
+                       sim->scratch);
+        cri_report_jump(sim, jump, &record->report);
+        record->report.grad |= CR_GRAD_DISCRETE;
+        record->report.n_event++;
+    }
+    return is_good;
+}
+
+static cr_status end_step(cr_sim *sim, cri_step_record *record, double *x_next, cr_error *err) {
+    end_data *data = CR_PUSH(sim->tape, end_data, 1);
+    double *y = CR_PUSH_RAW(sim->tape, double, sim->model->sizes.n_x);
+    if (!data || !y) {
+        return cri_no_memory(err);
+    }
+    data->y = y;
+    data->motion = (cri_motion){.x = record->x, .u = record->u, .h = record->h};
+    for (int b = 0; b < sim->model->sizes.n_body; b++) {
+        cri_body_state s = cri_motion_body(sim, &data->motion, b, record->h, NULL);
+        cri_state_store(sim, &s, y, b);
+    }
+    int n = 0;
+    for (int f = 0; f < sim->model->n_feature; f++) {
+        double gap = cri_feature_touch(&sim->world, f, y).gap;
+        record->report.penetration = fmax(record->report.penetration, -gap);
+        if (gap < 0.0) {
+            sim->hit[n++] = f;
+        }
+    }
+    memcpy(x_next, y, sizeof *y * (size_t)sim->model->sizes.n_x);
+    if (n > 0 && !run_jumps(sim, data, n, x_next, record)) {
+        return cri_no_memory(err);
+    }
+    record->data = data;
+    return CR_OK;
+}
+
+static bool reserve_for(cr_sim *sim, const end_data *data) {
+    size_t room = cri_motion_scratch_bytes(sim, &data->motion);
+    for (int k = 0; k < data->n_jump; k++) {
+        room += 2 * cri_jump_bytes(&sim->world, data->jump[k].n);
+    }
+    return cri_arena_reserve(sim->scratch, room);
+}
+
+static cr_status end_vjp(cr_sim *sim, const cri_step_record *record, double *y_adj, double *u_adj,
+                         cr_error *err) {
+    const end_data *data = record->data;
+    int n_v = sim->model->sizes.n_v;
+    if (!reserve_for(sim, data)) {
+        return cri_no_memory(err);
+    }
+    cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
+    double *v_adj = CR_PUSH_RAW(sim->scratch, double, n_v);
+    memcpy(v_adj, y_adj + n_v, sizeof *v_adj * (size_t)n_v);
+
+    // x' = [y_q | v+],  v+ = jump(y; target = -gap/(8 h))
+    for (int k = data->n_jump - 1; k >= 0; k--) {
+        const cri_jump *jump = &data->jump[k];
+        double *target_adj = CR_PUSH_RAW(sim->scratch, double, jump->n);
+        for (int i = 0; i < jump->n_body; i++) {
+            memset(y_adj + n_v + 6 * jump->body[i], 0, 6 * sizeof *y_adj);
+        }
+        cri_jump_solve_vjp(&sim->world, jump, v_adj, y_adj + n_v, y_adj, &sim->d_adj, target_adj,
+                           sim->scratch);
+        for (int i = 0; i < jump->n; i++) {
+            cri_touch adj = {.gap = -target_adj[i] / (n_open * record->h)};
+            cri_feature_touch_vjp(&sim->world, jump->row[i].feature, data->y, &adj, y_adj,
+                                  &sim->d_adj);
+        }
+    }
+
+    // y = Phi_h(x)
+    cri_motion_vjp(sim, &data->motion, record->h, y_adj, u_adj);
+    cri_arena_rewind(sim->scratch, mark);
+    return CR_OK;
+}
+
+static cr_status end_jvp(cr_sim *sim, const cri_step_record *record, double *y_tan,
+                         const double *u_tan, cr_error *err) {
+    const end_data *data = record->data;
+    int n_v = sim->model->sizes.n_v;
+    if (!reserve_for(sim, data)) {
+        return cri_no_memory(err);
+    }
+    cri_motion_jvp(sim, &data->motion, record->h, 0.0, y_tan, u_tan);
+    cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
+    double *v_tan = CR_PUSH_RAW(sim->scratch, double, n_v);
+    memcpy(v_tan, y_tan + n_v, sizeof *v_tan * (size_t)n_v);
+    for (int k = 0; k < data->n_jump; k++) {
+        const cri_jump *jump = &data->jump[k];
+        double *target_tan = CR_PUSH_RAW(sim->scratch, double, jump->n);
+        for (int i = 0; i < jump->n; i++) {
+            cri_touch touch = cri_feature_touch_jvp(&sim->world, jump->row[i].feature, data->y,
+                                                    y_tan, &sim->d_tan);
+            target_tan[i] = -touch.gap / (n_open * record->h);
+        }
+        cri_jump_tan tan = {.v = v_tan, .q = y_tan, .d = &sim->d_tan, .target = target_tan};
+        cri_jump_solve_jvp(&sim->world, jump, &tan, y_tan + n_v, sim->scratch);
+    }
+    cri_arena_rewind(sim->scratch, mark);
+    return CR_OK;
+}
+
+static int end_contacts(const cr_sim *sim, const cri_step_record *record, cr_contact *out) {
+    const end_data *data = record->data;
+    int n = 0;
+    for (int k = 0; k < data->n_jump; k++) {
+        n += cri_contacts_of(sim, &data->jump[k], record->h, true, out ? out + n : NULL);
+    }
+    return n;
+}
+
+const cri_stepper cri_stepper_end = {
+    .name = "end",
+    .summary = "one jump at the end of the step; gradients of that map, not of the motion",
+    .step = end_step,
+    .vjp = end_vjp,
+    .jvp = end_jvp,
+    .contacts = end_contacts,
+};

@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: MIT
+//
+// The located step: smooth motion to the first impact, a jump, and on, until the step is used up.
+//
+//   F1  classify features at x: gap g, rate s
+//         apart         g > eps_gap                          located
+//         impact now    g <= eps_gap, s < -eps_speed         event at t = 0
+//         resting       g <= eps_gap, |s| <= eps_speed       rows of the motion's own solve, never located
+//         separating    g <= eps_gap, s > eps_speed          located after lift-off
+//       no impact within T: x' = Phi_T(x), done
+//   F2  t: root of G(t) = sum_k w_k g_k(Phi_t(x)), w_k = rate frozen, over the hits: features of one
+//       island within eps_time of the first
+//   F3  y = Phi_t(x),  y_rate = d Phi_t/dt of the discrete map
+//   F4  group: hits and whatever touches in their island; an approaching one joins the hits (back to F2)
+//   F5  v+ = jump(y), inelastic where e |b_n| <= eps_speed or the island's cap is reached
+//   F6  x = [y_q | v+],  T = T - t
+//
+// Adjoint: last line first; what is carried besides x_adj is T_adj, the derivative for the time left.
+//   A0  (x_adj, T_adj) = motion_vjp(x'_adj)
+//   A1  y_adj = [x_adj_q | 0] + jump_vjp(x_adj_v)
+//   A2  t_adj = y_adj . y_rate - T_adj
+//   A3  if located: y_adj += -t_adj/G_rate sum_k w_k grad g_k        (and so for the parameters)
+//   A4  x_adj = motion_vjp(y_adj), its own t_adj was used in A2
+//
+// Source of the event-time term: implicit function theorem on G(t; x, p) = 0, the saltation matrix of one
+// event. For several hits at once it is an average with weights rate^2 (paper 004, Eq. 6-7).
+
+#include "sim/event.h"
+
+#include "contact/islands.h"
+
+#include <math.h>
+#include <string.h>
+
+/// One sub-step: motion over t from x, then, unless it is the last, a jump at y.
+typedef struct sub {
+    struct sub *previous;
+    struct sub *next;
+    double t;
+    cri_motion motion;
+    bool has_event;
+    bool is_located;
+    int n_hit;
+    int *hit;       // (n_hit)
+    double *weight; // (n_hit)
+    double G_rate;
+    double *y;      // (n_x)
+    double *y_rate; // (n_tangent)
+    cri_jump jump;
+} sub;
+
+/// All sub-steps of a step.
+typedef struct sub_list {
+    sub *first;
+    sub *last;
+} sub_list;
+
+static int find_resting(cr_sim *sim) {
+    int n = 0;
+    for (int f = 0; f < sim->model->n_feature; f++) {
+        if (sim->gap[f] <= sim->eps_gap && fabs(sim->speed[f]) <= sim->eps_speed) {
+            sim->rest[n++] = f;
+        }
+    }
+    return n;
+}
+
+// features that touch and approach: the island of the first; 0 when there are none
+static int find_impacts_now(cr_sim *sim) {
+    int n = 0, n_first = 0;
+    for (int f = 0; f < sim->model->n_feature; f++) {
+        if (sim->gap[f] <= sim->eps_gap && sim->speed[f] < -sim->eps_speed) {
+            sim->hit[n++] = f;
+        }
+    }
+    if (n > 1) {
+        cri_islands(sim->model, n, sim->hit, sim->body_mark, sim->island);
+        for (int k = 0; k < n; k++) {
+            if (sim->island[k] == 0) {
+                sim->hit[n_first++] = sim->hit[k];
+            }
+        }
+        return n_first;
+    }
+    return n;
+}
+
+// hits of a located event: within eps_time of the first, in its island
+static int find_hits(cr_sim *sim, double t, int first) {
+    int n = 0, n_hit = 0, of_first = 0;
+    for (int f = 0; f < sim->model->n_feature; f++) {
+        if (sim->root[f] <= t + sim->eps_time) {
+            sim->hit[n++] = f;
+        }
+    }
+    if (n == 1) {
+        return n;
+    }
+    cri_islands(sim->model, n, sim->hit, sim->body_mark, sim->island);
+    for (int k = 0; k < n; k++) {
+        of_first = sim->hit[k] == first ? sim->island[k] : of_first;
+    }
+    for (int k = 0; k < n; k++) {
+        if (sim->island[k] == of_first) {
+            sim->hit[n_hit++] = sim->hit[k];
+        }
+    }
+    return n_hit;
+}
+
+// y and y_rate of all bodies at time t; false for lack of memory
+static bool move_all(cr_sim *sim, cri_motion *motion, double t, double *y, double *y_rate) {
+    if (!cri_motion_solve(sim, motion, t, y_rate != NULL)) {
+        return false;
+    }
+    for (int b = 0; b < sim->model->sizes.n_body; b++) {
+        cri_body_tangent rate;
+        cri_body_state s = cri_motion_body(sim, motion, b, t, y_rate ? &rate : NULL);
+        cri_state_store(sim, &s, y, b);
+        if (y_rate) {
+            cri_tangent_store(sim, &rate, y_rate, b);
+        }
+    }
+    return true;
+}
+
+// G and its rate over the hits at sim->y; weights go to sim->root, by feature
+static double weighted_gap(cr_sim *sim, int n_hit, double *G_rate) {
+    double G = 0.0;
+    *G_rate = 0.0;
+    for (int k = 0; k < n_hit; k++) {
+        int f = sim->hit[k];
+        cri_touch touch = cri_feature_touch(&sim->world, f, sim->y);
+        double rate = cri_feature_speed(&sim->world, f, &touch, sim->y, sim->y_rate);
+        sim->root[f] = rate;
+        G += rate * touch.gap;
+        *G_rate += rate * rate;
+    }
+    return G;
+}
+
+// touching features at sim->y in the island of the hits, into sim->group; also those of hit
+static int find_group(cr_sim *sim, int n_hit) {
+    int n = 0, n_group = 0, of_hit = 0, next = 0;
+    for (int f = 0; f < sim->model->n_feature; f++) {
+        bool is_hit = next < n_hit && sim->hit[next] == f;
+        next += is_hit;
+        if (is_hit || cri_feature_touch(&sim->world, f, sim->y).gap <= sim->eps_gap) {
+            sim->group[n++] = f;
+        }
+    }
+    if (n == 1) {
+        return n;
+    }
+    cri_islands(sim->model, n, sim->group, sim->body_mark, sim->island);
+    for (int k = 0; k < n; k++) {
+        of_hit = sim->group[k] == sim->hit[0] ? sim->island[k] : of_hit;
+    }
+    for (int k = 0; k < n; k++) {
+        if (sim->island[k] == of_hit) {
+            sim->group[n_group++] = sim->group[k];
+        }
+    }
+    return n_group;
+}
+
+// adds the approaching members of the group to the hits, ascending; returns the new number
+static int join_hits(cr_sim *sim, int n_hit, int n_group) {
+    const double *v = sim->y + sim->model->sizes.n_q;
+    int n = 0, next = 0;
+    for (int k = 0; k < n_group; k++) {
+        int f = sim->group[k];
+        bool is_hit = next < n_hit && sim->hit[next] == f;
+        next += is_hit;
+        cri_touch touch = cri_feature_touch(&sim->world, f, sim->y);
+        double speed = cri_feature_speed(&sim->world, f, &touch, sim->y, v);
+        // group is ascending and holds the hits, so this may overwrite hit behind its readers only
+        sim->island[k] = is_hit || speed < -sim->eps_speed;
+    }
+    for (int k = 0; k < n_group; k++) {
+        if (sim->island[k]) {
+            sim->hit[n++] = sim->group[k];
+        }
+    }
+    return n;
+}
+
+// F2 to F4: leaves y, y_rate, hits, weights (in sim->root) and group; false for lack of memory
+static bool locate(cr_sim *sim, sub *s, bool is_now, int *n_hit, int *n_group) {
+    for (;;) {
+        for (int k = 0; k < 6; k++) {
+            if (!move_all(sim, &s->motion, s->t, sim->y, sim->y_rate)) {
+                return false;
+            }
+            double G = weighted_gap(sim, *n_hit, &s->G_rate);
+            if (is_now || *n_hit == 1 || fabs(G / s->G_rate) <= 1e-17 * s->motion.h) {
+                break;
+            }
+            s->t -= G / s->G_rate;
+        }
+        *n_group = find_group(sim, *n_hit);
+        int n = join_hits(sim, *n_hit, *n_group);
+        if (n == *n_hit) {
+            return true;
+        }
+        *n_hit = n;
+    }
+}
+
+// copies what locate found onto the tape; false for lack of memory
+static bool keep_event(cr_sim *sim, sub *s, int n_hit) {
+    const cr_sizes *z = &sim->model->sizes;
+    s->n_hit = n_hit;
+    s->hit = CR_PUSH_RAW(sim->tape, int, n_hit);
+    s->weight = CR_PUSH_RAW(sim->tape, double, n_hit);
+    s->y = CR_PUSH_RAW(sim->tape, double, z->n_x);
+    s->y_rate = CR_PUSH_RAW(sim->tape, double, z->n_tangent);
+    if (!s->hit || !s->weight || !s->y || !s->y_rate) {
+        return false;
+    }
+    memcpy(s->y, sim->y, sizeof *s->y * (size_t)z->n_x);
+    memcpy(s->y_rate, sim->y_rate, sizeof *s->y_rate * (size_t)z->n_tangent);
+    for (int k = 0; k < n_hit; k++) {
+        s->hit[k] = sim->hit[k];
+        s->weight[k] = sim->root[sim->hit[k]];
+    }
+    return true;
+}
+
+// true when the island of the group has had its share of impacts
+static bool count_impact(cr_sim *sim, const cri_jump *jump) {
+    bool is_capped = false;
+    for (int k = 0; k < jump->n_body; k++) {
+        is_capped = ++sim->n_body_event[jump->body[k]] > sim->event_cap || is_capped;
+    }
+    return is_capped;
+}
+
+// does the row press without any motion of its own, so that e -> 0+ ends in rest?
+static bool is_pressed(const cr_sim *sim, const cri_row *row, const double *u) {
+    double push = 0.0;
+    for (int side = 0; side < 2; side++) {
+        if (row->body[side] >= 0) {
+            cri_drive drive = cri_drive_of(sim, u, row->body[side]);
+            cri_vec3 linear, angular, none = {0};
+            cri_acceleration(&drive, none, &linear, &angular);
+            push += cri_v3_dot(cri_v3_load(row->J[side][0]), linear);
+        }
+    }
+    return push < 0.0;
+}
+
+// F5: which rows of the jump are inelastic
+static void set_restitution(cr_sim *sim, sub *s, cr_step_report *report) {
+    cri_jump *jump = &s->jump;
+    const double *v = s->y + sim->model->sizes.n_q;
+    bool is_capped = count_impact(sim, jump);
+    for (int k = 0; k < jump->n; k++) {
+        const cri_row *row = &jump->row[k];
+        double speed = fabs(cri_feature_speed(&sim->world, row->feature, &row->touch, s->y, v));
+        jump->is_plain[k] = is_capped || jump->e[k] * speed <= sim->eps_speed;
+        if (!jump->is_plain[k]) {
+            continue;
+        }
+        // at e = 0 the derivative is that for e -> 0+, unless the contact then rests
+        bool is_edge = jump->e[k] == 0.0 && !is_capped && speed > sim->eps_speed;
+        jump->has_e[k] = is_edge && !is_pressed(sim, row, s->motion.u);
+        report->grad |= is_edge || is_capped ? CR_GRAD_ONE_SIDED : 0;
+    }
+    report->n_capped += is_capped;
+}
+
+// F5 and F6: the jump at s->y, on the group; x_after (n_x) may be anything but s->y
+static bool run_jump(cr_sim *sim, sub *s, int n_group, double *x_after, cr_step_report *report) {
+    size_t room = cri_jump_bytes(&sim->world, n_group);
+    if (!cri_arena_reserve(sim->tape, 2 * room) || !cri_arena_reserve(sim->scratch, room)) {
+        return false;
+    }
+    int n_q = sim->model->sizes.n_q;
+    cri_jump_begin(&sim->world, n_group, sim->group, s->y, &s->jump, sim->tape);
+    set_restitution(sim, s, report);
+    memcpy(x_after, s->y, sizeof *x_after * (size_t)sim->model->sizes.n_x);
+    cri_jump_solve(&sim->world, &s->jump, s->y + n_q, sim->use_gradient, x_after + n_q, sim->tape,
+                   sim->scratch);
+    cri_report_jump(sim, &s->jump, report);
+    report->n_event++;
+    report->grad |= s->n_hit > 1 ? CR_GRAD_AVERAGED : 0;
+    report->grad |= s->is_located ? 0 : CR_GRAD_ONE_SIDED;
+    for (int k = 0; k < s->n_hit; k++) {
+        report->least_speed = fmin(report->least_speed, fabs(s->weight[k]));
+    }
+    return true;
+}
+
+static sub *push_sub(cr_sim *sim, sub_list *trail, const double *x, const cri_step_record *record) {
+    sub *s = CR_PUSH(sim->tape, sub, 1);
+    if (s) {
+        s->previous = trail->last;
+        s->motion = (cri_motion){.x = x, .u = record->u, .h = record->h};
+        if (trail->last) {
+            trail->last->next = s;
+        } else {
+            trail->first = s;
+        }
+        trail->last = s;
+    }
+    return s;
+}
+
+// no impact in the rest of the step: x' = Phi_T(x), and its resting impulses are the next warm start
+static bool finish(cr_sim *sim, sub *s, double T, double *x_next, cr_step_report *report) {
+    s->t = T;
+    if (!move_all(sim, &s->motion, T, x_next, NULL)) {
+        return false;
+    }
+    for (int k = 0; k < s->motion.n_island; k++) {
+        const cri_jump *jump = &s->motion.island[k];
+        cri_report_jump(sim, jump, report);
+        report->grad |= CR_GRAD_DISCRETE;
+        for (int i = 0; i < jump->n; i++) {
+            memcpy(sim->warm + 3 * jump->row[i].feature, jump->f + 3 * i, 3 * sizeof(double));
+        }
+    }
+    return true;
+}
+
+// one round of F1 to F6 from x; *is_done when the step is used up, else x_after holds the next state
+static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record, const double *x,
+                    double *T, double *x_after, bool *is_done, cr_step_report *report) {
+    sub *s = push_sub(sim, trail, x, record);
+    if (!s) {
+        return false;
+    }
+    cri_event_measure(sim, x);
+    for (int f = 0; f < sim->model->n_feature; f++) {
+        report->penetration = fmax(report->penetration, -sim->gap[f]);
+    }
+    // a run of impacts that does not end within any reason goes on without them
+    int n_limit = 4 * sim->event_cap * (1 + sim->model->sizes.n_body);
+    bool is_stuck = report->n_event >= n_limit;
+    int n_now = is_stuck ? 0 : find_impacts_now(sim), n_hit = n_now, n_group, first;
+    int n_rest = n_now > 0 ? 0 : find_resting(sim);
+    if (!cri_motion_begin(sim, &s->motion, n_rest, sim->rest)) {
+        return false;
+    }
+    s->is_located = true;
+    if (n_now > 0) {
+        for (int k = 0; k < n_now; k++) {
+            s->is_located = s->is_located && sim->gap[sim->hit[k]] >= -sim->eps_gap;
+        }
+    } else if (!is_stuck) {
+        bool has_memory;
+        s->t = cri_event_search(sim, &s->motion, *T, n_rest, sim->rest, &first, &has_memory);
+        if (!has_memory) {
+            return false;
+        }
+        n_hit = first >= 0 ? find_hits(sim, s->t, first) : 0;
+    }
+    *is_done = n_hit == 0;
+    if (*is_done) {
+        if (is_stuck) {
+            report->outcome = CR_ITERATION_LIMIT;
+            report->grad |= CR_GRAD_REFUSED;
+        }
+        return finish(sim, s, *T, x_after, report);
+    }
+    s->has_event = true;
+    if (!locate(sim, s, n_now > 0, &n_hit, &n_group) || !keep_event(sim, s, n_hit) ||
+        !run_jump(sim, s, n_group, x_after, report)) {
+        return false;
+    }
+    for (int k = 0; k < s->motion.n_island; k++) {
+        cri_report_jump(sim, &s->motion.island[k], report);
+        report->grad |= CR_GRAD_DISCRETE;
+    }
+    *T -= s->t;
+    return true;
+}
+
+static cr_status located_step(cr_sim *sim, cri_step_record *record, double *x_next,
+                              cr_error *err) {
+    sub_list *steps = CR_PUSH(sim->tape, sub_list, 1);
+    const double *x = record->x;
+    double T = record->h;
+    bool is_done = false, has_memory = steps != NULL;
+    memset(sim->n_body_event, 0, sizeof(int) * (size_t)sim->model->sizes.n_body);
+    while (has_memory && !is_done) {
+        double *after = CR_PUSH_RAW(sim->tape, double, sim->model->sizes.n_x);
+        has_memory = after && run_sub(sim, steps, record, x, &T, after, &is_done, &record->report);
+        x = after;
+    }
+    if (!has_memory) {
+        return cri_no_memory(err);
+    }
+    memcpy(x_next, x, sizeof *x_next * (size_t)sim->model->sizes.n_x);
+    record->data = steps;
+    return CR_OK;
+}
+
+// A1 to A4 for one event; y_adj is that of the state behind the jump, then that of s->motion.x
+static void event_vjp(cr_sim *sim, const sub *s, double T_adj, double *y_adj, double *u_adj) {
+    int n_v = sim->model->sizes.n_v, n_tangent = sim->model->sizes.n_tangent;
+    double *v_adj = CR_PUSH_RAW(sim->scratch, double, n_v);
+    double *target_adj = CR_PUSH_RAW(sim->scratch, double, s->jump.n);
+
+    // x = [y_q | v+]: bodies of the group get their velocity from the jump, the others keep theirs
+    memcpy(v_adj, y_adj + n_v, sizeof *v_adj * (size_t)n_v);
+    for (int k = 0; k < s->jump.n_body; k++) {
+        memset(y_adj + n_v + 6 * s->jump.body[k], 0, 6 * sizeof *y_adj);
+    }
+    cri_jump_solve_vjp(&sim->world, &s->jump, v_adj, y_adj + n_v, y_adj, &sim->d_adj, target_adj,
+                       sim->scratch);
+
+    // T_next = T - t and y = Phi_t(x): what t receives
+    double t_adj = -T_adj;
+    for (int i = 0; i < n_tangent; i++) {
+        t_adj += y_adj[i] * s->y_rate[i];
+    }
+
+    // G(t; x, p) = sum w_k g_k(Phi_t(x)) = 0
+    for (int k = 0; s->is_located && k < s->n_hit; k++) {
+        cri_touch adj = {.gap = -t_adj / s->G_rate * s->weight[k]};
+        cri_feature_touch_vjp(&sim->world, s->hit[k], s->y, &adj, y_adj, &sim->d_adj);
+    }
+
+    // y = Phi_t(x)
+    cri_motion_vjp(sim, &s->motion, s->t, y_adj, u_adj);
+}
+
+// room in scratch for the derivatives of one sub-step
+static bool reserve_for(cr_sim *sim, const sub *s) {
+    size_t room = cri_motion_scratch_bytes(sim, &s->motion) + sizeof(double) * 4 * (size_t)sim->model->sizes.n_v;
+    if (s->has_event) {
+        room += 2 * cri_jump_bytes(&sim->world, s->jump.n);
+    }
+    return cri_arena_reserve(sim->scratch, room);
+}
+
+static cr_status located_vjp(cr_sim *sim, const cri_step_record *record, double *y_adj,
+                             double *u_adj, cr_error *err) {
+    const sub_list *steps = record->data;
+    const sub *s = steps->last;
+    if (!reserve_for(sim, s)) {
+        return cri_no_memory(err);
+    }
+    double T_adj = cri_motion_vjp(sim, &s->motion, s->t, y_adj, u_adj);
+    for (s = s->previous; s; s = s->previous) {
+        if (!reserve_for(sim, s)) {
+            return cri_no_memory(err);
+        }
+        cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
+        event_vjp(sim, s, T_adj, y_adj, u_adj);
+        cri_arena_rewind(sim->scratch, mark);
+    }
+    return CR_OK;
+}
+
+// tangent through one event; returns t_tan
+static double event_jvp(cr_sim *sim, const sub *s, double *y_tan, const double *u_tan) {
+    int n_v = sim->model->sizes.n_v, n_tangent = sim->model->sizes.n_tangent;
+    double t_tan = 0.0;
+    cri_motion_jvp(sim, &s->motion, s->t, 0.0, y_tan, u_tan);
+    for (int k = 0; s->is_located && k < s->n_hit; k++) {
+        cri_touch tan = cri_feature_touch_jvp(&sim->world, s->hit[k], s->y, y_tan, &sim->d_tan);
+        t_tan -= s->weight[k] * tan.gap / s->G_rate;
+    }
+    for (int i = 0; i < n_tangent; i++) {
+        y_tan[i] += s->y_rate[i] * t_tan;
+    }
+    double *v_tan = CR_PUSH_RAW(sim->scratch, double, n_v);
+    memcpy(v_tan, y_tan + n_v, sizeof *v_tan * (size_t)n_v);
+    cri_jump_tan tan = {.v = v_tan, .q = y_tan, .d = &sim->d_tan};
+    cri_jump_solve_jvp(&sim->world, &s->jump, &tan, y_tan + n_v, sim->scratch);
+    return t_tan;
+}
+
+static cr_status located_jvp(cr_sim *sim, const cri_step_record *record, double *y_tan,
+                             const double *u_tan, cr_error *err) {
+    const sub_list *steps = record->data;
+    double T_tan = 0.0;
+    for (const sub *s = steps->first; s; s = s->next) {
+        if (!reserve_for(sim, s)) {
+            return cri_no_memory(err);
+        }
+        cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
+        if (s->has_event) {
+            T_tan -= event_jvp(sim, s, y_tan, u_tan);
+        } else {
+            cri_motion_jvp(sim, &s->motion, s->t, T_tan, y_tan, u_tan);
+        }
+        cri_arena_rewind(sim->scratch, mark);
+    }
+    return CR_OK;
+}
+
+static int located_contacts(const cr_sim *sim, const cri_step_record *record, cr_contact *out) {
+    const sub_list *steps = record->data;
+    double time = 0.0;
+    int n = 0;
+    for (const sub *s = steps->first; s; s = s->next) {
+        for (int k = 0; k < s->motion.n_island; k++) {
+            n += cri_contacts_of(sim, &s->motion.island[k], time, false, out ? out + n : NULL);
+        }
+        time += s->t;
+        if (s->has_event) {
+            n += cri_contacts_of(sim, &s->jump, time, true, out ? out + n : NULL);
+        }
+    }
+    return n;
+}
+
+const cri_stepper cri_stepper_located = {
+    .name = "located",
+    .summary = "impacts at their own time; exact gradients away from rest",
+    .step = located_step,
+    .vjp = located_vjp,
+    .jvp = located_jvp,
+    .contacts = located_contacts,
+};

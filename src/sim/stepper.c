@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+//
+// The table of steppers, one line each, and what they share: reports and contacts.
+
+#include "sim/sim.h"
+
+#include <math.h>
+#include <string.h>
+
+static const cri_stepper *const steppers[] = {
+    &cri_stepper_located,
+    &cri_stepper_end,
+};
+
+const cri_stepper *cri_stepper_at(int i) {
+    int n = (int)(sizeof steppers / sizeof steppers[0]);
+    return i >= 0 && i < n ? steppers[i] : NULL;
+}
+
+const cri_stepper *cri_stepper_find(const char *name) {
+    for (int i = 0; cri_stepper_at(i); i++) {
+        if (strcmp(steppers[i]->name, name) == 0) {
+            return steppers[i];
+        }
+    }
+    return NULL;
+}
+
+cr_step_report cri_report_none(void) {
+    return (cr_step_report){.least_speed = INFINITY, .slip_margin = 1.0};
+}
+
+void cri_report_add(cr_step_report *sum, const cr_step_report *step) {
+    sum->outcome = step->outcome > sum->outcome ? step->outcome : sum->outcome;
+    sum->grad |= step->grad;
+    sum->n_event += step->n_event;
+    sum->n_capped += step->n_capped;
+    sum->n_iteration += step->n_iteration;
+    sum->residual = fmax(sum->residual, step->residual);
+    sum->least_speed = fmin(sum->least_speed, step->least_speed);
+    sum->penetration = fmax(sum->penetration, step->penetration);
+    sum->slip_margin = fmin(sum->slip_margin, step->slip_margin);
+}
+
+void cri_report_jump(const cr_sim *sim, const cri_jump *jump, cr_step_report *report) {
+    const cri_law_report *r = &jump->report;
+    report->outcome = r->outcome > report->outcome ? r->outcome : report->outcome;
+    report->n_iteration += r->n_iteration;
+    report->residual = fmax(report->residual, r->residual);
+    report->slip_margin = fmin(report->slip_margin, r->margin);
+    report->grad |= r->is_one_sided ? CR_GRAD_ONE_SIDED : 0;
+    report->grad |= r->outcome == CR_SOLVED ? 0 : CR_GRAD_REFUSED;
+    for (int k = 0; k < jump->n; k++) {
+        bool is_tied = sim->derive_cache[jump->row[k].pair].is_friction_tied;
+        report->grad |= is_tied && jump->is_sliding[k] ? CR_GRAD_ONE_SIDED : 0;
+    }
+}
+
+static void describe(const cr_sim *sim, const cri_jump *jump, int k, cr_contact *out) {
+    const cri_row *row = &jump->row[k];
+    const int *geom = sim->model->pair[row->pair].geom;
+    const double *f = jump->f + 3 * k;
+    cri_vec3 origin = cri_v3_load(jump->x + 7 * row->body[1]), impulse = {0};
+    out->geom[0] = geom[0];
+    out->geom[1] = geom[1];
+    out->gap = row->touch.gap;
+    out->is_sliding = jump->is_sliding[k];
+    for (int r = 0; r < 3; r++) {
+        impulse = cri_v3_mad(impulse, f[r], row->frame.axis[r]);
+    }
+    cri_v3_store(cri_v3_add(origin, row->touch.arm[1]), out->point);
+    cri_v3_store(row->touch.normal, out->normal);
+    cri_v3_store(impulse, out->impulse);
+}
+
+int cri_contacts_of(const cr_sim *sim, const cri_jump *jump, double time, bool is_impact,
+                    cr_contact *out) {
+    int n = 0;
+    for (int k = 0; k < jump->n; k++) {
+        if (jump->f[3 * k] <= 0.0) {
+            continue;
+        }
+        if (out) {
+            out[n] = (cr_contact){.time = time, .is_impact = is_impact};
+            describe(sim, jump, k, &out[n]);
+        }
+        n++;
+    }
+    return n;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// Rows of the gradient table: losses, and variables written to the vectors of a run.
+
+#include "cr_test.h"
+
+#include "optimize/scene_fixture.h"
+#include "optimize/select.h"
+#include "optimize/target.h"
+
+#include <string.h>
+
+// ---- target ------------------------------------------------------------------------------------
+
+static const cri_target target = {.x_index = 2, .point = {0.3, -0.4, 1.5}};
+
+static void target_forward(const double *x, double *y, void *cache) {
+    (void)cache;
+    y[0] = cri_target_loss(&target, x);
+}
+
+static void target_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
+    (void)cache;
+    cri_target_loss_vjp(&target, x, y_adj[0], x_adj);
+}
+
+TEST(target_loss_has_its_gradient) {
+    static const double points[] = {
+        9.0, 9.0, 1.0, 2.0,  3.0, 9.0, // somewhere else
+        9.0, 9.0, 0.3, -0.4, 1.5, 9.0, // on the target
+    };
+    cr_test_vjp(&(cr_vjp_case){.name = "target_loss",
+                               .vjp_name = "cri_target_loss_vjp",
+                               .n_in = 6,
+                               .n_out = 1,
+                               .forward = target_forward,
+                               .vjp = target_vjp,
+                               .points = points,
+                               .n_points = 2});
+}
+
+// ---- selection ---------------------------------------------------------------------------------
+
+enum { N_VARIABLE = 4, N_ROW = 3, N_P_LIMIT = 64, N_X = 26, N_U = 12 };
+
+/// What the functions of a row cannot be handed.
+static struct {
+    cri_selection *selection;
+    int n_p;
+} chosen;
+
+/// y holds p, x0 and u in a row.
+static cri_point point_over(double *y) {
+    return (cri_point){y, y + chosen.n_p, y + chosen.n_p + N_X, N_ROW};
+}
+
+static void write_forward(const double *z, double *y, void *cache) {
+    (void)cache;
+    memset(y, 0, (size_t)(chosen.n_p + N_X + N_ROW * N_U) * sizeof *y);
+    cri_point point = point_over(y);
+    cri_selection_write(chosen.selection, z, &point);
+}
+
+static void write_vjp(const double *z, const void *cache, const double *y_adj, double *z_adj) {
+    (void)z;
+    (void)cache;
+    double copy[N_P_LIMIT + N_X + N_ROW * N_U];
+    memcpy(copy, y_adj, (size_t)(chosen.n_p + N_X + N_ROW * N_U) * sizeof *copy);
+    cri_point point = point_over(copy);
+    cri_selection_write_vjp(chosen.selection, &point, z_adj);
+}
+
+TEST(writing_a_selection_has_its_adjoint) {
+    cr_model *model = fixture_model();
+    cr_sizes sizes = cr_model_sizes(model);
+    assert_true(sizes.n_p <= N_P_LIMIT && sizes.n_x == N_X && sizes.n_u == N_U);
+    chosen.n_p = sizes.n_p;
+    // a tie, a state, a control over the run, a control of one step
+    const char *text = "ball/mass=box/mass,x0:box/qvel[0],u:ball/force[0],u:ball/force[1][2]";
+    assert_int_equal(cri_selection_create(model, text, &chosen.selection, NULL), CR_OK);
+    static const double points[] = {1.0, 2.0, 3.0, 4.0};
+    cr_test_vjp(&(cr_vjp_case){.name = "selection_write",
+                               .vjp_name = "cri_selection_write_vjp",
+                               .n_in = N_VARIABLE,
+                               .n_out = sizes.n_p + N_X + N_ROW * N_U,
+                               .forward = write_forward,
+                               .vjp = write_vjp,
+                               .points = points,
+                               .n_points = 1});
+    cri_selection_destroy(chosen.selection);
+    cr_model_destroy(model);
+}
+
+CR_TEST_MAIN(target_loss_has_its_gradient, writing_a_selection_has_its_adjoint)

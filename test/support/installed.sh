@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# installed.sh SOURCE_DIR BUILD_DIR CMAKE CC: installs into a temporary prefix, moves the tree to show
+# that it may be moved, compiles README's program against it by pkg-config (shared and static) and
+# by find_package, and runs it.
+set -eu -o pipefail
+
+source_dir=$1
+build_dir=$2
+cmake=$3
+cc=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# the first C block of README.md that is a whole program
+awk '/^```c$/ {inside = 1; text = ""; next}
+     /^```/ {if (inside && text ~ /int main\(/) {printf "%s", text; exit} inside = 0}
+     inside {text = text $0 "\n"}' "$source_dir/README.md" >"$work/program.c" 2>/dev/null || true
+if [ ! -s "$work/program.c" ]; then
+    echo "installed: README.md has no C program yet, skipped"
+    exit 77
+fi
+if ! command -v pkg-config >/dev/null; then
+    echo "installed: pkg-config is missing, skipped"
+    exit 77
+fi
+
+DESTDIR="$work/stage" "$cmake" --install "$build_dir" --prefix /opt/carom >/dev/null
+mv "$work/stage/opt/carom" "$work/moved"
+prefix="$work/moved"
+lib=$(dirname "$(find "$prefix" -name libcarom.so)")
+export PKG_CONFIG_PATH="$lib/pkgconfig"
+if grep -rIl -e "$build_dir" -e "$work/stage" "$prefix"; then
+    echo "installed: the files above name a folder of the build"
+    exit 1
+fi
+
+# run NAME COMMAND...: README's paths start at the source folder
+run() {
+    local name=$1
+    shift
+    if ! (cd "$source_dir" && "$@" >"$work/$name.out"); then
+        echo "installed: the program failed ($name)"
+        exit 1
+    fi
+    if [ ! -s "$work/$name.out" ]; then
+        echo "installed: the program printed nothing ($name)"
+        exit 1
+    fi
+}
+
+warnings="-std=c17 -Wall -Wextra -Wpedantic -Werror"
+
+"$cc" $warnings "$work/program.c" -o "$work/by_pkg_config" $(pkg-config --cflags --libs carom) -lm
+LD_LIBRARY_PATH="$lib" run pkg_config "$work/by_pkg_config"
+
+"$cc" $warnings "$work/program.c" -o "$work/by_archive" $(pkg-config --cflags carom) \
+    "$lib/libcarom.a" $(pkg-config --static --libs-only-l --libs-only-other carom | sed 's/-lcarom\b//')
+run archive "$work/by_archive"
+
+mkdir "$work/project"
+cp "$work/program.c" "$work/project/"
+cat >"$work/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.21)
+project(user C)
+find_package(carom 0.1 REQUIRED)
+add_executable(shared program.c)
+target_link_libraries(shared PRIVATE carom::carom m)
+add_executable(static program.c)
+target_link_libraries(static PRIVATE carom::carom_static m)
+END
+"$cmake" -S "$work/project" -B "$work/project/build" "-DCMAKE_PREFIX_PATH=$prefix" \
+    "-DCMAKE_C_COMPILER=$cc" >"$work/log" || { cat "$work/log"; exit 1; }
+"$cmake" --build "$work/project/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+run shared "$work/project/build/shared"
+run static "$work/project/build/static"
+
+for name in archive shared static; do
+    if ! cmp -s "$work/pkg_config.out" "$work/$name.out"; then
+        echo "installed: pkg-config and $name print different things"
+        exit 1
+    fi
+done
+
+if [ -x "$prefix/bin/carom" ]; then
+    "$prefix/bin/carom" --help >/dev/null
+fi
+echo "installed: README's program runs, by pkg-config and find_package, shared and static"
