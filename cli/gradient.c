@@ -10,6 +10,7 @@
 #include "report/result.h"
 #include "scene.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,6 +133,10 @@ static int compute(task *t) {
     cri_selection_write_vjp(t->selection, &adjoint, value);
     for (int i = 0; i < n; i++) {
         t->entry[i].value = value[i];
+        if (!isfinite(value[i])) {
+            return cli_failed("the gradient for %.80s is not a finite number; shorten the run",
+                              t->entry[i].name);
+        }
     }
     cri_grad_text(t->report.grad, t->status);
     r->scene = t->scene.path;
@@ -153,7 +158,8 @@ static int compare(task *t) {
                        .selection = t->selection,
                        .aim = &t->aim,
                        .point = &t->point,
-                       .scale = cri_aim_scale(&t->aim)};
+                       .scale = cri_aim_scale(&t->aim),
+                       .is_one_sided = (t->report.grad & CR_GRAD_ONE_SIDED) != 0};
     for (int i = 0; i < t->selection->n_variable; i++) {
         t->check[i] = cri_check_entry(&check, i, t->entry[i].value, t->z);
         t->entry[i].difference = t->check[i].difference;
@@ -181,8 +187,13 @@ static void print(const task *t) {
         int length = (int)strlen(r->entry[i].name);
         width = length > width ? length : width;
     }
-    printf("loss %.12g m^2 after %d steps, %d impacts; gradient: %s\n", r->loss,
-           t->aim.schedule.n_step, t->report.n_event, r->status);
+    printf("loss %.12g m^2 after %d steps; gradient: %s\n", r->loss, t->aim.schedule.n_step,
+           r->status);
+    if (t->report.n_event > 0) {
+        printf("%d impacts, the slowest at %.3g m/s; ", t->report.n_event, t->report.least_speed);
+    } else {
+        printf("no impacts; ");
+    }
     printf("forward %.3g ms, gradient %.3g ms\n\n", 1e3 * r->seconds_forward,
            1e3 * r->seconds_gradient);
     printf("%-*s  %20s", width, "name", "value");

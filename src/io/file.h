@@ -10,8 +10,8 @@
 /// enough that lines, rows and columns count as int.
 #define CRI_FILE_LIMIT ((size_t)256 << 20)
 
-/// Reads all of a file. On success *text is the caller's to free and has a NUL after its n_byte bytes;
-/// on failure it is NULL.
+/// Reads all of a file. On success *text is the caller's to free and has a NUL after its n_byte
+/// bytes; on failure it is NULL.
 CR_MUST_CHECK cr_status cri_file_read(const char *path, char **text, size_t *n_byte, cr_error *err);
 
 /// As cri_fail, with "FILE:LINE: " in front, or "FILE: " when line is 0. A long path keeps its end

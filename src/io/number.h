@@ -16,8 +16,9 @@ typedef enum cri_number_kind {
     CRI_NUMBER_GARBAGE,  // anything else
 } cri_number_kind;
 
-/// Reads all n_byte bytes of text as one decimal number: sign, digits with an optional point, optional
-/// exponent. No spaces, no hexadecimal. *value is set on CRI_NUMBER_OK only, and is finite.
+/// Reads all n_byte bytes of text as one decimal number: sign, digits with an optional point,
+/// optional exponent. No spaces, no hexadecimal. *value is set on CRI_NUMBER_OK only, then it is
+/// finite.
 cri_number_kind cri_number_parse(const char *text, size_t n_byte, double *value);
 
 /// What is wrong, for a message: "is not a number", "is NaN", "is infinite", "is empty".

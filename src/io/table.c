@@ -2,8 +2,8 @@
 //
 // Tables of numbers from CSV text.
 //
-// One pass over the lines. The header fixes the number of columns, every later row must have as many
-// cells. Arrays grow by doubling; the table given back holds nothing unless all went well.
+// One pass over the lines. The header fixes the number of columns, every later row must have as
+// many cells. Arrays grow by doubling; the table given back holds nothing unless all went well.
 
 #include "io/table.h"
 

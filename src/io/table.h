@@ -2,9 +2,9 @@
 //
 // Tables of numbers from CSV text.
 //
-// The first line that is neither blank nor a comment names the columns; every other one is a row of as
-// many numbers, separated by commas. Lines whose first character is '#' are comments. Cells may have
-// spaces around them and double quotes; line ends may be LF or CRLF.
+// The first line that is neither blank nor a comment names the columns; every other one is a row of
+// as many numbers, separated by commas. Lines whose first character is '#' are comments. Cells may
+// have spaces around them and double quotes; line ends may be LF or CRLF.
 
 #pragma once
 

@@ -2,8 +2,8 @@
 //
 // XML as a tree of elements with line numbers.
 //
-// Only elements and attributes are kept; text between tags, comments and processing instructions are
-// dropped. Documents with a DOCTYPE are refused, so there are no entities to expand.
+// Only elements and attributes are kept; text between tags, comments and processing instructions
+// are dropped. Documents with a DOCTYPE are refused, so there are no entities to expand.
 
 #pragma once
 

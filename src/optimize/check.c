@@ -22,6 +22,9 @@
 #define FIRST_STEP 1e-3
 #define SIZE_LEAST 0.1
 
+// first step of a second attempt at a kink, relative to that of the first one
+#define SMALL_STEP 1e-3
+
 static bool loss_at(void *context, const double *z, double *value) {
     const cri_check *check = context;
     cri_selection_write(check->selection, z, check->point);
@@ -43,14 +46,11 @@ static int choose_side(const cri_check *check, int i, double z, double *first_st
     return 0;
 }
 
-cri_check_result cri_check_entry(const cri_check *check, int i, double value, double *z) {
-    CR_ASSERT(i >= 0 && i < check->selection->n_variable);
-    cri_check_result out = {.difference = NAN, .uncertainty = NAN, .error = NAN};
-    double first_step = 0.0;
-    out.side = choose_side(check, i, z[i], &first_step);
+static cri_check_result compare(const cri_check *check, int i, double value, double *z, int side,
+                                double first_step) {
+    cri_check_result out = {.difference = NAN, .uncertainty = NAN, .error = NAN, .side = side};
     bool is_known = cr_gradient_check(loss_at, (void *)check, check->selection->n_variable, z, i,
-                                      first_step, out.side, &out.difference, &out.uncertainty);
-    cri_selection_write(check->selection, z, check->point);
+                                      first_step, side, &out.difference, &out.uncertainty);
     if (!is_known) {
         return out;
     }
@@ -58,7 +58,24 @@ cri_check_result cri_check_entry(const cri_check *check, int i, double value, do
     double size = fmax(fmax(fabs(value), fabs(out.difference)), floor);
     double gap = fabs(value - out.difference);
     out.error = size > 0.0 ? gap / size : 0.0;
-    out.is_decided = out.uncertainty <= SHARP * size || size == 0.0;
+    out.is_decided = out.uncertainty <= fmax(SHARP * size, floor);
     out.is_good = out.is_decided && gap - out.uncertainty <= ERROR_LIMIT * size;
+    return out;
+}
+
+cri_check_result cri_check_entry(const cri_check *check, int i, double value, double *z) {
+    CR_ASSERT(i >= 0 && i < check->selection->n_variable);
+    double first_step = 0.0;
+    int side = choose_side(check, i, z[i], &first_step);
+    cri_check_result out = compare(check, i, value, z, side, first_step);
+    bool is_open = side == 0 && check->is_one_sided;
+    for (int k = 0; k < 6 && is_open && !out.is_good; k++) {
+        // up, down and central, then once more in small
+        double step = k < 3 ? first_step : SMALL_STEP * first_step;
+        cri_check_result other =
+            compare(check, i, value, z, k % 3 == 2 ? 0 : 1 - 2 * (k % 3), step);
+        out = other.is_good ? other : out;
+    }
+    cri_selection_write(check->selection, z, check->point);
     return out;
 }

@@ -15,15 +15,16 @@ typedef struct cri_check {
     cr_sim *sim;
     const cri_selection *selection;
     cri_aim *aim;
-    cri_point *point; // of the gradient; its selected places change during a call and are put back
-    double scale;     // of the loss, m^2
+    cri_point *point;  // of the gradient; its selected places change during a call and are put back
+    double scale;      // of the loss, m^2
+    bool is_one_sided; // the gradient is one-sided somewhere, so one side may confirm it
 } cri_check;
 
 typedef struct cri_check_result {
     double difference;
     double uncertainty; // of the difference
     double error;       // |value - difference| / max(|value|, |difference|, floor)
-    int side;           // 0: central, +1 or -1: one-sided, at a bound of the domain
+    int side;           // 0: central, +1 or -1: one-sided, at a bound of the domain or a kink
     bool is_decided;    // the difference is sharp enough to judge
     bool is_good;       // the error is below 1e-5, the uncertainty of the difference allowed for
 } cri_check_result;

@@ -27,6 +27,7 @@ typedef struct cri_fit {
     int n_residual;
     int n_iteration; // of all stages
     int n_stage;
+    int n_restart;     // searches for another start
     cri_lsq_stop stop; // of the last stage
 } cri_fit;
 

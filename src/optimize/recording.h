@@ -37,3 +37,11 @@ CR_MUST_CHECK cr_status cri_recording_push(const cr_model *model, const cri_tabl
 /// The true value of a variable, when the recording tells it for one of its places.
 bool cri_recording_truth(const cri_recording *recording, const cri_variable *variable,
                          double *value);
+
+/// An estimate of the noise of all columns, rms, from the recording alone: third differences of
+/// neighbouring samples, of which a smooth motion has next to none. Too large when the sampling is
+/// coarse.
+double cri_recording_noise(const cri_recording *recording);
+
+/// How far the columns reach from their means, rms over all.
+double cri_recording_spread(const cri_recording *recording);

@@ -330,8 +330,8 @@ cr_status cri_mjcf_orientation(const cri_mjcf *m, const cri_xml_node *node, cri_
     const char *first = NULL;
     for (size_t i = 0; i < sizeof kind / sizeof kind[0]; i++) {
         const char *name = kind[i].name;
-        double a[6];
-        int n;
+        double a[6] = {0};
+        int n = 0;
         CR_TRY(cri_mjcf_numbers(m, node, name, kind[i].n, kind[i].n, a, &n));
         if (n == 0) {
             continue;

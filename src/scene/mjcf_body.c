@@ -2,9 +2,9 @@
 //
 // Bodies, geoms and the default class of an MJCF scene.
 //
-// Read are free bodies directly under the world, with one sphere or box at the origin each, and planes
-// in the world. Bodies and geoms are counted first, so that the arrays have their final size. Unnamed
-// ones are bodyN and geomN, N counting all bodies or geoms in document order.
+// Read are free bodies directly under the world, with one sphere or box at the origin each, and
+// planes in the world. Bodies and geoms are counted first, so that the arrays have their final
+// size. Unnamed ones are bodyN and geomN, N counting all bodies or geoms in document order.
 
 #include "scene/mjcf_parts.h"
 
@@ -298,6 +298,7 @@ static cr_status add_body(cri_mjcf *m, const cri_xml_node *node) {
 
     parts p = {0};
     CR_TRY(sort_children(m, node, &p));
+    CR_ASSERT(p.joint && p.geom);
     CR_TRY(check_joint(m, p.joint));
     if (p.inertial) {
         CR_TRY(read_inertial(m, p.inertial, body));

@@ -9,9 +9,9 @@
 //   numeric  carom:restitution:GEOM:GEOM     one pair
 //   numeric  carom:friction:GEOM:GEOM        one pair
 //
-// Friction of a pair as in MuJoCo: its own coefficient; else that of the geom with the higher priority;
-// else the larger one. A pair whose condim comes to 1 has none. What follows from priority or condim
-// becomes the pair's own coefficient here.
+// Friction of a pair as in MuJoCo: its own coefficient; else that of the geom with the higher
+// priority; else the larger one. A pair whose condim comes to 1 has none. What follows from
+// priority or condim becomes the pair's own coefficient here.
 
 #include "scene/mjcf_parts.h"
 
@@ -148,8 +148,9 @@ static cr_status set_friction(cri_mjcf *m, const cri_xml_node *node, const char 
     if (value < 0.0) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "friction is %g, expected 0 or more", value);
     }
-    cri_pair_def *pair;
+    cri_pair_def *pair = NULL;
     CR_TRY(pair_by_names(m, node, names, &pair));
+    CR_ASSERT(pair);
     if (pair->has_friction) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "gives the friction of '%.60s' again", names);
     }
@@ -171,8 +172,9 @@ static cr_status set_restitution(cri_mjcf *m, const cri_xml_node *node, const ch
     if (!strchr(names, ':')) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "names no geom of this scene: '%.60s'", names);
     }
-    cri_pair_def *pair;
+    cri_pair_def *pair = NULL;
     CR_TRY(pair_by_names(m, node, names, &pair));
+    CR_ASSERT(pair);
     if (pair->has_restitution) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "gives the restitution of '%.60s' again",
                              names);

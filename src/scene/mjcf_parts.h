@@ -7,8 +7,8 @@
 #include "io/xml.h"
 #include "model/model.h"
 
-/// A geom's attributes while they are collected: built-in values, then the scene's default, then its
-/// own.
+/// A geom's attributes while they are collected: built-in values, then the scene's default, then
+/// its own.
 typedef struct cri_mjcf_geom {
     cri_geom_def def;
     int n_size;    // numbers given in size
@@ -62,8 +62,8 @@ bool cri_mjcf_is_word(const char *list, const char *word);
 cr_status cri_mjcf_check_attrs(const cri_mjcf *m, const cri_xml_node *node,
                                const cri_mjcf_rules *rules);
 
-/// Reads between n_min and n_max finite numbers. Without the attribute out stays and *n, if not NULL,
-/// is 0.
+/// Reads between n_min and n_max finite numbers. Without the attribute out stays and *n, if not
+/// NULL, is 0.
 cr_status cri_mjcf_numbers(const cri_mjcf *m, const cri_xml_node *node, const char *name, int n_min,
                            int n_max, double *out, int *n);
 

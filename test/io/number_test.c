@@ -24,9 +24,18 @@ static void numbers_are_read_to_the_last_bit(void **state) {
         const char *text;
         double value;
     } good[] = {
-        {"0", 0.0},         {"-1", -1.0},         {"+2.5", 2.5},       {".5", 0.5},
-        {"5.", 5.0},        {"1e3", 1e3},         {"1E-3", 1e-3},      {"-1.25e+2", -125.0},
-        {"0.1", 0.1},       {"1e-400", 0.0},      {"007", 7.0},        {"2.2250738585072014e-308", DBL_MIN},
+        {"0", 0.0},
+        {"-1", -1.0},
+        {"+2.5", 2.5},
+        {".5", 0.5},
+        {"5.", 5.0},
+        {"1e3", 1e3},
+        {"1E-3", 1e-3},
+        {"-1.25e+2", -125.0},
+        {"0.1", 0.1},
+        {"1e-400", 0.0},
+        {"007", 7.0},
+        {"2.2250738585072014e-308", DBL_MIN},
         {"123456789012345678901234567890", 123456789012345678901234567890.0},
         {"1.7976931348623157e308", DBL_MAX},
     };
@@ -43,16 +52,26 @@ static void what_is_no_finite_decimal_is_refused(void **state) {
         const char *text;
         cri_number_kind kind;
     } bad[] = {
-        {"", CRI_NUMBER_EMPTY},         {"nan", CRI_NUMBER_NAN},
-        {"-NaN", CRI_NUMBER_NAN},       {"inf", CRI_NUMBER_INFINITE},
-        {"-Infinity", CRI_NUMBER_INFINITE}, {"1e999", CRI_NUMBER_INFINITE},
-        {"abc", CRI_NUMBER_GARBAGE},    {"1.2.3", CRI_NUMBER_GARBAGE},
-        {"0x10", CRI_NUMBER_GARBAGE},   {"1e", CRI_NUMBER_GARBAGE},
-        {"1e+", CRI_NUMBER_GARBAGE},    {".", CRI_NUMBER_GARBAGE},
-        {"-", CRI_NUMBER_GARBAGE},      {"+-1", CRI_NUMBER_GARBAGE},
-        {"1,5", CRI_NUMBER_GARBAGE},    {" 1", CRI_NUMBER_GARBAGE},
-        {"1 ", CRI_NUMBER_GARBAGE},     {"nan(0)", CRI_NUMBER_GARBAGE},
-        {"1d5", CRI_NUMBER_GARBAGE},    {"e5", CRI_NUMBER_GARBAGE},
+        {"", CRI_NUMBER_EMPTY},
+        {"nan", CRI_NUMBER_NAN},
+        {"-NaN", CRI_NUMBER_NAN},
+        {"inf", CRI_NUMBER_INFINITE},
+        {"-Infinity", CRI_NUMBER_INFINITE},
+        {"1e999", CRI_NUMBER_INFINITE},
+        {"abc", CRI_NUMBER_GARBAGE},
+        {"1.2.3", CRI_NUMBER_GARBAGE},
+        {"0x10", CRI_NUMBER_GARBAGE},
+        {"1e", CRI_NUMBER_GARBAGE},
+        {"1e+", CRI_NUMBER_GARBAGE},
+        {".", CRI_NUMBER_GARBAGE},
+        {"-", CRI_NUMBER_GARBAGE},
+        {"+-1", CRI_NUMBER_GARBAGE},
+        {"1,5", CRI_NUMBER_GARBAGE},
+        {" 1", CRI_NUMBER_GARBAGE},
+        {"1 ", CRI_NUMBER_GARBAGE},
+        {"nan(0)", CRI_NUMBER_GARBAGE},
+        {"1d5", CRI_NUMBER_GARBAGE},
+        {"e5", CRI_NUMBER_GARBAGE},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         double value = -7.0;

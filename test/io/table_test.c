@@ -71,7 +71,7 @@ static void line_ends_spaces_quotes_and_a_byte_order_mark_make_no_difference(voi
         " a ,\tb \n 1 , 2 \n3\t,4\n",
         "\"a\",\"b\"\n\"1\",2\n3,\" 4 \"\n",
         "\n\na,b\n\n1,2\n   \n3,4\n\n",
-        "\xef\xbb\xbf" "a,b\n1,2\n3,4\n",
+        "\357\273\277a,b\n1,2\n3,4\n",
         "# x\r\na,b\r\n  # y\r\n1,2\r\n3,4\r\n#",
     };
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
@@ -141,8 +141,7 @@ static void a_wrong_number_of_fields_is_reported(void **state) {
 
 static void a_cut_off_file_is_suspected(void **state) {
     (void)state;
-    expect("t,x\n0,1\n2", 3, 0,
-           "d.csv:3: row has 1 fields, expected 2; the file may be cut off");
+    expect("t,x\n0,1\n2", 3, 0, "d.csv:3: row has 1 fields, expected 2; the file may be cut off");
     expect("t,x\n0,", 2, 3, "d.csv:2: column 'x': '' is empty, expected a number");
     expect("t,x\n0,1e", 2, 3, "d.csv:2: column 'x': '1e' is not a number, expected a number");
     expect("t,\"x", 1, 3, "d.csv:1: quote opened at character 3 is never closed");

@@ -26,8 +26,9 @@ static void expect(const char *text, cr_status status, int line, int column, con
 
 static void elements_keep_order_lines_and_attributes(void **state) {
     (void)state;
-    static const char text[] = "<?xml version=\"1.0\"?>\n<!-- c -->\n<a x=\"1\" y=\"&lt;2&#10;\">text\n"
-                               "<b/><c><d/></c>\n<b z=''/></a>\n";
+    static const char text[] =
+        "<?xml version=\"1.0\"?>\n<!-- c -->\n<a x=\"1\" y=\"&lt;2&#10;\">text\n"
+        "<b/><c><d/></c>\n<b z=''/></a>\n";
     cri_xml xml;
     assert_int_equal(cri_xml_parse(text, strlen(text), "s.xml", &xml, NULL), CR_OK);
     const cri_xml_node *a = xml.root;

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+//
+// Another start for a stage whose fit is in doubt.
+//
+// Gradients cannot lead out of a region where the motion does not depend on a parameter: a contact
+// that sticks, a body that never touches. Random values can. Only parameters with a bounded domain
+// take part: uniform between two bounds, else spread over a factor of ten to both sides of the
+// user's value. Half of the candidates change all of them, the others one alone. The same problem
+// always meets the same candidates.
+
+#include "optimize/horizon.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+// candidates whose loss is looked at, those of them that are fitted, and their iterations
+#define N_CANDIDATE 96
+#define N_FITTED 6
+#define ITERATION_LIMIT 20
+#define FLAT 1e-6
+
+// a parameter that starts at zero on an open side is spread below this value
+#define SPREAD_TOP 1.0
+
+typedef struct candidate {
+    double loss;
+    double *z; // (n)
+} candidate;
+
+/// Uniform in [0, 1): splitmix64.
+static double next_uniform(uint64_t *state) {
+    *state += 0x9e3779b97f4a7c15u;
+    uint64_t x = *state;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return (double)((x ^ (x >> 31)) >> 11) * 0x1.0p-53;
+}
+
+static bool is_bounded(const cri_domain *domain) {
+    return isfinite(domain->lower) || isfinite(domain->upper);
+}
+
+/// A random value in the domain.
+static double draw(const cri_domain *domain, double start, double uniform) {
+    if (isfinite(domain->lower) && isfinite(domain->upper)) {
+        return domain->lower + uniform * (domain->upper - domain->lower);
+    }
+    bool is_above = isfinite(domain->lower);
+    double bound = is_above ? domain->lower : domain->upper;
+    double distance = fabs(start - bound);
+    // 0.1 to 10 times the distance, or 0.001 to 1 when there is none
+    double spread = distance > 0.0 ? distance * pow(10.0, 2.0 * uniform - 1.0)
+                                   : SPREAD_TOP * pow(10.0, -3.0 * uniform);
+    return is_above ? bound + spread : bound - spread;
+}
+
+static void draw_candidate(const cri_horizon *h, int number, uint64_t *state, double *z) {
+    memcpy(z, h->z, (size_t)h->n * sizeof *z);
+    int n_bounded = 0;
+    for (int j = 0; j < h->n; j++) {
+        n_bounded += is_bounded(&h->domain[j]);
+    }
+    bool use_all = number % 2 == 0;
+    int chosen = number / 2 % (n_bounded > 0 ? n_bounded : 1);
+    for (int j = 0, k = 0; j < h->n; j++) {
+        if (is_bounded(&h->domain[j])) {
+            double uniform = next_uniform(state);
+            z[j] = use_all || k == chosen ? draw(&h->domain[j], h->start[j], uniform) : z[j];
+            k++;
+        }
+    }
+}
+
+/// Loss of a candidate, infinite where it has none.
+static double loss_at(cri_horizon *h, int n_sample, const double *z) {
+    h->replay->n_sample = n_sample;
+    if (cri_replay_residuals(h->replay, z, h->r, NULL, NULL) != CR_OK) {
+        return INFINITY;
+    }
+    double loss = 0.0;
+    for (int i = 0; i < n_sample * h->replay->recording->n_column; i++) {
+        loss += h->r[i] * h->r[i];
+    }
+    return loss;
+}
+
+/// Puts a candidate among the kept ones, which are in order of their losses.
+static void keep(const cri_horizon *h, candidate *kept, double loss, const double *z) {
+    if (!(loss < kept[N_FITTED - 1].loss)) {
+        return;
+    }
+    int i = N_FITTED - 1;
+    double *room = kept[i].z;
+    for (; i > 0 && loss < kept[i - 1].loss; i--) {
+        kept[i] = kept[i - 1];
+    }
+    memcpy(room, z, (size_t)h->n * sizeof *z);
+    kept[i] = (candidate){loss, room};
+}
+
+/// Fits the kept candidates and takes over what is better.
+static cr_status fit_kept(cri_horizon *h, int n_sample, const candidate *kept, double *z_best,
+                          cri_lsq_result *best, cr_error *err) {
+    size_t n_byte = (size_t)h->n * sizeof *z_best;
+    for (int i = 0; i < N_FITTED && isfinite(kept[i].loss); i++) {
+        cri_lsq_result result = {0};
+        memcpy(h->z, kept[i].z, n_byte);
+        cr_status status = cri_horizon_stage(h, n_sample, ITERATION_LIMIT, FLAT, &result, err);
+        if (status == CR_ERR_MEMORY) {
+            return status;
+        }
+        if (status == CR_OK && result.loss < best->loss) {
+            *best = result;
+            memcpy(z_best, h->z, n_byte);
+        }
+    }
+    memcpy(h->z, z_best, n_byte);
+    return CR_OK;
+}
+
+cr_status cri_horizon_restart(cri_horizon *h, int n_sample, cr_arena *arena, cri_lsq_result *best,
+                              cr_error *err) {
+    cri_arena_mark mark = cri_arena_get_mark(arena);
+    size_t n = (size_t)h->n;
+    double *memory = CR_PUSH(arena, double, (N_FITTED + 2) * n);
+    if (!memory) {
+        return cri_fail(err, CR_ERR_MEMORY, 0, "no memory to fit %d variables", h->n);
+    }
+    candidate kept[N_FITTED];
+    for (int i = 0; i < N_FITTED; i++) {
+        kept[i] = (candidate){INFINITY, memory + (size_t)i * n};
+    }
+    double *z = memory + N_FITTED * n;
+    double *z_best = z + n;
+    memcpy(z_best, h->z, n * sizeof *z_best);
+    uint64_t state = (uint64_t)++h->n_restart;
+    for (int i = 0; i < N_CANDIDATE; i++) {
+        draw_candidate(h, i, &state, z);
+        keep(h, kept, loss_at(h, n_sample, z), z);
+    }
+    cr_status status = fit_kept(h, n_sample, kept, z_best, best, err);
+    cri_arena_rewind(arena, mark);
+    return status;
+}

@@ -1,0 +1,356 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Drives the command as a stranger would, with good and with bad input.
+
+    cli_test.py PATH-OF-CAROM
+
+Bad input gives one line on standard error that begins with "carom: " and names the thing, the right
+exit code (1 failed run, 2 wrong usage), nothing on standard output and no file. Standard library only.
+"""
+
+import csv
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CAROM = None
+
+SCENE = """<mujoco model="throw">
+  <option timestep="0.005"/>
+  <custom>
+    <numeric name="carom:friction:floor:ball" data="0.3"/>
+    <numeric name="carom:restitution:floor:ball" data="0.8"/>
+  </custom>
+  <worldbody>
+    <geom name="floor" type="plane" size="10 10 0.1"/>
+    <body name="ball" pos="0 0 0.5">
+      <freejoint/>
+      <geom name="ball" type="sphere" size="0.1" mass="1"/>
+    </body>
+  </worldbody>
+  <keyframe>
+    <key name="throw" qvel="1 0 0 0 0 0"/>
+    <key name="drop"/>
+  </keyframe>
+</mujoco>
+"""
+
+
+def bounce_height(t, height=0.5, radius=0.1, restitution=0.8, gravity=9.81):
+    """Height of a ball dropped from rest, by closed forms."""
+    fall = math.sqrt(2.0 * (height - radius) / gravity)
+    if t < fall:
+        return height - 0.5 * gravity * t * t
+    t -= fall
+    speed = restitution * gravity * fall
+    while t > 2.0 * speed / gravity:
+        t -= 2.0 * speed / gravity
+        speed *= restitution
+    return radius + speed * t - 0.5 * gravity * t * t
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.scene = self.write("scene.xml", SCENE)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def run_carom(self, *arguments):
+        return subprocess.run([CAROM, *arguments], capture_output=True, text=True, timeout=60,
+                              check=False, cwd=self.folder.name)
+
+    def good(self, *arguments):
+        done = self.run_carom(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        return done.stdout
+
+    def json_of(self, *arguments):
+        self.good(*arguments, "--json", self.path("out.json"))
+        with open(self.path("out.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def bad(self, code, parts, *arguments):
+        """Expects a refusal with this exit code, whose line has all these parts."""
+        before = sorted(os.listdir(self.folder.name))
+        done = self.run_carom(*arguments)
+        label = " ".join(arguments) + " -> " + done.stderr
+        self.assertEqual(done.returncode, code, label)
+        self.assertEqual(done.stdout, "", label)
+        self.assertTrue(done.stderr.startswith("carom: "), label)
+        self.assertEqual(done.stderr.count("\n"), 1, label)
+        self.assertTrue(done.stderr.endswith("\n"), label)
+        for part in [parts] if isinstance(parts, str) else parts:
+            self.assertIn(part, done.stderr, label)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), before, label)
+
+
+class Help(Command):
+    def test_help_and_version(self):
+        overview = self.good("--help")
+        self.assertEqual(self.good("help"), overview)
+        for name in ("simulate", "gradient", "fit", "bench", "params", "laws"):
+            self.assertIn(f"carom {name}", overview)
+            text = self.good("help", name)
+            self.assertTrue(text.startswith(f"carom {name}"))
+            self.assertEqual(self.good(name, "--help"), text)
+        self.assertRegex(self.good("--version"), r"^carom \d+\.\d+\.\d+\n$")
+
+    def test_wrong_usage(self):
+        self.bad(2, "which command")
+        self.bad(2, "unknown command frobnicate", "frobnicate")
+        self.bad(2, "unknown command frobnicate", "help", "frobnicate")
+        self.bad(2, "unknown option --frob", "simulate", self.scene, "--frob")
+        self.bad(2, "unknown option --wrt", "simulate", self.scene, "--wrt", "ball/mass")
+        self.bad(2, "missing argument", "simulate")
+        self.bad(2, "too many argument", "simulate", self.scene, self.scene)
+        self.bad(2, "--steps needs a value", "simulate", self.scene, "--steps")
+        self.bad(2, "--law comes twice", "simulate", self.scene, "--law", "ncp", "--law", "ncp")
+        for steps in ("0", "-3", "1.5", "many", "nan", "1e99", ""):
+            self.bad(2, "--steps", "simulate", self.scene, f"--steps={steps}")
+        for dt in ("0", "-1", "inf", "x"):
+            self.bad(2, "--dt", "simulate", self.scene, "--dt", dt)
+
+    def test_a_closed_pipe_is_no_success(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([CAROM, "help"], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("standard output", done.stderr)
+
+
+class Params(Command):
+    def test_names_with_values_and_domains(self):
+        text = self.good("params", self.scene)
+        for name in ("gravity[2]", "ball/mass", "floor:ball/friction", "x0:ball/qvel[0]",
+                     "u:ball/force[0]"):
+            self.assertIn(name, text)
+        entries = {e["name"]: e for e in self.json_of("params", self.scene)["entries"]}
+        self.assertEqual(entries["floor:ball/restitution"]["value"], 0.8)
+        self.assertEqual(entries["floor:ball/restitution"]["upper"], 1.0)
+        self.assertIsNone(entries["gravity[0]"]["lower"])
+
+    def test_laws(self):
+        self.assertIn("ncp", self.good("laws"))
+        self.assertEqual(self.json_of("laws")["laws"][0]["name"], "ncp")
+
+
+class Scenes(Command):
+    def test_files_that_are_not_scenes(self):
+        self.bad(1, "nothere.xml", "params", self.path("nothere.xml"))
+        self.bad(1, self.folder.name[-8:], "params", self.folder.name)
+        cut = self.write("cut.xml", SCENE[:300])
+        self.bad(1, "cut.xml:", "simulate", cut)
+        empty = self.write("empty.xml", "")
+        self.bad(1, "empty.xml", "simulate", empty)
+        words = self.write("words.xml", "hello\n")
+        self.bad(1, "words.xml:1", "simulate", words)
+
+    def test_values_that_are_no_physics(self):
+        for old, new, part in (('mass="1"', 'mass="0"', "mass"), ('mass="1"', 'mass="nan"', "mass"),
+                               ('mass="1"', 'mass="-2"', "mass"),
+                               ('size="0.1"', 'size="0"', "size"),
+                               ('size="0.1"', 'size="-0.1"', "size"),
+                               ('timestep="0.005"', 'timestep="0"', "timestep")):
+            scene = self.write("wrong.xml", SCENE.replace(old, new))
+            self.bad(1, ["wrong.xml:", part], "simulate", scene, "-o", self.path("out.csv"))
+
+    def test_set_and_key(self):
+        self.bad(2, ["--set", "did you mean ball/mass"], "simulate", self.scene, "--set", "ball/mas=1")
+        self.bad(2, ["ball/mass=-1", "above 0"], "simulate", self.scene, "--set", "ball/mass=-1")
+        self.bad(2, "ball/mass=0", "simulate", self.scene, "--set", "ball/mass=0")
+        self.bad(2, "at most 1", "simulate", self.scene, "--set", "floor:ball/restitution=1.5")
+        self.bad(2, "NAME=VALUE", "simulate", self.scene, "--set", "ball/mass")
+        self.bad(2, "NAME=VALUE", "simulate", self.scene, "--set", "ball/mass=nan")
+        self.bad(2, "NAME=VALUE", "simulate", self.scene, "--set", "ball/mass=heavy")
+        self.bad(2, "--key catch", "simulate", self.scene, "--key", "catch")
+        self.bad(2, "newton", "simulate", self.scene, "--law", "newton")
+        self.bad(2, "euler", "simulate", self.scene, "--stepper", "euler")
+
+
+class Simulate(Command):
+    def test_a_dropped_ball_follows_the_closed_form(self):
+        result = self.json_of("simulate", self.scene, "--key", "drop", "-o", self.path("out.csv"))
+        self.assertEqual(list(result), ["scene", "law", "dt", "steps", "qpos", "qvel", "energy",
+                                        "max_penetration", "seconds"])
+        self.assertEqual((result["law"], result["dt"], result["steps"]), ("ncp", 0.005, 200))
+        self.assertAlmostEqual(result["qpos"][2], bounce_height(1.0), 9)
+        self.assertEqual(len(result["qpos"]), 7)
+        self.assertEqual(len(result["qvel"]), 6)
+        self.assertAlmostEqual(result["energy"][0], 9.81 * 0.5, 9)
+        with open(self.path("out.csv"), encoding="utf-8") as file:
+            rows = list(csv.reader(file))
+        self.assertEqual(len(rows), 202)
+        self.assertEqual(rows[0][:2], ["t", "ball/qpos[0]"])
+        for row in rows[1:]:
+            self.assertAlmostEqual(float(row[3]), bounce_height(float(row[0])), 8)
+
+    def test_set_changes_the_run(self):
+        heavy = self.json_of("simulate", self.scene, "--key", "drop", "--steps", "10",
+                             "--set", "gravity[2]=-1", "--set", "x0:ball/qpos[2]=3",
+                             "--set", "u:ball/force[0]=2")
+        self.assertAlmostEqual(heavy["qpos"][2], 3.0 - 0.5 * 0.05 ** 2, 12)
+        self.assertAlmostEqual(heavy["qpos"][0], 0.5 * 2.0 * 0.05 ** 2, 12)
+
+    def test_files_that_cannot_be_written(self):
+        self.bad(1, "nofolder", "simulate", self.scene, "-o", self.path("nofolder/out.csv"))
+        self.bad(1, "nofolder", "simulate", self.scene, "--json", self.path("nofolder/out.json"))
+        self.bad(1, self.folder.name[-8:], "simulate", self.scene, "--json", self.folder.name)
+
+    def test_an_old_result_is_replaced_whole(self):
+        self.write("out.json", "x" * 100000)
+        self.assertEqual(self.json_of("simulate", self.scene, "--steps", "1")["steps"], 1)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["out.json", "scene.xml"])
+
+    def test_json_to_a_device(self):
+        text = self.good("simulate", self.scene, "--steps", "1", "--json", "/dev/stdout")
+        self.assertIn('"max_penetration"', text)
+
+
+class Gradient(Command):
+    def test_entries_agree_with_differences(self):
+        result = self.json_of("gradient", self.scene, "--target", "ball:1,0,0.3@0.25",
+                              "--target", "ball:2,0,0.4", "--steps", "100", "--check", "--wrt",
+                              "ball/*,gravity,floor:ball/*,x0:*,u:ball/force[0],u:ball/force[2][17]")
+        self.assertEqual(list(result), ["scene", "law", "loss", "status", "entries",
+                                        "seconds_forward", "seconds_gradient"])
+        self.assertGreater(len(result["entries"]), 25)
+        for entry in result["entries"]:
+            self.assertEqual(list(entry), ["name", "value", "difference", "error"])
+            self.assertLess(abs(entry["value"] - entry["difference"]),
+                            1e-6 * abs(entry["value"]) + 1e-8, entry["name"])
+
+    def test_the_loss_is_the_squared_distance(self):
+        result = self.json_of("gradient", self.scene, "--key", "drop", "--target",
+                              "ball:3,4,0@0.5", "--wrt", "x0:ball/qpos[0],ball/size[0]")
+        self.assertAlmostEqual(result["loss"], 25.0 + bounce_height(0.5) ** 2, 9)
+        self.assertEqual(list(result["entries"][0]), ["name", "value"])
+        self.assertAlmostEqual(result["entries"][0]["value"], -6.0, 9)
+        self.assertEqual(result["status"], "exact")
+
+    def test_bounds_are_checked_from_inside(self):
+        for name, value in (("friction", 0), ("restitution", 0), ("restitution", 1)):
+            text = self.good("gradient", self.scene, "--target", "ball:1,0,0.3@0.5", "--wrt",
+                             f"floor:ball/{name}", "--set", f"floor:ball/{name}={value}", "--check")
+            self.assertIn("one-sided", text)
+
+    def test_end_of_step_is_discrete(self):
+        result = self.json_of("gradient", self.scene, "--stepper", "end", "--target", "ball:1,0,1",
+                              "--wrt", "x0:ball/qvel", "--check")
+        self.assertIn("discrete", result["status"])
+
+    def test_ties_sum(self):
+        names = ["x0:ball/qvel[0]", "x0:ball/qpos[0]"]
+        target = ["--target", "ball:1,0,1", "--set", "x0:ball/qpos[0]=1"]
+        alone = self.json_of("gradient", self.scene, *target, "--wrt", ",".join(names))
+        tied = self.json_of("gradient", self.scene, *target, "--wrt", "=".join(names))
+        self.assertEqual(len(tied["entries"]), 1)
+        self.assertAlmostEqual(tied["entries"][0]["value"],
+                               sum(e["value"] for e in alone["entries"]), 10)
+
+    def test_bad_requests(self):
+        base = ["gradient", self.scene, "--json", self.path("out.json")]
+        target = ["--target", "ball:1,0,0"]
+        self.bad(2, "--target", *base, "--wrt", "ball/mass")
+        self.bad(2, "--wrt", *base, *target)
+        self.bad(2, ["--wrt", "did you mean ball/mass"], *base, *target, "--wrt", "ball/mas")
+        self.bad(2, "carom params", *base, *target, "--wrt", "zzzzzzzzzzzz")
+        self.bad(2, "twice", *base, *target, "--wrt", "ball/mass,ball/mass")
+        self.bad(2, "missing", *base, *target, "--wrt", "ball/mass,")
+        self.bad(2, "the last is [199]", *base, *target, "--wrt", "u:ball/force[0][200]")
+        self.bad(2, "did you mean ball?", *base, "--target", "bal:1,0,0", "--wrt", "ball/mass")
+        self.bad(2, "BODY:X,Y,Z", *base, "--target", "ball:1,0", "--wrt", "ball/mass")
+        self.bad(2, "BODY:X,Y,Z", *base, "--target", "ball:1,0,nan", "--wrt", "ball/mass")
+        self.bad(2, "time", *base, "--target", "ball:1,0,0@-1", "--wrt", "ball/mass")
+        self.bad(2, "ends at", *base, "--target", "ball:1,0,0@9", "--steps", "10", "--wrt",
+                 "ball/mass")
+        self.bad(2, "no steps", *base, "--target", "ball:1,0,0@0", "--wrt", "ball/mass")
+        self.bad(1, "nothere.xml", "gradient", "nothere.xml", *target, "--wrt", "ball/mass")
+
+
+class Fit(Command):
+    def recording(self, name="data.csv", change=lambda line, text: text):
+        lines = ["# true floor:ball/restitution = 0.8", "t,ball/qpos[2]"]
+        lines += [f"{0.02 * i:.17g},{bounce_height(0.02 * i):.17g}" for i in range(60)]
+        lines = [change(i + 1, text) for i, text in enumerate(lines)]
+        return self.write(name, "\n".join(lines) + "\n")
+
+    def test_restitution_and_radius_are_found(self):
+        arguments = ["fit", self.scene, self.recording(), "--key", "drop", "--wrt",
+                     "floor:ball/restitution,ball/size[0],floor:ball/friction", "--set",
+                     "floor:ball/restitution=0.4", "--set", "ball/size[0]=0.14"]
+        result = self.json_of(*arguments)
+        self.assertEqual(list(result), ["loss", "parameters", "heldout", "seconds"])
+        entries = result["parameters"]
+        self.assertEqual(list(entries[0]), ["name", "start", "value", "stderr", "identifiable"])
+        self.assertAlmostEqual(entries[0]["value"], 0.8, 8)
+        self.assertAlmostEqual(entries[1]["value"], 0.1, 8)
+        self.assertEqual(entries[0]["start"], 0.4)
+        self.assertTrue(entries[0]["identifiable"])
+        self.assertFalse(entries[2]["identifiable"])
+        self.assertIsNone(entries[2]["stderr"])
+        text = self.good(*arguments)
+        self.assertIn("does not depend on floor:ball/friction", text)
+        self.assertIn("true", text.splitlines()[0])
+
+    def test_bad_recordings(self):
+        end = ["--key", "drop", "--wrt", "floor:ball/restitution", "--json", self.path("out.json")]
+
+        def refused(code, parts, change):
+            self.bad(code, parts, "fit", self.scene, self.recording("bad.csv", change), *end)
+
+        self.recording("bad.csv")
+        self.bad(1, "nothere.csv", "fit", self.scene, "nothere.csv", *end)
+        refused(1, ["bad.csv:20", "nan"], lambda i, s: "0.36,nan" if i == 20 else s)
+        refused(1, "bad.csv:20", lambda i, s: "0.36" if i == 20 else s)
+        refused(1, "bad.csv:20", lambda i, s: "0.36,1,2" if i == 20 else s)
+        refused(1, "bad.csv:20", lambda i, s: "0.36,tall" if i == 20 else s)
+        refused(1, ["bad.csv:20", "increase"], lambda i, s: "0.34,0.2" if i == 20 else s)
+        refused(1, "no column t", lambda i, s: "time,ball/qpos[2]" if i == 2 else s)
+        refused(1, "did you mean ball/qpos[2]", lambda i, s: "t,ball/qps[2]" if i == 2 else s)
+        refused(1, "column wall", lambda i, s: "t,wall" if i == 2 else s)
+        self.write("bad.csv", "t,ball/qpos[2]\n0,0.5\n")
+        self.bad(1, "2 rows", "fit", self.scene, self.path("bad.csv"), *end)
+        self.write("bad.csv", "t\n0\n1\n")
+        self.bad(1, "beside t", "fit", self.scene, self.path("bad.csv"), *end)
+        self.write("bad.csv", "")
+        self.bad(1, "bad.csv", "fit", self.scene, self.path("bad.csv"), *end)
+
+    def test_bad_requests(self):
+        data = self.recording()
+        self.bad(2, "missing argument", "fit", self.scene, "--wrt", "ball/mass")
+        self.bad(2, "--wrt", "fit", self.scene, data)
+        self.bad(2, "did you mean ball/mass", "fit", self.scene, data, "--wrt", "ball/mas")
+        self.bad(2, "one recording", "fit", self.scene, data, data, "--wrt", "ball/mass")
+
+
+class Bench(Command):
+    def test_rows(self):
+        rows = self.json_of("bench", "long", "--steps", "2000")["rows"]
+        self.assertEqual(list(rows[0]), ["name", "value", "unit"])
+        self.assertTrue(all(row["value"] > 0.0 for row in rows))
+
+    def test_bad_requests(self):
+        self.bad(2, "unknown benchmark", "bench", "everything")
+        self.bad(2, "takes a scene", "bench", "long", self.scene)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: cli_test.py PATH-OF-CAROM")
+    CAROM = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
