@@ -21,6 +21,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CTEST_ARGS ?=
 RELEASE := build/release
 ASAN := build/asan
+MINIMAL := build/minimal
 export DESTDIR
 
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
@@ -30,7 +31,7 @@ DEMO_WRT := floor:ball/friction,floor:ball/restitution,ball/size[0],x0:ball/qpos
 quiet = mkdir -p build; $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
 .PHONY: demo test build install bench check mutate format clean
-.PHONY: deps-demo deps-test test-release test-asan run-tests tidy
+.PHONY: deps-demo deps-bench deps-test test-release test-asan test-minimal run-tests tidy
 
 demo: deps-demo build
 	@$(RELEASE)/carom fit examples/bounce.xml examples/bounce.csv --wrt '$(DEMO_WRT)'
@@ -43,11 +44,14 @@ install: build
 	@cmake --install $(RELEASE) --prefix '$(PREFIX)' >build/install.log || { cat build/install.log; exit 1; }
 	@echo "installed to $(DESTDIR)$(PREFIX)"
 
-bench: build
+bench: deps-bench build
 	@$(RELEASE)/carom bench
 
 deps-demo:
 	@tools/install_deps demo
+
+deps-bench:
+	@tools/install_deps bench
 
 deps-test:
 	@tools/install_deps test
@@ -60,6 +64,7 @@ test: deps-test
 	@$(MAKE) test-release     # gcc: wrong code that is optimised, installation, exported symbols
 	@tools/check_red          # a failing test that leaves CI green
 	@$(MAKE) test-asan        # clang: memory, undefined behaviour, broken invariants
+	@$(MAKE) test-minimal     # what creeps into the build with the fewest dependencies
 	@$(MAKE) tidy             # what compilers don't warn of
 	@tools/mutate --build $(RELEASE) --sample 60 --seed 1 --least 90 # derivatives without a test
 	@echo "make test: everything passed"
@@ -78,17 +83,18 @@ test-asan:
 	@$(call quiet,build,cmake --build $(ASAN) -j $(JOBS))
 	@$(CTEST) --test-dir $(ASAN) -LE slow $(CTEST_ARGS)
 
+test-minimal:
+	@$(call quiet,configure,cmake -S . -B $(MINIMAL) -DCAROM_MINIMAL=ON -DCAROM_WERROR=$(WERROR))
+	@$(call quiet,build,cmake --build $(MINIMAL) --target carom_cli carom_shared -j $(JOBS))
+	@tools/check_minimal $(MINIMAL)/carom $(MINIMAL)/libcarom.so
+
 tidy:
 	@tools/check_tidy $(ASAN)
 
+# all of them, then red if one was
 check:
-	@tools/check_sources
-	@tools/check_layers
-	@tools/check_pairs
-	@tools/check_budgets
-	@tools/check_hygiene
-	@tools/check_format
-	@tools/selftest
+	@red=0; for tool in sources layers pairs budgets hygiene format; do tools/check_$$tool || red=1; done; \
+	tools/selftest || red=1; exit $$red
 
 mutate:
 	@tools/mutate --build $(RELEASE)

@@ -42,11 +42,13 @@ set(CAROM_SOURCES
     src/optimize/aim.c
     src/optimize/check.c
     src/optimize/fit.c
+    src/optimize/horizon.c
     src/optimize/identify.c
     src/optimize/least_squares.c
     src/optimize/nearest.c
     src/optimize/recording.c
     src/optimize/replay.c
+    src/optimize/restart.c
     src/optimize/schedule.c
     src/optimize/select.c
     src/optimize/selection.c

@@ -16,7 +16,7 @@
 #include <string.h>
 
 unsigned long cri_qr_bytes(int m, int n) {
-    return sizeof(double) * ((unsigned long)m * (unsigned long)n + 2 * (unsigned long)n) + 256;
+    return sizeof(double) * ((unsigned long)m * (unsigned long)n + 4 * (unsigned long)n) + 256;
 }
 
 static void swap_columns(cri_qr *qr, int i, int k) {
@@ -39,33 +39,54 @@ static double length2_below(const cri_qr *qr, int row, int column) {
     return sum;
 }
 
-// reflector k, and its action on the columns behind
-static void reflect(cri_qr *qr, int k) {
+// reflector k, and its action on the columns behind, row by row; w (n) is work
+static void reflect(cri_qr *qr, int k, double *w) {
     int n = qr->n;
-    double *a = qr->a;
+    double *a = qr->a, *top = a + (size_t)k * (size_t)n;
     double norm = sqrt(length2_below(qr, k, k));
+    qr->beta[k] = 0.0;
     if (norm == 0.0) {
-        qr->beta[k] = 0.0;
         return;
     }
-    double head = a[k * n + k], diagonal = head > 0.0 ? -norm : norm;
+    double head = top[k], diagonal = head > 0.0 ? -norm : norm;
     double v0 = head - diagonal;
     qr->beta[k] = -v0 / diagonal;
-    for (int r = k + 1; r < qr->m; r++) {
-        a[r * n + k] /= v0;
-    }
-    a[k * n + k] = diagonal;
+    top[k] = diagonal;
+
+    // w = beta v' A
     for (int c = k + 1; c < n; c++) {
-        double sum = a[k * n + c];
-        for (int r = k + 1; r < qr->m; r++) {
-            sum += a[r * n + k] * a[r * n + c];
-        }
-        sum *= qr->beta[k];
-        a[k * n + c] -= sum;
-        for (int r = k + 1; r < qr->m; r++) {
-            a[r * n + c] -= sum * a[r * n + k];
+        w[c] = top[c];
+    }
+    for (int r = k + 1; r < qr->m; r++) {
+        double *row = a + (size_t)r * (size_t)n, v = row[k] /= v0;
+        for (int c = k + 1; v != 0.0 && c < n; c++) {
+            w[c] += v * row[c];
         }
     }
+    // A -= v w
+    for (int c = k + 1; c < n; c++) {
+        w[c] *= qr->beta[k];
+        top[c] -= w[c];
+    }
+    for (int r = k + 1; r < qr->m; r++) {
+        double *row = a + (size_t)r * (size_t)n, v = row[k];
+        for (int c = k + 1; v != 0.0 && c < n; c++) {
+            row[c] -= v * w[c];
+        }
+    }
+}
+
+// the column with the longest rest; lengths (n) are kept up to date by what the last reflector took, and
+// measured again where that cancels
+static int longest_column(const cri_qr *qr, int k, double *length2) {
+    int best = k;
+    for (int c = k; c < qr->n; c++) {
+        double taken = k > 0 ? qr->a[(size_t)(k - 1) * (size_t)qr->n + (size_t)c] : 0.0;
+        double rest = length2[c] - taken * taken;
+        length2[c] = k > 0 && rest < 1e-3 * length2[c] ? length2_below(qr, k, c) : rest;
+        best = length2[c] > length2[best] ? c : best;
+    }
+    return best;
 }
 
 cri_qr cri_qr_factor(int m, int n, const double *A, double rank_tolerance, cr_arena *arena) {
@@ -74,28 +95,30 @@ cri_qr cri_qr_factor(int m, int n, const double *A, double rank_tolerance, cr_ar
     qr.a = CR_PUSH_RAW(arena, double, m *n);
     qr.beta = CR_PUSH_RAW(arena, double, n);
     qr.column = CR_PUSH_RAW(arena, int, n);
+    cri_arena_mark mark = cri_arena_get_mark(arena);
+    double *w = CR_PUSH_RAW(arena, double, n);
+    double *length2 = CR_PUSH(arena, double, n);
     memcpy(qr.a, A, sizeof *A * (size_t)m * (size_t)n);
+    for (int r = 0; r < m; r++) {
+        for (int c = 0; c < n; c++) {
+            length2[c] += A[r * n + c] * A[r * n + c];
+        }
+    }
     for (int k = 0; k < n; k++) {
         qr.column[k] = k;
     }
     for (int k = 0; k < n; k++) {
-        int best = k;
-        double longest = length2_below(&qr, k, k);
-        for (int c = k + 1; c < n; c++) {
-            double l = length2_below(&qr, k, c);
-            if (l > longest) {
-                longest = l;
-                best = c;
-            }
-        }
+        int best = longest_column(&qr, k, length2);
         if (best != k) {
             swap_columns(&qr, best, k);
+            length2[best] = length2[k];
         }
-        reflect(&qr, k);
+        reflect(&qr, k, w);
         if (fabs(qr.a[k * n + k]) > rank_tolerance * fabs(qr.a[0])) {
             qr.rank = k + 1;
         }
     }
+    cri_arena_rewind(arena, mark);
     return qr;
 }
 

@@ -131,6 +131,8 @@ static void lay_out_pair(layout *l, const cri_scene_def *def, cri_pair *pair) {
                  def->geom[pair->geom[1]].name);
         if (pd->has_friction) {
             pair->slot_friction = add_slots(l, owner, "friction", 1, &pd->friction, not_negative);
+        } else if (pd->friction_geom > 0) {
+            pair->slot_friction = l->model->geom[pd->friction_geom - 1].slot_friction;
         }
         if (pd->has_restitution) {
             pair->slot_restitution =
@@ -296,6 +298,26 @@ static cr_status lay_out_keys(cr_model *m, const cri_scene_def *def, const char 
     return CR_OK;
 }
 
+// sizes whose mass overflows or vanishes
+static cr_status check_masses(const cr_model *m, const cri_scene_def *def, const char *file,
+                              cr_error *err) {
+    for (int i = 0; i < m->sizes.n_p; i++) {
+        double value = m->slot[i].value;
+        if (!isfinite(value) || (m->slot[i].is_open_lower && !(value > m->slot[i].lower))) {
+            int line = def->body[0].line;
+            for (int b = 0; b < m->sizes.n_body; b++) {
+                bool is_own = i == m->body[b].slot_density ||
+                              (i >= m->body[b].slot_mass && i < m->body[b].slot_mass + 4);
+                line = is_own ? def->geom[m->body[b].geom].line : line;
+            }
+            return cri_fail(err, CR_ERR_SYNTAX, line,
+                            "%s:%d: %s comes to %g; check size, mass and density", file, line,
+                            m->slot[i].name, value);
+        }
+    }
+    return CR_OK;
+}
+
 static cr_status fill(cr_model *m, const cri_scene_def *def, const char *file, cr_error *err) {
     layout l = {.model = m, .arena = m->memory};
     for (int b = 0; b < def->n_body; b++) {
@@ -346,7 +368,7 @@ static cr_status fill(cr_model *m, const cri_scene_def *def, const char *file, c
     if (cri_arena_has_failed(m->memory)) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "%s: out of memory", file);
     }
-    return CR_OK;
+    return check_masses(m, def, file, err);
 }
 
 cr_status cri_model_build(const cri_scene_def *def, const char *file, cr_model **out,

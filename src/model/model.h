@@ -59,6 +59,7 @@ typedef struct cri_pair_def {
     bool has_restitution;
     double friction;
     double restitution;
+    int friction_geom; // without has_friction: 0 for the larger one, else 1 + the geom whose friction counts
     int line;
 } cri_pair_def;
 
@@ -120,8 +121,8 @@ typedef struct cri_pair {
     cri_pair_kind kind;
     int geom[2];
     int body[2];          // body[0] -1 for a plane
-    int slot_friction;    // -1: maximum of the two geoms
-    int slot_restitution; // -1: maximum of the two geoms
+    int slot_friction;    // own, or a geom's that alone counts; -1: maximum of the two geoms
+    int slot_restitution; // own; -1: maximum of the two geoms
 } cri_pair;
 
 /// The smallest thing that touches: a pair, and for a box the corner. Its index breaks every tie.

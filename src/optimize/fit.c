@@ -17,11 +17,12 @@ static cr_status push_horizon(const cr_model *model, cri_replay *replay, cr_aren
     size_t n = (size_t)selection->n_variable;
     size_t m = (size_t)replay->recording->n_sample * (size_t)replay->recording->n_column;
     cri_domain *domain = CR_PUSH(arena, cri_domain, n);
+    bool *is_drawn = CR_PUSH(arena, bool, n);
     double *start = CR_PUSH(arena, double, n);
     double *z = CR_PUSH(arena, double, n);
     double *r = CR_PUSH(arena, double, m);
     double *J = CR_PUSH(arena, double, n *m);
-    if (!domain || !start || !z || !r || !J) {
+    if (!domain || !is_drawn || !start || !z || !r || !J) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory to fit %d variables",
                         selection->n_variable);
     }
@@ -34,6 +35,7 @@ static cr_status push_horizon(const cr_model *model, cri_replay *replay, cr_aren
                          .n = selection->n_variable,
                          .domain = domain,
                          .start = start,
+                         .is_drawn = is_drawn,
                          .z = z,
                          .r = r,
                          .J = J};

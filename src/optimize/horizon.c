@@ -107,13 +107,42 @@ static cr_status fit_stages(cri_horizon *h, double *z_good, cr_arena *arena, cr_
     }
 }
 
+/// Lets the parameters with a bounded domain take part in restarts; with is_null, only those in it.
+/// False when there are none.
+static bool choose_drawn(cri_horizon *h, const bool *is_null) {
+    bool is_any = false;
+    for (int j = 0; j < h->n; j++) {
+        bool is_bounded = isfinite(h->domain[j].lower) || isfinite(h->domain[j].upper);
+        h->is_drawn[j] = is_bounded && (!is_null || is_null[j]);
+        is_any = is_any || h->is_drawn[j];
+    }
+    return is_any;
+}
+
+/// The last stage. Variables that show no effect at its result may have one elsewhere: they are
+/// drawn once more.
+static cr_status fit_last(cri_horizon *h, bool *is_null, cr_arena *arena, cri_lsq_result *out,
+                          cr_error *err) {
+    int n_all = h->replay->recording->n_sample;
+    int m = n_all * h->replay->recording->n_column;
+    CR_TRY(cri_horizon_stage(h, n_all, ITERATION_LAST, FLAT_LAST, out, err));
+    cri_lsq_find_null(h->n, m, h->z, h->J, is_null);
+    if (!choose_drawn(h, is_null)) {
+        return CR_OK;
+    }
+    cri_lsq_result better = *out;
+    CR_TRY(cri_horizon_restart(h, n_all, arena, &better, err));
+    return cri_horizon_stage(h, n_all, ITERATION_LAST, FLAT_LAST, out, err);
+}
+
 cr_status cri_horizon_fit(cri_horizon *horizon, cr_arena *arena, cri_lsq_result *out,
                           cr_error *err) {
     double *z_good = CR_PUSH(arena, double, horizon->n);
-    if (!z_good) {
+    bool *is_null = CR_PUSH(arena, bool, horizon->n);
+    if (!z_good || !is_null) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory to fit %d variables", horizon->n);
     }
+    choose_drawn(horizon, NULL);
     CR_TRY(fit_stages(horizon, z_good, arena, err));
-    int n_all = horizon->replay->recording->n_sample;
-    return cri_horizon_stage(horizon, n_all, ITERATION_LAST, FLAT_LAST, out, err);
+    return fit_last(horizon, is_null, arena, out, err);
 }

@@ -14,6 +14,7 @@ typedef struct cri_horizon {
     int n;                    // variables
     const cri_domain *domain; // (n)
     const double *start;      // (n) values that the user gave
+    bool *is_drawn;           // (n) takes part in a restart
     double *z;                // (n) the best so far
     double *r;                // (n_sample * n_column)
     double *J;                // (n, n_sample * n_column)

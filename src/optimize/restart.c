@@ -14,11 +14,17 @@
 #include <stdint.h>
 #include <string.h>
 
-// candidates whose loss is looked at, those of them that are fitted, and their iterations
-#define N_CANDIDATE 96
-#define N_FITTED 6
+// candidates that change one parameter, for each, and those that change all
+#define N_SINGLE 16
+#define N_JOINT 64
+
+// candidates that are fitted, and how long
+#define N_FITTED 8
 #define ITERATION_LIMIT 20
 #define FLAT 1e-6
+
+// losses that agree this well, relative, are one plateau
+#define PLATEAU 1e-6
 
 // a parameter that starts at zero on an open side is spread below this value
 #define SPREAD_TOP 1.0
@@ -37,10 +43,6 @@ static double next_uniform(uint64_t *state) {
     return (double)((x ^ (x >> 31)) >> 11) * 0x1.0p-53;
 }
 
-static bool is_bounded(const cri_domain *domain) {
-    return isfinite(domain->lower) || isfinite(domain->upper);
-}
-
 /// A random value in the domain.
 static double draw(const cri_domain *domain, double start, double uniform) {
     if (isfinite(domain->lower) && isfinite(domain->upper)) {
@@ -55,21 +57,20 @@ static double draw(const cri_domain *domain, double start, double uniform) {
     return is_above ? bound + spread : bound - spread;
 }
 
-static void draw_candidate(const cri_horizon *h, int number, uint64_t *state, double *z) {
+/// The candidate with all parameters changed.
+static void draw_joint(const cri_horizon *h, uint64_t *state, double *z) {
     memcpy(z, h->z, (size_t)h->n * sizeof *z);
-    int n_bounded = 0;
     for (int j = 0; j < h->n; j++) {
-        n_bounded += is_bounded(&h->domain[j]);
-    }
-    bool use_all = number % 2 == 0;
-    int chosen = number / 2 % (n_bounded > 0 ? n_bounded : 1);
-    for (int j = 0, k = 0; j < h->n; j++) {
-        if (is_bounded(&h->domain[j])) {
-            double uniform = next_uniform(state);
-            z[j] = use_all || k == chosen ? draw(&h->domain[j], h->start[j], uniform) : z[j];
-            k++;
+        if (h->is_drawn[j]) {
+            z[j] = draw(&h->domain[j], h->start[j], next_uniform(state));
         }
     }
+}
+
+/// The candidate with variable j changed, number k of N_SINGLE.
+static void draw_single(const cri_horizon *h, int j, int k, uint64_t *state, double *z) {
+    memcpy(z, h->z, (size_t)h->n * sizeof *z);
+    z[j] = draw(&h->domain[j], h->start[j], (k + next_uniform(state)) / N_SINGLE);
 }
 
 /// Loss of a candidate, infinite where it has none.
@@ -89,6 +90,11 @@ static double loss_at(cri_horizon *h, int n_sample, const double *z) {
 static void keep(const cri_horizon *h, candidate *kept, double loss, const double *z) {
     if (!(loss < kept[N_FITTED - 1].loss)) {
         return;
+    }
+    for (int i = 0; i < N_FITTED; i++) {
+        if (fabs(loss - kept[i].loss) <= PLATEAU * loss) {
+            return;
+        }
     }
     int i = N_FITTED - 1;
     double *room = kept[i].z;
@@ -134,10 +140,20 @@ cr_status cri_horizon_restart(cri_horizon *h, int n_sample, cr_arena *arena, cri
     double *z = memory + N_FITTED * n;
     double *z_best = z + n;
     memcpy(z_best, h->z, n * sizeof *z_best);
+    // the present result marks its own plateau
+    kept[0].loss = best->loss;
+    memcpy(kept[0].z, h->z, n * sizeof *z);
     uint64_t state = (uint64_t)++h->n_restart;
-    for (int i = 0; i < N_CANDIDATE; i++) {
-        draw_candidate(h, i, &state, z);
+    for (int i = 0; i < N_JOINT; i++) {
+        draw_joint(h, &state, z);
         keep(h, kept, loss_at(h, n_sample, z), z);
+    }
+    for (int i = 0; i < h->n * N_SINGLE; i++) {
+        int j = i / N_SINGLE;
+        if (h->is_drawn[j]) {
+            draw_single(h, j, i % N_SINGLE, &state, z);
+            keep(h, kept, loss_at(h, n_sample, z), z);
+        }
     }
     cr_status status = fit_kept(h, n_sample, kept, z_best, best, err);
     cri_arena_rewind(arena, mark);

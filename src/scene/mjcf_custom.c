@@ -10,8 +10,7 @@
 //   numeric  carom:friction:GEOM:GEOM        one pair
 //
 // Friction of a pair as in MuJoCo: its own coefficient; else that of the geom with the higher
-// priority; else the larger one. A pair whose condim comes to 1 has none. What follows from
-// priority or condim becomes the pair's own coefficient here.
+// priority; else the larger one. A pair whose condim comes to 1 has none, as a coefficient of its own.
 
 #include "scene/mjcf_parts.h"
 
@@ -85,8 +84,9 @@ cr_status cri_mjcf_rank_pairs(cri_mjcf *m) {
                 return cri_mjcf_fail_memory(m);
             }
             if (!pair->has_friction) {
-                pair->has_friction = true;
-                pair->friction = condim > 1 ? def->geom[first].friction : 0.0;
+                pair->has_friction = condim <= 1;
+                pair->friction = 0.0;
+                pair->friction_geom = 1 + first;
             }
         }
     }

@@ -33,6 +33,8 @@
 
 // singular values below this, relative, are rounding
 static const double rank_tolerance = 1e-11;
+// a selection step of this relative size is rounding, and leaves the factors as they are
+static const double selection_stop = 1e-13;
 // relative margins below this are kinks
 static const double kink_margin = 1e-7;
 
@@ -234,10 +236,10 @@ static bool orthonormalise(double *Z, int k, int len) {
     return true;
 }
 
-// rows of cache->null_space: C L with A C L = 0 and D L = 0
-static void find_null_space(const cri_coulomb *p, cri_coulomb_cache *cache, cr_arena *scratch) {
+// A and D on the columns C, scaled: the null space of the result is that of H where H is symmetric
+static cri_qr factor_columns(const cri_coulomb *p, const cri_coulomb_cache *cache,
+                             cr_arena *scratch) {
     int rows = 3 * p->n, m = cache->m;
-    cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *K = CR_PUSH(scratch, double, (rows + m) * m);
     for (int j = 0; j < m; j++) {
         const cri_coulomb_column *cj = &cache->column[j];
@@ -248,7 +250,18 @@ static void find_null_space(const cri_coulomb *p, cri_coulomb_cache *cache, cr_a
         }
         K[(rows + j) * m + j] = s * cj->d;
     }
-    cri_qr qr = cri_qr_factor(rows + m, m, K, rank_tolerance, scratch);
+    return cri_qr_factor(rows + m, m, K, rank_tolerance, scratch);
+}
+
+// rows of cache->null_space: C L with A C L = 0 and D L = 0
+static void find_null_space(const cri_coulomb *p, cri_coulomb_cache *cache, cr_arena *scratch) {
+    int rows = 3 * p->n, m = cache->m;
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    bool is_symmetric = true; // B = C unless something slides freely
+    for (int i = 0; i < p->n; i++) {
+        is_symmetric = is_symmetric && cache->contact[i] != CRI_SLIDE;
+    }
+    cri_qr qr = is_symmetric ? cache->qr : factor_columns(p, cache, scratch);
     double *y = CR_PUSH_RAW(scratch, double, m);
     cache->n_null = 0;
     for (int k = 0; k < m - qr.rank; k++) {
@@ -408,18 +421,15 @@ static bool select_impulse(const cri_coulomb *p, double *f, cri_coulomb_cache *c
     for (int k = 0; k < 8 && is_same; k++) {
         double size = selection_step(p, cache, u, f, scratch), largest = 0.0;
         is_same = cri_all_finite(rows, f);
-        if (!is_same) {
+        for (int i = 0; is_same && i < rows; i++) {
+            largest = fmax(largest, fabs(f[i]));
+        }
+        if (!is_same || size <= selection_stop * largest) {
             break;
         }
         classify(p, f, NULL, cache, u);
         is_same = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
         factor(p, cache, f, keep, scratch);
-        for (int i = 0; i < rows; i++) {
-            largest = fmax(largest, fabs(f[i]));
-        }
-        if (size <= 1e-15 * largest) {
-            break;
-        }
     }
     cri_arena_rewind(scratch, mark);
     // a tenth of the certificate

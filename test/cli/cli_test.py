@@ -319,7 +319,7 @@ class Fit(Command):
         refused(1, "bad.csv:20", lambda i, s: "0.36" if i == 20 else s)
         refused(1, "bad.csv:20", lambda i, s: "0.36,1,2" if i == 20 else s)
         refused(1, "bad.csv:20", lambda i, s: "0.36,tall" if i == 20 else s)
-        refused(1, ["bad.csv:20", "increase"], lambda i, s: "0.34,0.2" if i == 20 else s)
+        refused(1, ["bad.csv:20", "increase"], lambda i, s: "0.32,0.2" if i == 20 else s)
         refused(1, "no column t", lambda i, s: "time,ball/qpos[2]" if i == 2 else s)
         refused(1, "did you mean ball/qpos[2]", lambda i, s: "t,ball/qps[2]" if i == 2 else s)
         refused(1, "column wall", lambda i, s: "t,wall" if i == 2 else s)

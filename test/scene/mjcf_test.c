@@ -259,15 +259,15 @@ static void the_geom_of_higher_priority_decides_friction(void **state) {
     for (int i = 0; i < 2; i++) {
         assert_int_equal(def.pair[i].geom[0], 0);
         assert_int_equal(def.pair[i].geom[1], i + 1);
-        assert_true(def.pair[i].has_friction && def.pair[i].friction == 0.3);
+        assert_true(!def.pair[i].has_friction && def.pair[i].friction_geom == 1);
         assert_false(def.pair[i].has_restitution);
     }
     cri_scene_def_clear(&def);
 
     def = ranked("", "priority='-1'", "friction='.1'", "");
     assert_int_equal(def.n_pair, 2);
-    assert_true(def.pair[0].geom[1] == 1 && def.pair[0].friction == 1.0);
-    assert_true(def.pair[1].geom[0] == 1 && def.pair[1].friction == 0.1);
+    assert_true(def.pair[0].geom[1] == 1 && def.pair[0].friction_geom == 1);
+    assert_true(def.pair[1].geom[0] == 1 && def.pair[1].friction_geom == 3);
     cri_scene_def_clear(&def);
 
     def = ranked("priority='2'", "priority='2'", "priority='2'", "");
@@ -282,7 +282,7 @@ static void a_coefficient_of_the_pair_outranks_priority(void **state) {
                                "<numeric name='carom:restitution:floor:b' data='.4'/>");
     assert_int_equal(def.n_pair, 2);
     assert_true(def.pair[0].geom[1] == 1 && def.pair[0].friction == 0.9);
-    assert_true(def.pair[1].geom[1] == 2 && def.pair[1].friction == 0.3);
+    assert_true(def.pair[1].geom[1] == 2 && def.pair[1].friction_geom == 1);
     assert_true(def.pair[1].has_restitution && def.pair[1].restitution == 0.4);
     cri_scene_def_clear(&def);
 }
