@@ -173,7 +173,9 @@ static int run(const cli_options *options) {
     int n_run = 0;
     int code = CLI_DONE;
     for (size_t i = 0; i < sizeof benches / sizeof *benches; i++) {
-        if (!name || strcmp(benches[i].name, name) == 0) {
+        if (!name && benches[i].run == bench_ir && !cli_bench_has_valgrind()) {
+            puts("no instruction counts: valgrind is not installed");
+        } else if (!name || strcmp(benches[i].name, name) == 0) {
             int own = benches[i].run(options, &r);
             code = own > code ? own : code;
             n_run++;

@@ -145,11 +145,15 @@ static bool count(const char *self, const char *scene, int n_step, double *instr
     return *instructions > 0.0;
 }
 
-int cli_bench_instructions(const char *scene, int n_step, double *instructions) {
+bool cli_bench_has_valgrind(void) {
     static char text[CLI_PROCESS_TEXT];
-    char self[4096];
     const char *const probe[] = {"valgrind", "--version", NULL};
-    if (!cli_process_self(self, sizeof self) || !cli_process_run(probe, text)) {
+    return cli_process_run(probe, text);
+}
+
+int cli_bench_instructions(const char *scene, int n_step, double *instructions) {
+    char self[4096];
+    if (!cli_process_self(self, sizeof self) || !cli_bench_has_valgrind()) {
         return cli_failed("no instruction counts: valgrind is not installed");
     }
     double less = 0.0;

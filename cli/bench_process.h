@@ -19,6 +19,9 @@ bool cli_process_self(char *path, size_t n_byte);
 /// Milliseconds from the start of a process to the end of its first gradient, least of several.
 int cli_bench_start(double *milliseconds);
 
+/// True when instructions can be counted.
+bool cli_bench_has_valgrind(void);
+
 /// Instructions a step over n_step steps, by callgrind. CLI_FAILED with a line on stderr when
 /// valgrind is not there.
 int cli_bench_instructions(const char *scene, int n_step, double *instructions);

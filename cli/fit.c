@@ -13,6 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
+// residuals this many times the noise of the recording are worth a word
+#define NOISE_FACTOR 3.0
+
 /// Everything of one run. Released by clear.
 typedef struct task {
     cli_scene scene;
@@ -123,6 +126,13 @@ static void print(const task *t) {
     printf("\nrms residual %.4g over %d numbers; %s after %d iterations in %d stages, %.3g s\n",
            f->rms, f->n_residual, cri_lsq_stop_text(f->stop), f->n_iteration, f->n_stage,
            t->seconds);
+    if (f->rms > NOISE_FACTOR * f->noise) {
+        printf(
+            "the residuals are %.3g times the noise that the recording shows: the scene does not "
+            "explain it\nwith these variables, or the fit ended in a wrong minimum; try other "
+            "start values (--set)\n",
+            f->rms / f->noise);
+    }
     for (int i = 0; i < f->n_entry; i++) {
         if (!f->entry[i].is_identifiable) {
             printf("%s\n", f->entry[i].why);

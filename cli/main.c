@@ -28,7 +28,7 @@ static const cli_command *find(const char *name) {
 static void print_overview(void) {
     puts("carom: differentiable contact simulation\n");
     for (int i = 0; i < N_COMMAND; i++) {
-        printf("  carom %-9s %-28s %s\n", commands[i]->name, commands[i]->arguments,
+        printf("  carom %-9s %-31s %s\n", commands[i]->name, commands[i]->arguments,
                commands[i]->summary);
     }
     puts("\n'carom help COMMAND' says more. All commands take --json FILE for results as JSON.\n"

@@ -127,6 +127,10 @@ int cli_scene_open(const char *path, const cli_options *options, cli_scene *out)
     if (cr_model_load(path, &out->model, &err) != CR_OK) {
         return cli_error(&err);
     }
+    const char *warning = cr_model_warning(out->model);
+    if (warning) {
+        fprintf(stderr, "carom: %s\n", warning);
+    }
     return settle(options, out);
 }
 

@@ -107,6 +107,10 @@ CR_API void cr_model_destroy(cr_model *model);
 
 CR_API cr_sizes cr_model_sizes(const cr_model *model);
 
+/// A line about what the scene file asks for and rigid contacts do not have, NULL when there is nothing
+/// to say.
+CR_API const char *cr_model_warning(const cr_model *model);
+
 /// Name of entry i of a vector, such as "ball/mass", "ball/qpos[2]", "ball/force[0]". Valid as long as
 /// the model; NULL when i is out of range.
 CR_API const char *cr_model_name(const cr_model *model, cr_vector vector, int i);

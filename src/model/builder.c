@@ -365,6 +365,7 @@ static cr_status fill(cr_model *m, const cri_scene_def *def, const char *file, c
                           .dt = def->dt};
     memcpy(m->law, def->law, sizeof m->law);
     memcpy(m->stepper, def->stepper, sizeof m->stepper);
+    memcpy(m->warning, def->warning, sizeof m->warning);
     if (cri_arena_has_failed(m->memory)) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "%s: out of memory", file);
     }

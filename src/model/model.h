@@ -78,6 +78,7 @@ typedef struct cri_scene_def {
     double gravity[3];
     char law[32];     // empty: default
     char stepper[32]; // empty: default
+    char warning[240]; // what was read and has no effect, empty: nothing
     cri_body_def *body;
     cri_geom_def *geom;
     cri_pair_def *pair;
@@ -162,5 +163,6 @@ struct cr_model {
     cri_key *key;
     char law[32];
     char stepper[32];
+    char warning[240];
     struct cr_arena *memory; // owns everything above
 };

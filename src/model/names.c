@@ -15,6 +15,10 @@ cr_sizes cr_model_sizes(const cr_model *model) {
     return model->sizes;
 }
 
+const char *cr_model_warning(const cr_model *model) {
+    return model->warning[0] ? model->warning : NULL;
+}
+
 static int length_of(const cr_model *m, cr_vector vector) {
     switch (vector) {
     case CR_VECTOR_P:

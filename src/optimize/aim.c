@@ -83,6 +83,7 @@ cr_status cri_aim_init(const cr_model *model, const cri_aim_options *options, in
     aim.seed = CR_PUSH(arena, cr_seed, n_target);
     aim.x_adj = CR_PUSH(arena, double, (size_t)n_target *n_x);
     bool has_memory = aim.x_end && aim.seed && aim.x_adj;
+    CR_ASSERT(aim.schedule.step);
     if (aim.schedule.step[0] < aim.schedule.n_step) {
         aim.x_path = CR_PUSH(arena, double, ((size_t)aim.schedule.n_step + 1) * n_x);
         has_memory = has_memory && aim.x_path;

@@ -22,8 +22,9 @@ typedef struct cri_fit_entry {
 typedef struct cri_fit {
     int n_entry;
     cri_fit_entry *entry;
-    double loss; // sum of squared residuals
-    double rms;  // of the residuals
+    double loss;  // sum of squared residuals
+    double rms;   // of the residuals
+    double noise; // of the recording, rms, estimated from it alone; at least 1e-4 of its spread
     int n_residual;
     int n_iteration; // of all stages
     int n_stage;

@@ -161,6 +161,7 @@ static cr_status expand_side(builder *b, side *s) {
         return no_memory(b->err);
     }
 
+    CR_ASSERT(s->name);
     cr_error why = {0};
     bool is_pattern = strchr(s->name, '*') != NULL;
     int found = is_pattern ? -1 : cr_model_find(b->model, s->vector, s->name, &why);
@@ -169,6 +170,7 @@ static cr_status expand_side(builder *b, side *s) {
     }
     for (int i = 0; i < n; i++) {
         const char *name = cr_model_name(b->model, s->vector, i);
+        CR_ASSERT(name);
         if (is_pattern ? cri_name_matches(s->name, name) : is_entry_of(name, s->name)) {
             CR_TRY(add_entry(b, s, name, i));
         }

@@ -9,6 +9,7 @@
 #include "scene/mjcf_parts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,6 +160,21 @@ static bool is_identity(cri_vec3 pos, cri_quat quat) {
     return pos.x == 0.0 && pos.y == 0.0 && pos.z == 0.0 && !is_turned;
 }
 
+// says once that softness has no effect
+static void warn_softness(cri_mjcf *m, const cri_xml_node *node, int condim) {
+    static const char *const soft[] = {"solref", "solimp", "solmix", "margin", "gap"};
+    cri_scene_def *def = m->def;
+    const char *found = condim > 3 ? "condim" : NULL;
+    for (size_t k = 0; !found && k < sizeof soft / sizeof soft[0]; k++) {
+        found = cri_xml_get(node, soft[k]) ? soft[k] : NULL;
+    }
+    if (found && def->warning[0] == '\0') {
+        snprintf(def->warning, sizeof def->warning,
+                 "%.120s:%d: %s has no effect: contacts are rigid, with sliding friction only",
+                 m->file, node->line, found);
+    }
+}
+
 // appends a geom; body -1 is the world
 static cr_status add_geom(cri_mjcf *m, const cri_xml_node *node, int body) {
     cri_scene_def *def = m->def;
@@ -186,6 +202,7 @@ static cr_status add_geom(cri_mjcf *m, const cri_xml_node *node, int body) {
         }
     }
 
+    warn_softness(m, node, g.condim);
     int i = def->n_geom++;
     def->geom[i] = g.def;
     def->geom[i].body = body;

@@ -96,7 +96,7 @@ TEST(gradients_of_targets_at_one_and_at_several_times_match_differences) {
     double loss = 0.0;
     CHECK_INT(cri_aim_run(&f.aim, f.sim, &point, &loss, NULL), CR_OK);
     CHECK_INT(cri_aim_gradient(&f.aim, f.sim, &adjoint, NULL), CR_OK);
-    double *z = calloc((size_t)(2 * s->n_variable), sizeof *z);
+    double *z = calloc(2 * (size_t)s->n_variable, sizeof *z);
     assert_non_null(z);
     double *value = z + s->n_variable;
     cri_selection_read(s, &point, z);

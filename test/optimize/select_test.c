@@ -199,9 +199,9 @@ TEST(tangents_are_ones_at_the_places) {
     cr_model *model = fixture_model();
     cr_sizes sizes = cr_model_sizes(model);
     cri_selection *s = select(model, "ball/mass=box/mass,u:box/torque[2][1],x0:box/qvel[5]");
-    double *p_tan = calloc((size_t)(3 * sizes.n_p), sizeof *p_tan);
-    double *u_tan = calloc((size_t)(3 * sizes.n_u), sizeof *u_tan);
-    double *x_tan = calloc((size_t)(3 * sizes.n_tangent), sizeof *x_tan);
+    double *p_tan = calloc(3 * (size_t)sizes.n_p, sizeof *p_tan);
+    double *u_tan = calloc(3 * (size_t)sizes.n_u, sizeof *u_tan);
+    double *x_tan = calloc(3 * (size_t)sizes.n_tangent, sizeof *x_tan);
     double *x = calloc((size_t)sizes.n_x, sizeof *x);
     assert_true(p_tan && u_tan && x_tan && x);
     cr_model_defaults(model, -1, NULL, x, NULL);

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+//
+// The gradient table: one row for every differentiable function of src/, at one point for every branch.
+//
+//   math      rotations, least squares               gradient_table_math.c
+//   body      shapes, parameters, smooth motion      gradient_table_body.c
+//   solver    Coulomb's problem, the laws            gradient_table_solver.c
+//   contact   frame, gap, rows, jump                 gradient_table_contact.c
+//   motion    motion with resting contacts           gradient_table_motion.c
+//   step      both steppers, rollouts                gradient_table_step.c
+//
+// The differences run the whole function again, so every decision in it is taken again.
+
+#include "gradient_table.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- rows --------------------------------------------------------------------------------------
+
+/// The row under test, and which of its inputs move.
+static struct {
+    const table_row *row;
+    int n;
+    int index[TABLE_LIMIT];
+} current;
+
+static void spread(const double *x, double *all) {
+    memcpy(all, current.row->x, sizeof *all * (size_t)current.row->n_in);
+    for (int i = 0; i < current.n; i++) {
+        all[current.index[i]] = x[i];
+    }
+}
+
+static void row_forward(const double *x, double *y, void *cache) {
+    (void)cache;
+    double all[TABLE_LIMIT];
+    spread(x, all);
+    current.row->forward(all, y);
+}
+
+static void row_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
+    (void)cache;
+    double all[TABLE_LIMIT], adj[TABLE_LIMIT] = {0};
+    spread(x, all);
+    // what stands in the adjoints already must stay
+    for (int i = 0; i < current.n; i++) {
+        adj[current.index[i]] = x_adj[i];
+    }
+    current.row->vjp(all, y_adj, adj);
+    for (int i = 0; i < current.n; i++) {
+        x_adj[i] = adj[current.index[i]];
+    }
+}
+
+static void row_jvp(const double *x, const void *cache, const double *x_tan, double *y_tan) {
+    (void)cache;
+    double all[TABLE_LIMIT], tan[TABLE_LIMIT] = {0};
+    spread(x, all);
+    for (int i = 0; i < current.n; i++) {
+        tan[current.index[i]] = x_tan[i];
+    }
+    current.row->jvp(all, tan, y_tan);
+}
+
+void table_check(const table_row *row) {
+    double point[TABLE_LIMIT];
+    int positive[TABLE_LIMIT] = {0}, side[TABLE_LIMIT] = {0};
+    assert_true(row->n_in <= TABLE_LIMIT && row->n_out <= TABLE_LIMIT);
+    current.row = row;
+    current.n = 0;
+    for (int i = 0; i < row->n_in; i++) {
+        table_move move = row->move ? row->move[i] : TABLE_FREE;
+        if (move == TABLE_HELD) {
+            continue;
+        }
+        positive[current.n] = move == TABLE_POSITIVE;
+        side[current.n] = move == TABLE_UP ? 1 : move == TABLE_DOWN ? -1 : 0;
+        point[current.n] = row->x[i];
+        current.index[current.n++] = i;
+    }
+    cr_test_vjp(&(cr_vjp_case){.name = row->name,
+                               .vjp_name = row->vjp_name,
+                               .jvp_name = row->jvp_name,
+                               .n_in = current.n,
+                               .n_out = row->n_out,
+                               .forward = row_forward,
+                               .vjp = row->vjp ? row_vjp : NULL,
+                               .jvp = row->jvp ? row_jvp : NULL,
+                               .points = point,
+                               .n_points = 1,
+                               .step = row->step,
+                               .tolerance = row->tolerance,
+                               .positive = positive,
+                               .side = side});
+}
+
+// ---- scenes ------------------------------------------------------------------------------------
+
+void table_turn(cri_quat a, cri_quat b, double *theta) {
+    cri_quat p = cri_quat_mul((cri_quat){a.w, -a.x, -a.y, -a.z}, b);
+    double sign = p.w < 0.0 ? -1.0 : 1.0;
+    cri_vec3 im = cri_v3_scale(sign, cri_v3(p.x, p.y, p.z));
+    double sine = cri_v3_norm(im);
+    // angle over sine; 2 at zero, where the first term left out is sine^2/3
+    double ratio = sine > 1e-9 ? 2.0 * atan2(sine, sign * p.w) / sine : 2.0;
+    cri_v3_store(cri_v3_scale(ratio, im), theta);
+}
+
+cr_sim_options table_options(const char *stepper, const char *law) {
+    return (cr_sim_options){.stepper = stepper,
+                            .law = law,
+                            .eps_gap = 1e-9,
+                            .eps_speed = 1e-9,
+                            .eps_time = 1e-9,
+                            .event_cap = 32,
+                            .use_gradient = true};
+}
+
+static void must(cr_status status, const cr_error *err) {
+    if (status != CR_OK) {
+        fail_msg("%s: %s", cr_status_text(status), err->text);
+    }
+}
+
+void table_open(table_stage *s, const char *scene, const cr_sim_options *options) {
+    cr_error err = {0};
+    memset(s, 0, sizeof *s);
+    must(cr_model_parse(scene, strlen(scene), "table scene", &s->model, &err), &err);
+    must(cr_sim_create(s->model, options, &s->sim, &err), &err);
+    s->n = cr_model_sizes(s->model);
+    s->n_d = s->sim->d.n_double;
+    assert_true(s->n.n_x <= TABLE_LIMIT && s->n_d <= TABLE_LIMIT);
+    cr_model_defaults(s->model, -1, NULL, s->x, NULL);
+    for (int b = 0; b < s->n.n_body; b++) {
+        double *q = s->x + 7 * b + 3;
+        cri_q4_store(cri_quat_normalise(cri_q4_load(q)), q);
+    }
+    memcpy(s->next, s->x, sizeof s->x);
+    memcpy(s->d, s->sim->d.block, sizeof(double) * (size_t)s->n_d);
+}
+
+void table_close(table_stage *s) {
+    cr_sim_destroy(s->sim);
+    cr_model_destroy(s->model);
+}
+
+void table_displace(const table_stage *s, const double *y, double *x) {
+    int n_q = s->n.n_q, n_v = s->n.n_v;
+    for (int b = 0; b < s->n.n_body; b++) {
+        const double *from = s->x + 7 * b, *step = y + 6 * b;
+        cri_quat turn = cri_quat_exp(cri_v3_load(step + 3));
+        cri_v3_store(cri_v3_add(cri_v3_load(from), cri_v3_load(step)), x + 7 * b);
+        cri_q4_store(cri_quat_mul(cri_q4_load(from + 3), turn), x + 7 * b + 3);
+    }
+    for (int i = 0; i < n_v; i++) {
+        x[n_q + i] = s->x[n_q + i] + y[n_v + i];
+    }
+}
+
+void table_output(const table_stage *s, const double *x, double *y) {
+    for (int b = 0; b < s->n.n_body; b++) {
+        memcpy(y + 6 * b, x + 7 * b, 3 * sizeof *y);
+        table_turn(cri_q4_load(s->next + 7 * b + 3), cri_q4_load(x + 7 * b + 3), y + 6 * b + 3);
+    }
+    memcpy(y + s->n.n_v, x + s->n.n_q, sizeof *y * (size_t)s->n.n_v);
+}
+
+void table_set_derived(table_stage *s, const double *d) {
+    memcpy(s->sim->d.block, d, sizeof *d * (size_t)s->n_d);
+}
+
+void table_move_derived(const table_stage *s, table_move *move) {
+    const cri_derived *d = &s->sim->d;
+    for (int i = 0; i < s->n_d; i++) {
+        move[i] = TABLE_FREE;
+    }
+    // bodies, and sizes of geoms but for a plane's offset
+    for (int i = 3; i < 3 + 7 * s->n.n_body; i++) {
+        move[i] = TABLE_POSITIVE;
+    }
+    for (int g = 0; g < s->n.n_geom; g++) {
+        table_move *size = move + (d->geom[g].size - d->block);
+        int n_size = s->model->geom[g].n_size;
+        bool is_plane = s->model->geom[g].shape == CRI_SHAPE_PLANE;
+        for (int i = 0; i < 3; i++) {
+            size[i] = i >= n_size ? TABLE_HELD : is_plane ? TABLE_FREE : TABLE_POSITIVE;
+        }
+    }
+}
+
+void table_begin_derived_adj(table_stage *s) {
+    memset(s->sim->d_adj.block, 0, sizeof(double) * (size_t)s->n_d);
+}
+
+void table_add_derived_adj(const table_stage *s, double *adj) {
+    for (int i = 0; i < s->n_d; i++) {
+        adj[i] += s->sim->d_adj.block[i];
+    }
+}
+
+int main(void) {
+    int n_failed = gradient_table_math() + gradient_table_body() + gradient_table_solver() +
+                   gradient_table_contact() + gradient_table_motion() + gradient_table_step();
+    return cr_test_exit(n_failed);
+}

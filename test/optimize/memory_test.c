@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+//
+// Selections, runs and fits when the heap gives out: every allocation fails once. Needs WRAP.
+
+#include "scene_fixture.h"
+
+#include "alloc_wrap.h"
+#include "optimize/aim.h"
+#include "optimize/fit.h"
+
+/// What the calls work on; not part of what is counted.
+typedef struct setting {
+    cr_model *model;
+    cr_sim *sim;
+} setting;
+
+/// Calls that allocate, release everything again and return what became of it.
+typedef cr_status call(const setting *s, cr_error *err);
+
+static void fail_every_allocation(call *f) {
+    setting s = {.model = fixture_model()};
+    cr_sim_options options = cr_sim_options_default(s.model);
+    options.use_gradient = true;
+    assert_int_equal(cr_sim_create(s.model, &options, &s.sim, NULL), CR_OK);
+
+    // twice, so that the workspace of the sim has its final size
+    cr_error err = {0};
+    assert_int_equal(f(&s, &err), CR_OK);
+    assert_int_equal(f(&s, &err), CR_OK);
+    long live = cr_alloc_live();
+    int n_failed = 0;
+    for (long k = 1;; k++) {
+        cr_alloc_fail_at(k);
+        err = (cr_error){0};
+        cr_status status = f(&s, &err);
+        bool has_failed = cr_alloc_has_failed();
+        cr_alloc_fail_at(0);
+        CHECK_INT(cr_alloc_live(), live);
+        if (!has_failed) {
+            CHECK_INT(status, CR_OK);
+            break;
+        }
+        // what is only an estimate may do without; what fails must say so
+        if (status != CR_OK) {
+            CHECK_INT(status, CR_ERR_MEMORY);
+            CHECK(err.text[0] != '\0');
+            n_failed++;
+        }
+    }
+    CHECK(n_failed > 1);
+    cr_sim_destroy(s.sim);
+    cr_model_destroy(s.model);
+}
+
+static cr_status select_names(const setting *s, cr_error *err) {
+    cri_selection *selection = NULL;
+    const char *names = "ball/mass=box/mass,gravity,x0:*,u:ball/force[0][1],floor:ball/*";
+    cr_status status = cri_selection_create(s->model, names, &selection, err);
+    CHECK((status == CR_OK) == (selection != NULL));
+    cri_selection_destroy(selection);
+    return status;
+}
+
+/// A run with its gradient, in an arena that chains blocks.
+static cr_status run_in(const setting *s, const cri_selection *selection, cr_arena *arena,
+                        cr_error *err) {
+    cri_target target[2] = {{0}};
+    CR_TRY(cri_target_parse(s->model, "ball:1,0,0@0.2", &target[0], err));
+    CR_TRY(cri_target_parse(s->model, "box:1,0,0", &target[1], err));
+    cri_aim aim;
+    cri_aim_options options = {.n_step = 30};
+    CR_TRY(cri_aim_init(s->model, &options, 2, target, arena, &aim, err));
+    cri_point point;
+    cri_point gradient;
+    CR_TRY(cri_point_push(selection, 30, arena, &point, err));
+    CR_TRY(cri_point_push(selection, 30, arena, &gradient, err));
+    cr_model_defaults(s->model, -1, point.p, point.x0, NULL);
+    double loss = 0.0;
+    CR_TRY(cri_aim_run(&aim, s->sim, &point, &loss, err));
+    return cri_aim_gradient(&aim, s->sim, &gradient, err);
+}
+
+/// A fit of a ball that falls freely and of its first bounce.
+static cr_status fit_in(const setting *s, const cri_selection *selection, cr_arena *arena,
+                        cr_error *err) {
+    double time[24];
+    double value[24];
+    int x_index = 2;
+    for (int i = 0; i < 24; i++) {
+        time[i] = 0.025 * i;
+        value[i] = 1.0 - 0.5 * 9.81 * time[i] * time[i];
+    }
+    cri_recording recording = {
+        .n_sample = 16, .n_column = 1, .time = time, .value = value, .x_index = &x_index};
+    cri_replay replay;
+    CR_TRY(cri_replay_init(s->model, s->sim, selection, &recording, 0.01, arena, &replay, err));
+    cr_model_defaults(s->model, -1, replay.point.p, replay.point.x0, NULL);
+    cri_fit fit;
+    return cri_fit_run(s->model, &replay, arena, &fit, err);
+}
+
+/// Runs a function that needs a selection and an arena.
+static cr_status with_selection(const setting *s, const char *names,
+                                cr_status (*f)(const setting *, const cri_selection *, cr_arena *,
+                                               cr_error *),
+                                cr_error *err) {
+    cri_selection *selection = NULL;
+    CR_TRY(cri_selection_create(s->model, names, &selection, err));
+    cr_arena *arena = cri_arena_create(256);
+    cr_status status = arena ? f(s, selection, arena, err)
+                             : cri_fail(err, CR_ERR_MEMORY, 0, "no memory for an arena");
+    cri_arena_destroy(arena);
+    cri_selection_destroy(selection);
+    return status;
+}
+
+static cr_status run_aim(const setting *s, cr_error *err) {
+    return with_selection(s, "ball/mass,u:ball/force[0][3]", run_in, err);
+}
+
+static cr_status run_fit(const setting *s, cr_error *err) {
+    return with_selection(s, "gravity[2],floor:ball/restitution,x0:ball/qvel[2]", fit_in, err);
+}
+
+TEST(a_selection_survives_a_full_heap) {
+    fail_every_allocation(select_names);
+}
+
+TEST(a_run_survives_a_full_heap) {
+    fail_every_allocation(run_aim);
+}
+
+TEST(a_fit_survives_a_full_heap) {
+    fail_every_allocation(run_fit);
+}
+
+CR_TEST_MAIN(a_selection_survives_a_full_heap, a_run_survives_a_full_heap,
+             a_fit_survives_a_full_heap)
