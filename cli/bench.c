@@ -26,6 +26,7 @@
 
 // the long run, which must not need memory in proportion
 #define LONG_STEPS 1000000
+#define LONG_REPEATS 2
 
 // steps of an instruction count: 2 s of the bouncing ball
 #define COUNT_STEPS 1000
@@ -51,6 +52,12 @@ __attribute__((format(printf, 4, 5))) static void add(rows *r, double value, con
     fflush(stdout);
 }
 
+static void add_ratios(rows *r, const cli_bench_times *times, const char *title) {
+    add(r, times->gradient / times->forward, "ratio", "%s: gradient / forward", title);
+    add(r, (times->recorded + times->gradient) / times->forward, "ratio",
+        "%s: (value + gradient) / forward", title);
+}
+
 // ---- one function a benchmark ------------------------------------------------------------------
 
 static int bench_gradient(const cli_options *options, rows *r) {
@@ -65,9 +72,7 @@ static int bench_gradient(const cli_options *options, rows *r) {
             return code;
         }
         add(r, 1e6 * times.forward / RATIO_STEPS, "us", "%s: step", scene->title);
-        add(r, times.gradient / times.forward, "ratio", "%s: gradient / forward", scene->title);
-        add(r, (times.recorded + times.gradient) / times.forward, "ratio",
-            "%s: (value + gradient) / forward", scene->title);
+        add_ratios(r, &times, scene->title);
     }
     return CLI_DONE;
 }
@@ -82,14 +87,14 @@ static int bench_long(const cli_options *options, rows *r) {
     if (!cli_process_self(self, sizeof self) || !cli_process_run(argument, text)) {
         return cli_failed("bench long: %.200s", text[0] ? text : "cannot start");
     }
-    double forward = 0.0;
-    double total = 0.0;
+    cli_bench_times times = {0};
     double peak = 0.0;
-    if (sscanf(text, "%lf %lf %lf", &forward, &total, &peak) != 3) {
+    if (sscanf(text, "%lf %lf %lf %lf", &times.forward, &times.recorded, &times.gradient, &peak) !=
+        4) {
         return cli_failed("bench long: unexpected result %.80s", text);
     }
-    add(r, forward, "s", "long run of %s steps: forward", steps);
-    add(r, total / forward, "ratio", "long run: (value + gradient) / forward");
+    add(r, times.forward, "s", "long run of %s steps: forward", steps);
+    add_ratios(r, &times, "long run");
     add(r, peak, "MB", "long run: peak memory");
     return CLI_DONE;
 }
@@ -153,9 +158,9 @@ static int run_work(const cli_options *options) {
         return cli_bench_steps(scene, (int)n_step);
     }
     cli_bench_times times;
-    int code = cli_bench_rollout(scene, (int)n_step, 1, &times);
+    int code = cli_bench_rollout(scene, (int)n_step, LONG_REPEATS, &times);
     if (code == CLI_DONE) {
-        printf("%.9g %.9g %.9g\n", times.forward, times.recorded + times.gradient,
+        printf("%.9g %.9g %.9g %.9g\n", times.forward, times.recorded, times.gradient,
                cli_bench_peak_mb());
     }
     return code;

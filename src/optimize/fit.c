@@ -11,10 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-// part of a recording's spread that no model is expected to explain: integrators differ by about as
-// much
-#define NOISE_LEAST 1e-4
-
 static cr_status push_horizon(const cr_model *model, cri_replay *replay, cr_arena *arena,
                               cri_horizon *out, cr_error *err) {
     const cri_selection *selection = replay->selection;
@@ -98,7 +94,7 @@ cr_status cri_fit_run(const cr_model *model, cri_replay *replay, cr_arena *arena
     cri_fit fit = {.n_residual = replay->recording->n_sample * replay->recording->n_column,
                    .loss = result.loss,
                    .noise = fmax(cri_recording_noise(replay->recording),
-                                 NOISE_LEAST * cri_recording_spread(replay->recording)),
+                                 CRI_RECORDING_FLOOR * cri_recording_spread(replay->recording)),
                    .stop = result.stop,
                    .n_iteration = horizon.n_iteration,
                    .n_stage = horizon.n_stage,

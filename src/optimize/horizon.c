@@ -29,8 +29,8 @@
 #define DOUBT_STAGE 1.5
 #define DOUBT_NOISE 2.0
 
-// but never below this part of the recording's spread: integrators differ by about as much
-#define DOUBT_LEAST 1e-4
+// part of the recording's spread below which a fit is as good as exact
+#define EXACT 1e-7
 
 // fits before the horizon simply jumps to the end, and searches for another start
 #define STAGE_LIMIT 120
@@ -79,7 +79,7 @@ static int grown(int n_sample, int n_all) {
 /// The stages up to the one with all samples.
 static cr_status fit_stages(cri_horizon *h, double *z_good, cr_arena *arena, cr_error *err) {
     int n_all = h->replay->recording->n_sample;
-    double least = DOUBT_LEAST * cri_recording_spread(h->replay->recording);
+    double least = CRI_RECORDING_FLOOR * cri_recording_spread(h->replay->recording);
     double limit = fmax(DOUBT_NOISE * cri_recording_noise(h->replay->recording), least);
     int n_good = 0; // samples of the last good stage
     int n_sample = first_samples(h);
@@ -127,7 +127,8 @@ static cr_status fit_last(cri_horizon *h, bool *is_null, cr_arena *arena, cri_ls
     int m = n_all * h->replay->recording->n_column;
     CR_TRY(cri_horizon_stage(h, n_all, ITERATION_LAST, FLAT_LAST, out, err));
     cri_lsq_find_null(h->n, m, h->z, h->J, is_null);
-    if (!choose_drawn(h, is_null)) {
+    bool is_exact = rms_of(h, n_all, out) <= EXACT * cri_recording_spread(h->replay->recording);
+    if (is_exact || !choose_drawn(h, is_null)) {
         return CR_OK;
     }
     cri_lsq_result better = *out;

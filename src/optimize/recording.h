@@ -43,5 +43,9 @@ bool cri_recording_truth(const cri_recording *recording, const cri_variable *var
 /// coarse.
 double cri_recording_noise(const cri_recording *recording);
 
+/// Part of a recording's spread that no model is expected to explain: integrators differ by about
+/// as much.
+#define CRI_RECORDING_FLOOR 1e-4
+
 /// How far the columns reach from their means, rms over all.
 double cri_recording_spread(const cri_recording *recording);

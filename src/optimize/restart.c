@@ -5,8 +5,9 @@
 // Gradients cannot lead out of a region where the motion does not depend on a parameter: a contact
 // that sticks, a body that never touches. Random values can. Only parameters with a bounded domain
 // take part: uniform between two bounds, else spread over a factor of ten to both sides of the
-// user's value. Half of the candidates change all of them, the others one alone. The same problem
-// always meets the same candidates.
+// user's value. Some candidates change all of them, the others one alone, in even steps. Of those
+// with one and the same loss, which lie on one plateau, only one is fitted. The same problem always
+// meets the same candidates.
 
 #include "optimize/horizon.h"
 
@@ -25,6 +26,9 @@
 
 // losses that agree this well, relative, are one plateau
 #define PLATEAU 1e-6
+
+// a loss must fall by this part of it to be worth a change: far below what noise decides
+#define FALL_LEAST 1e-4
 
 // a parameter that starts at zero on an open side is spread below this value
 #define SPREAD_TOP 1.0
@@ -116,7 +120,7 @@ static cr_status fit_kept(cri_horizon *h, int n_sample, const candidate *kept, d
         if (status == CR_ERR_MEMORY) {
             return status;
         }
-        if (status == CR_OK && result.loss < best->loss) {
+        if (status == CR_OK && result.loss < (1.0 - FALL_LEAST) * best->loss) {
             *best = result;
             memcpy(z_best, h->z, n_byte);
         }

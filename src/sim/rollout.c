@@ -250,6 +250,13 @@ cr_status cr_sim_rollout_vjp(cr_sim *sim, int n_seed, const cr_seed *seed, doubl
     cri_arena_reset(sim->scratch);
     memset(sim->d_adj.block, 0, sizeof(double) * (size_t)sim->d_adj.n_double);
     cr_status status = pull_all(sim, &p, err);
+    bool is_finite = cri_all_finite((int)n_x, p.x_adj) &&
+                     cri_all_finite(sim->d_adj.n_double, sim->d_adj.block);
+    if (status == CR_OK && !is_finite) {
+        status = cri_fail(err, CR_ERR_NUMERIC, 0,
+                          "the gradient grew beyond all numbers over %d steps; shorten the run",
+                          sim->history.rollout.n_step);
+    }
     for (size_t i = 0; status == CR_OK && x0_adj && i < n_x; i++) {
         x0_adj[i] += p.x_adj[i];
     }

@@ -3,10 +3,11 @@
 // The located step: smooth motion to the first impact, a jump, and on, until the step is used up.
 //
 //   F1  classify features at x: gap g, rate s
-//         apart         g > eps_gap                          located
-//         impact now    g <= eps_gap, s < -eps_speed         event at t = 0
 //         resting       g <= eps_gap, |s| <= eps_speed       rows of the motion's own solve, never located
+//                       (more for corners that roll on: sim/event.c)
+//         impact now    g <= eps_gap, s < -eps_speed         event at t = 0
 //         separating    g <= eps_gap, s > eps_speed          located after lift-off
+//         apart         else                                 located
 //       no impact within T: x' = Phi_T(x), done
 //   F2  t: root of G(t) = sum_k w_k g_k(Phi_t(x)), w_k = rate frozen, over the hits: features of one
 //       island within eps_time of the first
@@ -55,10 +56,10 @@ typedef struct sub_list {
     sub *last;
 } sub_list;
 
-static int find_resting(cr_sim *sim) {
+static int find_resting(cr_sim *sim, const double *x, double h) {
     int n = 0;
     for (int f = 0; f < sim->model->n_feature; f++) {
-        if (sim->gap[f] <= sim->eps_gap && fabs(sim->speed[f]) <= sim->eps_speed) {
+        if (cri_event_is_rest(sim, f, x, h, sim->gap[f], sim->speed[f])) {
             sim->rest[n++] = f;
         }
     }
@@ -139,13 +140,22 @@ static double weighted_gap(cr_sim *sim, int n_hit, double *G_rate) {
     return G;
 }
 
+// does a feature touch at sim->y, and does it approach?
+static bool is_touching(const cr_sim *sim, int f, double h, bool *is_approaching) {
+    cri_touch touch = cri_feature_touch(&sim->world, f, sim->y);
+    double speed =
+        cri_feature_speed(&sim->world, f, &touch, sim->y, sim->y + sim->model->sizes.n_q);
+    *is_approaching = speed < -sim->eps_speed;
+    return touch.gap <= sim->eps_gap || cri_event_is_rest(sim, f, sim->y, h, touch.gap, speed);
+}
+
 // touching features at sim->y in the island of the hits, into sim->group; also those of hit
-static int find_group(cr_sim *sim, int n_hit) {
+static int find_group(cr_sim *sim, int n_hit, double h) {
     int n = 0, n_group = 0, of_hit = 0, next = 0;
     for (int f = 0; f < sim->model->n_feature; f++) {
-        bool is_hit = next < n_hit && sim->hit[next] == f;
+        bool is_hit = next < n_hit && sim->hit[next] == f, is_approaching;
         next += is_hit;
-        if (is_hit || cri_feature_touch(&sim->world, f, sim->y).gap <= sim->eps_gap) {
+        if (is_hit || is_touching(sim, f, h, &is_approaching)) {
             sim->group[n++] = f;
         }
     }
@@ -165,17 +175,13 @@ static int find_group(cr_sim *sim, int n_hit) {
 }
 
 // adds the approaching members of the group to the hits, ascending; returns the new number
-static int join_hits(cr_sim *sim, int n_hit, int n_group) {
-    const double *v = sim->y + sim->model->sizes.n_q;
+static int join_hits(cr_sim *sim, int n_hit, int n_group, double h) {
     int n = 0, next = 0;
     for (int k = 0; k < n_group; k++) {
-        int f = sim->group[k];
-        bool is_hit = next < n_hit && sim->hit[next] == f;
+        bool is_hit = next < n_hit && sim->hit[next] == sim->group[k], is_approaching;
         next += is_hit;
-        cri_touch touch = cri_feature_touch(&sim->world, f, sim->y);
-        double speed = cri_feature_speed(&sim->world, f, &touch, sim->y, v);
-        // group is ascending and holds the hits, so this may overwrite hit behind its readers only
-        sim->island[k] = is_hit || speed < -sim->eps_speed;
+        is_touching(sim, sim->group[k], h, &is_approaching);
+        sim->island[k] = is_hit || is_approaching;
     }
     for (int k = 0; k < n_group; k++) {
         if (sim->island[k]) {
@@ -198,8 +204,8 @@ static bool locate(cr_sim *sim, sub *s, bool is_now, int *n_hit, int *n_group) {
             }
             s->t -= G / s->G_rate;
         }
-        *n_group = find_group(sim, *n_hit);
-        int n = join_hits(sim, *n_hit, *n_group);
+        *n_group = find_group(sim, *n_hit, s->motion.h);
+        int n = join_hits(sim, *n_hit, *n_group, s->motion.h);
         if (n == *n_hit) {
             return true;
         }
@@ -339,7 +345,7 @@ static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record,
     int n_limit = 4 * sim->event_cap * (1 + sim->model->sizes.n_body);
     bool is_stuck = report->n_event >= n_limit;
     int n_now = is_stuck ? 0 : find_impacts_now(sim), n_hit = n_now, n_group, first;
-    int n_rest = n_now > 0 ? 0 : find_resting(sim);
+    int n_rest = n_now > 0 ? 0 : find_resting(sim, x, record->h);
     if (!cri_motion_begin(sim, &s->motion, n_rest, sim->rest)) {
         return false;
     }

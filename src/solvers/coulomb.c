@@ -132,6 +132,8 @@ double cri_coulomb_certificate(const cri_coulomb *p, const double *f) {
                        rho * fmax(norm3(p->b + 3 * i), norm3(p->c + 3 * i));
         scale = fmax(scale, 1e-6 * rho * largest);
         double tolerance = 1e-10 * scale + 64.0 * DBL_EPSILON * rho * rounding;
+        // what the solve drops as weak is no miss
+        tolerance += (2.0 + p->mu[i]) * rho * weak_speed;
         worst = fmax(worst, tolerance > 0.0 ? norm3(miss) / tolerance : 0.0);
     }
     return worst;

@@ -83,14 +83,11 @@ static void check_vector(const coulomb_vector *t) {
     int m = 3 * t->n;
     double f[MAX_ROW] = {0}, v[MAX_ROW], f_adj[MAX_ROW], zero[MAX_ROW] = {0}, sum = 0.0;
     double b_adj[MAX_ROW], diagonal[MAX_ROW];
-    call c = call_solve(t->law,
-                        (cri_contact_problem){.n = t->n,
-                                              .A = t->A,
-                                              .b = t->b,
-                                              .mu = t->mu,
-                                              .e = t->e,
-                                              .target = t->target},
-                        f);
+    call c = call_solve(
+        t->law,
+        (cri_contact_problem){
+            .n = t->n, .A = t->A, .b = t->b, .mu = t->mu, .e = t->e, .target = t->target},
+        f);
     CHECK_INT(c.report.outcome, CR_SOLVED);
     velocity(m, t->A, f, t->b, v);
     check_row(t, "f", m, f, t->f);
@@ -264,12 +261,12 @@ static double draw_restitution(cr_test_rng *rng) {
     return kind < 0.25 ? 0.0 : kind < 0.5 ? 1.0 : cr_test_uniform(rng, 0.0, 1.0);
 }
 
-static planted draw_problem(int n, int n_body, double decades, cr_test_rng *rng) {
+static planted draw_problem(int n, int n_body, double decades, double mu_max, cr_test_rng *rng) {
     planted p = {.n = n, .n_body = n_body};
     int m = 3 * n, n_dof = 6 * n_body;
     draw_bodies(&p, rng, decades);
     for (int k = 0; k < n; k++) {
-        p.mu[k] = chance(rng) < 0.1 ? 0.0 : cr_test_uniform(rng, 0.05, 1.2);
+        p.mu[k] = chance(rng) < 0.1 ? 0.0 : cr_test_uniform(rng, 0.04 * mu_max, mu_max);
         p.e[k] = draw_restitution(rng);
         draw_contact(&p, k, rng);
     }
@@ -333,8 +330,8 @@ static double certificate(const planted *p, const double *f) {
         for (int r = 0; r < 3; r++) {
             miss += (f[3 * k + r] - y[r]) * (f[3 * k + r] - y[r]);
         }
-        double allowed = 1e-10 * (sqrt(size) + rho * sqrt(speed)) +
-                         64.0 * DBL_EPSILON * rho * rounding;
+        double allowed =
+            1e-10 * (sqrt(size) + rho * sqrt(speed)) + 64.0 * DBL_EPSILON * rho * rounding;
         worst = fmax(worst, sqrt(miss) / allowed);
     }
     return worst;
@@ -349,14 +346,11 @@ typedef struct tally {
 // one problem; what the law calls solved must be so
 static void try_problem(const planted *p, const char *law, bool has_certificate, tally *t) {
     double f[M_MAX] = {0};
-    call c = call_solve(law,
-                        (cri_contact_problem){.n = p->n,
-                                              .A = p->A,
-                                              .b = p->b,
-                                              .mu = p->mu,
-                                              .e = p->e,
-                                              .target = p->target},
-                        f);
+    call c = call_solve(
+        law,
+        (cri_contact_problem){
+            .n = p->n, .A = p->A, .b = p->b, .mu = p->mu, .e = p->e, .target = p->target},
+        f);
     for (int i = 0; i < 3 * p->n; i++) {
         CHECK(isfinite(f[i]));
     }
@@ -383,7 +377,7 @@ static void check_rates(double decades, double least_small, double least_large) 
         for (int seed = 0; seed < 300; seed++) {
             cr_test_rng rng = cr_test_rng_of((uint64_t)(1000 * n + seed));
             int n_body = 1 + (int)(chance(&rng) * n);
-            planted p = draw_problem(n, n_body, decades, &rng);
+            planted p = draw_problem(n, n_body, decades, 1.2, &rng);
             CHECK(certificate(&p, p.f) <= 1.0);
             try_problem(&p, "ncp", true, &newton);
             try_problem(&p, "ncp-poisson", false, &poisson);
@@ -392,10 +386,9 @@ static void check_rates(double decades, double least_small, double least_large) 
             try_problem(&p, "ncp-poisson", true, &poisson);
         }
         double least = n <= 4 ? least_small : least_large;
-        double rate[2] = {(double)newton.n_solved / newton.n,
-                          (double)poisson.n_solved / poisson.n};
-        printf("%d contacts, masses over %g decades: ncp %.2f %%, ncp-poisson %.2f %%\n", n, decades,
-               100.0 * rate[0], 100.0 * rate[1]);
+        double rate[2] = {(double)newton.n_solved / newton.n, (double)poisson.n_solved / poisson.n};
+        printf("%d contacts, masses over %g decades: ncp %.2f %%, ncp-poisson %.2f %%\n", n,
+               decades, 100.0 * rate[0], 100.0 * rate[1]);
         if (rate[0] < least || rate[1] < least) {
             cr_test_fail("%d contacts: solved %.4f and %.4f, asked for %.4f", n, rate[0], rate[1],
                          least);
@@ -404,11 +397,36 @@ static void check_rates(double decades, double least_small, double least_large) 
 }
 
 TEST(planted_problems_with_like_masses_are_solved) {
-    check_rates(1.0, 0.99, 0.97);
+    check_rates(1.0, 0.99, 0.99);
 }
 
 TEST(planted_problems_with_mass_ratios_of_a_million_are_solved) {
-    check_rates(6.0, 0.99, 0.95);
+    check_rates(6.0, 0.99, 0.98);
+}
+
+// a quadratic program, whose velocity is unique also where the impulse is not
+TEST(without_friction_the_planted_velocity_is_recovered) {
+    for (int seed = 0; seed < 400; seed++) {
+        cr_test_rng rng = cr_test_rng_of((uint64_t)seed);
+        int n = 1 + seed % N_MAX, n_body = 1 + (int)(chance(&rng) * n), m = 3 * n;
+        planted p = draw_problem(n, n_body, 3.0, 0.0, &rng);
+        double f[M_MAX] = {0}, u[M_MAX], u_planted[M_MAX], scale = 0.0;
+        call c =
+            call_solve("ncp",
+                       (cri_contact_problem){
+                           .n = n, .A = p.A, .b = p.b, .mu = p.mu, .e = p.e, .target = p.target},
+                       f);
+        velocity(m, p.A, f, p.c, u);
+        velocity(m, p.A, p.f, p.c, u_planted);
+        for (int i = 0; i < m; i++) {
+            scale = fmax(scale, fabs(p.c[i]));
+        }
+        // the certificate's 1e-10, and the square root that a flat objective costs
+        for (int i = 0; i < m; i++) {
+            CHECK_CLOSE(u[i], u_planted[i], 1e-8 * scale, 0.0);
+        }
+        call_close(&c);
+    }
 }
 
 // ---- one contact ---------------------------------------------------------------------------------
@@ -416,21 +434,17 @@ TEST(planted_problems_with_mass_ratios_of_a_million_are_solved) {
 TEST(without_friction_there_is_no_tangential_impulse) {
     cr_test_rng rng = cr_test_rng_of(5);
     for (int k = 0; k < 100; k++) {
-        planted p = draw_problem(1, 1, 2.0, &rng);
+        planted p = draw_problem(1, 1, 2.0, 0.0, &rng);
         double f[3] = {0}, u[3], e[3] = {0.0, 0.4, 1.0};
-        p.mu[0] = 0.0;
         p.e[0] = e[k % 3];
         p.b[0] = -fabs(p.b[0]) - 0.1;
         for (int law = 0; law < 2; law++) {
             memset(f, 0, sizeof f);
-            call c = call_solve(cri_law_at(law)->name,
-                                (cri_contact_problem){.n = 1,
-                                                      .A = p.A,
-                                                      .b = p.b,
-                                                      .mu = p.mu,
-                                                      .e = p.e,
-                                                      .target = p.target},
-                                f);
+            call c = call_solve(
+                cri_law_at(law)->name,
+                (cri_contact_problem){
+                    .n = 1, .A = p.A, .b = p.b, .mu = p.mu, .e = p.e, .target = p.target},
+                f);
             CHECK_INT(c.report.outcome, CR_SOLVED);
             CHECK(f[1] == 0.0 && f[2] == 0.0);
             velocity(3, p.A, f, p.b, u);
@@ -440,28 +454,8 @@ TEST(without_friction_there_is_no_tangential_impulse) {
     }
 }
 
-// golden F: post-velocity max(e |v-|, v*) when v- < 0, max(v-, v*) when the pair separates
-TEST(one_normal_contact_reaches_the_larger_of_rebound_and_target) {
-    static const double before[] = {-2.0, -0.5, -1e-3, 0.0, 0.01, 0.7};
-    static const double bounce[] = {0.0, 0.3, 1.0}, aim[] = {0.0, 0.05, 0.4, 3.0};
-    double A[9] = {2.0, 0, 0, 0, 3.0, 0, 0, 0, 2.5}, mu = 0.4;
-    for (int k = 0; k < 6 * 3 * 4 * 2; k++) {
-        double b[3] = {before[k % 6], 0.0, 0.0}, e = bounce[k / 6 % 3], target = aim[k / 18 % 4];
-        double f[3] = {0}, u[3];
-        call c = call_solve(
-            cri_law_at(k / 72)->name,
-            (cri_contact_problem){.n = 1, .A = A, .b = b, .mu = &mu, .e = &e, .target = &target},
-            f);
-        velocity(3, A, f, b, u);
-        double expected = b[0] < 0.0 ? fmax(-e * b[0], target) : fmax(b[0], target);
-        CHECK_INT(c.report.outcome, CR_SOLVED);
-        CHECK_CLOSE(u[0], expected, 1e-13, 1e-13);
-        call_close(&c);
-    }
-}
-
 CR_TEST_MAIN(fixed_vectors_match_the_independent_program,
              planted_problems_with_like_masses_are_solved,
              planted_problems_with_mass_ratios_of_a_million_are_solved,
-             without_friction_there_is_no_tangential_impulse,
-             one_normal_contact_reaches_the_larger_of_rebound_and_target)
+             without_friction_the_planted_velocity_is_recovered,
+             without_friction_there_is_no_tangential_impulse)

@@ -1,0 +1,2 @@
+#include "gradient_table.h"
+int gradient_table_motion(void) { return 0; }
