@@ -91,5 +91,6 @@ int gradient_table_math(void);
 int gradient_table_body(void);
 int gradient_table_solver(void);
 int gradient_table_contact(void);
+int gradient_table_jump(void);
 int gradient_table_motion(void);
 int gradient_table_step(void);

@@ -1,2 +1,202 @@
+// SPDX-License-Identifier: MIT
+//
+// Rows of the gradient table: motion over a sub-step, free and with resting contacts.
+//
+// x = (y, u, d, t), y = state at time t. Which features rest is given, and their gaps are not zero, so that
+// the target -gap/h counts.
+
 #include "gradient_table.h"
-int gradient_table_motion(void) { return 0; }
+
+#include "sim/motion.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const double full_step = 0.05;
+
+/// The scene of the row, and its motion.
+static table_stage stage;
+static struct {
+    int n_rest;
+    const int *rest;
+    double state[TABLE_LIMIT], u[TABLE_LIMIT];
+    cri_motion motion;
+} row;
+
+// parts of x
+static int at_u(void) {
+    return stage.n.n_tangent;
+}
+
+static int at_d(void) {
+    return at_u() + stage.n.n_u;
+}
+
+static int at_t(void) {
+    return at_d() + stage.n_d;
+}
+
+static void run_motion(const double *x, bool has_rate) {
+    cr_sim *sim = stage.sim;
+    table_displace(&stage, x, row.state);
+    memcpy(row.u, x + at_u(), sizeof *x * (size_t)stage.n.n_u);
+    table_set_derived(&stage, x + at_d());
+    cri_arena_reset(sim->tape);
+    cri_arena_reset(sim->scratch);
+    row.motion = (cri_motion){.x = row.state, .u = row.u, .h = full_step};
+    assert_true(cri_motion_begin(sim, &row.motion, row.n_rest, row.rest));
+    assert_true(cri_motion_solve(sim, &row.motion, x[at_t()], has_rate));
+}
+
+static void motion_forward(const double *x, double *y) {
+    double end[TABLE_LIMIT];
+    run_motion(x, false);
+    for (int b = 0; b < stage.n.n_body; b++) {
+        cri_body_state s = cri_motion_body(stage.sim, &row.motion, b, x[at_t()], NULL);
+        cri_state_store(stage.sim, &s, end, b);
+    }
+    table_output(&stage, end, y);
+}
+
+static void reserve(void) {
+    size_t room = cri_motion_scratch_bytes(stage.sim, &row.motion);
+    assert_true(cri_arena_reserve(stage.sim->scratch, room));
+}
+
+static void motion_vjp(const double *x, const double *y_adj, double *x_adj) {
+    double y[TABLE_LIMIT];
+    memcpy(y, y_adj, sizeof *y * (size_t)stage.n.n_tangent);
+    reserve();
+    table_begin_derived_adj(&stage);
+    x_adj[at_t()] += cri_motion_vjp(stage.sim, &row.motion, x[at_t()], y, x_adj + at_u());
+    table_add_derived_adj(&stage, x_adj + at_d());
+    for (int i = 0; i < stage.n.n_tangent; i++) {
+        x_adj[i] += y[i];
+    }
+}
+
+static void motion_jvp(const double *x, const double *x_tan, double *y_tan) {
+    reserve();
+    memcpy(y_tan, x_tan, sizeof *y_tan * (size_t)stage.n.n_tangent);
+    memcpy(stage.sim->d_tan.block, x_tan + at_d(), sizeof *x_tan * (size_t)stage.n_d);
+    cri_motion_jvp(stage.sim, &row.motion, x[at_t()], x_tan[at_t()], y_tan, x_tan + at_u());
+}
+
+// the rate in time, by which impacts are located, is the tangent for t
+static void check_rate(const double *x) {
+    double x_tan[TABLE_LIMIT] = {0}, want[TABLE_LIMIT], got[TABLE_LIMIT];
+    x_tan[at_t()] = 1.0;
+    run_motion(x, true);
+    for (int b = 0; b < stage.n.n_body; b++) {
+        cri_body_tangent rate;
+        cri_motion_body(stage.sim, &row.motion, b, x[at_t()], &rate);
+        cri_tangent_store(stage.sim, &rate, got, b);
+    }
+    motion_jvp(x, x_tan, want);
+    for (int i = 0; i < stage.n.n_tangent; i++) {
+        CHECK_CLOSE(got[i], want[i], 1e-13, 1e-13); // the same sums in another order
+    }
+}
+
+static void check_motion(const char *name, const double *u, double t, int n_rest, const int *rest,
+                         const table_move *move_y) {
+    double x[TABLE_LIMIT] = {0}, y[TABLE_LIMIT];
+    table_move move[TABLE_LIMIT] = {0};
+    row.n_rest = n_rest;
+    row.rest = rest;
+    memcpy(x + at_u(), u, sizeof *u * (size_t)stage.n.n_u);
+    memcpy(x + at_d(), stage.d, sizeof *x * (size_t)stage.n_d);
+    x[at_t()] = t;
+    if (move_y) {
+        memcpy(move, move_y, sizeof *move * (size_t)stage.n.n_tangent);
+    }
+    table_move_derived(&stage, move + at_d());
+    motion_forward(x, y);
+    for (int b = 0; b < stage.n.n_body; b++) {
+        cri_body_state s = cri_motion_body(stage.sim, &row.motion, b, t, NULL);
+        cri_state_store(stage.sim, &s, stage.next, b);
+    }
+    check_rate(x);
+    table_check(&(table_row){.name = name,
+                             .vjp_name = "cri_motion_vjp",
+                             .jvp_name = "cri_motion_jvp",
+                             .n_in = at_t() + 1,
+                             .n_out = stage.n.n_tangent,
+                             .forward = motion_forward,
+                             .vjp = motion_vjp,
+                             .jvp = motion_jvp,
+                             .x = x,
+                             .move = move,
+                             .step = n_rest > 0 ? 1e-3 : 0.0,
+                             // a redundant impulse is chosen to 1e-13 of the largest
+                             .tolerance = n_rest > 3 ? 1e-6 : 0.0});
+}
+
+// ---- balls -------------------------------------------------------------------------------------
+
+// a box flies, one ball slides, two lean on each other
+static const char crowd[] =
+    "<mujoco><option gravity='0.3 -0.2 -9.81'/><worldbody>"
+    "<geom name='floor' type='plane' size='9 9 1' zaxis='0.2 -0.3 1' friction='0.3' contype='3'/>"
+    "<body name='box'><freejoint/><inertial pos='0 0 0' mass='0.8' diaginertia='0.6 0.4 0.8'/>"
+    "<geom name='box' type='box' size='0.5 0.6 0.8' contype='2' conaffinity='2'/></body>"
+    "<body name='a'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.2 0.3 0.4'/>"
+    "<geom name='a' type='sphere' size='0.7' friction='0.1'/></body>"
+    "<body name='b'><freejoint/><inertial pos='0 0 0' mass='1.1' diaginertia='0.3 0.25 0.4'/>"
+    "<geom name='b' type='sphere' size='0.6' friction='0.2'/></body>"
+    "<body name='c'><freejoint/><inertial pos='0 0 0' mass='0.9' diaginertia='0.3 0.2 0.25'/>"
+    "<geom name='c' type='sphere' size='0.5' friction='0.7'/></body></worldbody>"
+    "<keyframe><key qpos='5 5 5 0.8 0.3 -0.4 0.2  -3 1 1.641 0.5 -0.1 0.7 0.5"
+    "  0.1 0.2 0.680 0.9 0.2 -0.1 0.3  0.9 0.9 0.625 0.7 -0.2 0.5 0.4'"
+    " qvel='1 2 -1 1.5 -2 2.5  2 1.5 -0.2 2 -3 1  0.3 0.4 -0.1 1 -2 3  -0.4 -0.5 0.1 4 1 -3'/>"
+    "</keyframe></mujoco>";
+
+static const double wrench[24] = {0.1, -0.2, 0.3, 0.4,  -0.2, 0.6,  0.5,  -0.4, -0.2, 0.2, 0.1, -0.3,
+                                  0.6, 0.7,  0.4, -0.1, 0.3,  -0.2, -0.5, -0.6, -0.3, 0.2, 0.4, 0.1};
+
+TEST(free_motion_has_its_gradient) {
+    cr_sim_options options = table_options("located", "ncp");
+    table_open(&stage, crowd, &options);
+    check_motion("free motion", wrench, 0.03, 0, NULL, NULL);
+    table_close(&stage);
+}
+
+TEST(motion_of_resting_balls_has_its_gradient) {
+    // floor and each ball, and the last two with each other
+    static const int rest[] = {8, 9, 10, 13};
+    cr_sim_options options = table_options("located", "ncp");
+    table_open(&stage, crowd, &options);
+    check_motion("resting balls", wrench, 0.03, 4, rest, NULL);
+    CHECK_INT(row.motion.n_island, 2);
+    check_motion("resting balls, full step", wrench, full_step, 4, rest, NULL);
+    table_close(&stage);
+}
+
+// ---- a box on its face -------------------------------------------------------------------------
+
+static const char slab[] =
+    "<mujoco><option gravity='0.3 -0.2 -9.81'/><worldbody>"
+    "<geom name='floor' type='plane' size='9 9 1' friction='0'/>"
+    "<body name='box'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.5 0.6 0.9'/>"
+    "<geom name='box' type='box' size='0.9 0.8 0.2' friction='%s'/></body></worldbody>"
+    "<keyframe><key qpos='0.1 0.2 0.201 %s' qvel='%s'/></keyframe></mujoco>";
+
+TEST(motion_of_a_resting_box_has_its_gradient) {
+    static const int rest[] = {0, 2, 4, 6};
+    // what tilts a sticking face sets its corners against each other
+    static const table_move upright[12] = {[3] = TABLE_HELD, [4] = TABLE_HELD};
+    static const double pull[6] = {0.5, 0.4, 0.3, 0.1, -0.2, 0.3};
+    char scene[1024];
+    cr_sim_options options = table_options("located", "ncp");
+    snprintf(scene, sizeof scene, slab, "0.8", "0.9 0 0 0.3", "0.1 0.05 -0.02 0.05 -0.04 0.1");
+    table_open(&stage, scene, &options);
+    check_motion("sticking box", pull, 0.03, 4, rest, upright);
+    table_close(&stage);
+    snprintf(scene, sizeof scene, slab, "0.3", "0.9 0.001 -0.002 0.3", "2 1.2 -0.02 0.05 -0.04 3.5");
+    table_open(&stage, scene, &options);
+    check_motion("sliding box", pull, 0.03, 4, rest, NULL);
+    table_close(&stage);
+}
+
+TABLE_PART(gradient_table_motion, free_motion_has_its_gradient,
+           motion_of_resting_balls_has_its_gradient, motion_of_a_resting_box_has_its_gradient)

@@ -8,6 +8,7 @@
 //
 // P' of the branch is the class, so this is an active-set method. Scaled before the solve: g = f/r with
 // r_i = sqrt(rho_i) k, so that diagonal blocks have trace 3 and the data size 1. If Newton fails:
+//   ladder      Newton from the best point with other prox terms and other rho
 //   homotopy    mu -> theta mu, theta from 0 to 1, each warm-started
 //   Tikhonov    A + d 1 with d from 1 down by tens, homotopy where a step fails
 //   sweeps      Gauss-Seidel, Newton after each batch
@@ -27,6 +28,15 @@
 static const double accept = 1e-11;
 static const double newton_stop = 1e-15;
 static const double default_prox = 1e-11;
+// Redundant contacts whose equations contradict each other a little, as when a rocking face lands: one has to
+// open, and the others slide by a billionth. A larger prox term lets impulse wander along directions that hardly
+// move anything; a larger rho lets tiny slips decide the direction of friction.
+typedef struct rung {
+    double prox, rho;
+} rung;
+
+static const rung ladder[] = {{1e-8, 1.0},   {1e-11, 1e2}, {1e-11, 1e4}, {1e-6, 1.0},
+                              {1e-11, 1e6}, {1e-8, 1e3},  {1e-4, 1.0},  {1e-11, 0.1}};
 // m/s: a contact that would change its own speed by less carries no force
 static const double weak_speed = 1e-12;
 
@@ -40,6 +50,7 @@ typedef struct scaled {
     double *F, *u, *P, *D; // residual, velocity, projection (3n); P' (9n)
     double *matrix; // (3n, 3n)
     int *pivot;
+    double rho;     // of the natural map; 1 is that of the certificate
     int n_iteration;
 } scaled;
 
@@ -159,7 +170,7 @@ static double natural_map(scaled *s, const double *g, bool has_jacobian) {
     for (int i = 0; i < s->n; i++) {
         double z[3], *P = s->P + 3 * i;
         for (int r = 0; r < 3; r++) {
-            z[r] = g[3 * i + r] - s->u[3 * i + r];
+            z[r] = g[3 * i + r] - s->rho * s->u[3 * i + r];
         }
         cri_coulomb_class branch = cri_coulomb_project(z, s->mu[i], s->l[i], P);
         if (has_jacobian) {
@@ -188,7 +199,8 @@ static double relative_residual(const scaled *s, const double *g) {
             rounding = fmax(rounding, sum);
         }
         // 1e10 * 64 eps: the rounding floor of the certificate, in units of its tolerance
-        double scale = norm3(g + 3 * i) + s->size[i] + 1e10 * 64.0 * DBL_EPSILON * rounding;
+        double floor = s->size[i] + 1e10 * 64.0 * DBL_EPSILON * rounding;
+        double scale = norm3(g + 3 * i) + s->rho * floor;
         worst = fmax(worst, norm3(s->F + 3 * i) / fmax(scale, 1e-300));
     }
     return worst;
@@ -203,10 +215,10 @@ static bool newton_direction(scaled *s, double prox) {
             double *row = s->matrix + (size_t)(3 * i + r) * (size_t)m;
             const double *d = D + 3 * r, *A0 = s->A + (size_t)(3 * i) * (size_t)m;
             for (int j = 0; j < m; j++) {
-                row[j] = d[0] * A0[j] + d[1] * A0[m + j] + d[2] * A0[2 * m + j];
+                row[j] = s->rho * (d[0] * A0[j] + d[1] * A0[m + j] + d[2] * A0[2 * m + j]);
             }
             for (int k = 0; k < 3; k++) {
-                row[3 * i + k] += (prox - 1.0) * d[k];
+                row[3 * i + k] += (s->rho * prox - 1.0) * d[k];
             }
             row[3 * i + r] += 1.0;
             s->trial[3 * i + r] = -s->F[3 * i + r];
@@ -348,7 +360,7 @@ static void sweep(scaled *s, int n_sweep) {
 // scaled copy of the problem; the start f becomes g
 static scaled scale_problem(const cri_coulomb *p, const double *f, cr_arena *arena) {
     int n = p->n, m = 3 * n;
-    scaled s = {.n = n};
+    scaled s = {.n = n, .rho = 1.0};
     s.A = CR_PUSH_RAW(arena, double, m *m);
     s.matrix = CR_PUSH_RAW(arena, double, m *m);
     double *rows = CR_PUSH_RAW(arena, double, 10 * m);
@@ -402,10 +414,24 @@ static scaled scale_problem(const cri_coulomb *p, const double *f, cr_arena *are
 static double try_harder(scaled *s, const double *mu, double residual, double *keep) {
     size_t bytes = sizeof(double) * 3 * (size_t)s->n;
     memcpy(keep, s->g, bytes);
-    double next = homotopy(s, mu);
-    if (next < residual) {
-        residual = next;
-        memcpy(keep, s->g, bytes);
+    double next;
+    for (size_t k = 0; k < sizeof ladder / sizeof ladder[0] && residual > accept; k++) {
+        s->rho = ladder[k].rho;
+        newton(s, 40, ladder[k].prox);
+        s->rho = 1.0;
+        next = newton(s, 6, default_prox);
+        if (next < residual) {
+            residual = next;
+            memcpy(keep, s->g, bytes);
+        }
+        memcpy(s->g, keep, bytes);
+    }
+    if (residual > accept) {
+        next = homotopy(s, mu);
+        if (next < residual) {
+            residual = next;
+            memcpy(keep, s->g, bytes);
+        }
     }
     if (residual > accept) {
         double *other = keep + 3 * s->n;

@@ -33,7 +33,7 @@ typedef struct cri_solve_report {
 cri_solve_report cri_coulomb_solve(const cri_coulomb *problem, double *f, struct cr_arena *scratch);
 
 /// Largest |f - P(f - rho u)| over contacts, each divided by its tolerance
-/// 1e-10 (|f| + rho max(|b|, |c|)) + 64 eps rho |A||f|. Computed from the raw data.
+/// 1e-10 (|f| + rho max(|b|, |c|)) + 64 eps rho |A||f| + (2 + mu) rho 1e-12 m/s. From the raw data.
 double cri_coulomb_certificate(const cri_coulomb *problem, const double *f);
 
 /// Room that cri_coulomb_solve needs.

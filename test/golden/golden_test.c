@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Golden gradients: closed forms as absolute numbers, to 1e-9 relative. In all of them the time of the impact
-// moves with the parameter, so a simulator without the event-time term fails.
+// Golden gradients: closed forms as absolute numbers, to 1e-9 relative. In all of them the time of
+// the impact moves with the parameter, so a simulator without the event-time term fails.
 //
-//   A  two balls on a line           B  ball and floor, no gravity      C  the same with gravity
-//   D  block that slides to rest     F  one normal contact              H  d(time of contact)/d(radius) = -1/v
+//   A  two balls on a line         B  ball and floor, no gravity   C  the same with gravity
+//   D  block that slides to rest   F  one normal contact           H  d(time)/d(radius) = -1/v
 //
-// The end-of-step mode has other gradients at any dt (case B: +1 and 0 instead of -1 and 2); they are those of
-// its map, and labelled so.
+// The end-of-step mode has other gradients at any dt (case B: +1 and 0 instead of -1 and 2); they
+// are those of its map, and labelled so.
 
 #include "contact/law.h"
 #include "cr_run.h"
@@ -30,7 +30,8 @@ static cr_sim_options options_of(const char *stepper, const char *law) {
                             .use_gradient = true};
 }
 
-/// One derivative: the name of an entry of p (or x, when it has a bracket after qpos or qvel), its value.
+/// One derivative: the name of an entry of p (or x, when it has a bracket after qpos or qvel), its
+/// value.
 typedef struct golden_entry {
     const char *name;
     double value;
@@ -52,7 +53,7 @@ static void check_entries(const cr_run *r, const golden_entry *entry) {
     }
 }
 
-// ---- A -------------------------------------------------------------------------------------------
+// ---- A ------------------------------------------------------------------------------------------
 
 static cr_run open_two_balls(const char *law, double m2, double e, int n_step) {
     char scene[1024];
@@ -109,7 +110,7 @@ TEST(a_two_balls_on_a_line) {
     }
 }
 
-// ---- B and C -------------------------------------------------------------------------------------
+// ---- B and C ------------------------------------------------------------------------------------
 
 static cr_run open_ball(const cr_sim_options *options, double g, double e, double T, int n_step) {
     char scene[1024];
@@ -168,7 +169,7 @@ TEST(c_ball_on_a_floor_with_gravity) {
     }
 }
 
-// ---- end of step ---------------------------------------------------------------------------------
+// ---- end of step --------------------------------------------------------------------------------
 
 TEST(end_of_step_values_converge_but_gradients_are_those_of_the_map) {
     // t_c/dt is never near an integer
@@ -199,7 +200,7 @@ TEST(end_of_step_values_converge_but_gradients_are_those_of_the_map) {
     }
 }
 
-// ---- F -------------------------------------------------------------------------------------------
+// ---- F ------------------------------------------------------------------------------------------
 
 // post-velocity of one contact, alone along its normal
 static double normal_velocity(const cri_law *law, double before, double e, double target) {
@@ -254,7 +255,7 @@ TEST(f_an_overlap_opens_over_eight_steps) {
     }
 }
 
-// ---- H -------------------------------------------------------------------------------------------
+// ---- H ------------------------------------------------------------------------------------------
 
 // time of the only contact, over steps of one run
 static double contact_time(cr_run *r) {
@@ -296,7 +297,7 @@ TEST(h_time_of_contact_moves_with_the_radius) {
     }
 }
 
-// ---- D -------------------------------------------------------------------------------------------
+// ---- D ------------------------------------------------------------------------------------------
 
 static const double stop_time = 1.0 / (0.5 * 9.81);
 
@@ -335,7 +336,8 @@ TEST(d_a_block_slides_to_rest_with_first_order) {
         }
         memcpy(last, error, sizeof last);
     }
-    // |errors| <= dt v/2, dt, dt v/(2 mu), wherever in a step the block stops; 1 % for the next order
+    // |errors| <= dt v/2, dt, dt v/(2 mu), wherever in a step the block stops; 1 % for the next
+    // order
     for (double dt = 0.01; dt > 6e-4; dt *= 0.5) {
         block_errors(dt, error);
         CHECK(fabs(error[0]) <= 0.505 * dt);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Equal calls give equal bits: on one or several threads, with gradients or without, saved and restored on the
-// way, with any spacing of checkpoints, step by step or as a rollout.
+// Equal calls give equal bits: on one or several threads, with gradients or without, saved and
+// restored on the way, with any spacing of checkpoints, step by step or as a rollout.
 
 #include "cr_test.h"
 
@@ -128,7 +128,8 @@ static run roll(const cr_model *model, cr_sim *sim, bool has_gradient) {
     fill_seed(seed, r.n.n_x);
     must(cr_sim_rollout(sim, &rollout, x0, r.path, NULL, &err), &err);
     cr_seed seeds[] = {{.step = N_STEP / 2, .x_adj = seed}, {.step = N_STEP, .x_adj = seed}};
-    if (has_gradient) {
+    // a box that settles on four corners under "end" may end in a solve that is refused
+    if (has_gradient && !(cr_sim_report(sim)->grad & CR_GRAD_REFUSED)) {
         must(cr_sim_rollout_vjp(sim, 2, seeds, r.x0_adj, r.u_adj, r.p_adj, &err), &err);
     }
     free(u);
@@ -187,9 +188,9 @@ static void compare_steps(const scene *s, const char *stepper, bool use_gradient
     cr_error err = {0};
 
     // from a sim without warm data, as the rollout
-    must(cr_sim_set_params(sim, (cr_model_defaults(model, -1, single.p_adj, single.path, NULL),
-                                 single.p_adj),
-                           &err),
+    must(cr_sim_set_params(
+             sim, (cr_model_defaults(model, -1, single.p_adj, single.path, NULL), single.p_adj),
+             &err),
          &err);
     step_on(sim, n_x, 0, single.path);
     check_bits("single steps", s->name, n_path, whole.path, single.path);
@@ -339,7 +340,9 @@ static void compare_threads(const scene *s) {
         check_bits("x_end on threads", s->name, N_ITEM * n_x, one.x_end, r.x_end);
         check_bits("x0_adj on threads", s->name, N_ITEM * n_x, one.x0_adj, r.x0_adj);
         check_bits("p_adj on threads", s->name, (size_t)n.n_p, one.p_adj, r.p_adj);
-        CHECK(memcmp(one.status, r.status, sizeof r.status) == 0);
+        for (int k = 0; k < N_ITEM; k++) {
+            CHECK_INT(r.status[k], CR_OK);
+        }
         batch_close(&r);
         r = run_batch(model, p, x0, false, n_thread[t]);
         check_bits("x_end without gradients", s->name, N_ITEM * n_x, one.x_end, r.x_end);
@@ -365,18 +368,22 @@ TEST(batches_do_not_depend_on_threads) {
 }
 
 TEST(the_scenes_go_through_their_regimes) {
-    cr_model *model = parse(&scenes[0]);
-    cr_sim *sim = create(model, "located", false, 0);
-    run r = roll(model, sim, false);
-    const cr_step_report *report = cr_sim_report(sim);
-    CHECK(report->n_event >= 4);
-    CHECK(report->grad & CR_GRAD_DISCRETE);
-    const double *end = r.path + (size_t)N_STEP * (size_t)r.n.n_x;
-    // flat on one of its faces: half the thickness above the floor
-    CHECK_CLOSE(end[2], 0.05, 1e-7, 0.0);
-    run_close(&r);
-    cr_sim_destroy(sim);
-    cr_model_destroy(model);
+    static const int n_event[N_SCENE] = {4, 8, 0};
+    // flat on its largest face; two balls and one ball on the floor
+    static const double height[N_SCENE] = {0.05, 0.1, 0.1};
+    for (int i = 0; i < N_SCENE; i++) {
+        cr_model *model = parse(&scenes[i]);
+        cr_sim *sim = create(model, "located", true, 0);
+        run r = roll(model, sim, false);
+        const cr_step_report *report = cr_sim_report(sim);
+        CHECK(report->n_event >= n_event[i]);
+        CHECK(report->grad & CR_GRAD_DISCRETE);
+        CHECK_INT(report->outcome, CR_SOLVED);
+        CHECK_CLOSE(r.path[N_STEP * r.n.n_x + 2], height[i], 1e-7, 0.0);
+        run_close(&r);
+        cr_sim_destroy(sim);
+        cr_model_destroy(model);
+    }
 }
 
 CR_TEST_MAIN(the_scenes_go_through_their_regimes,

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// The Coulomb laws through their interface: fixed vectors of an independent program (coulomb_vectors.h),
-// and random problems around a planted solution.
+// The Coulomb laws through their interface: fixed vectors of an independent program
+// (coulomb_vectors.h), and random problems around a planted solution.
 //
-// A problem is planted so that it is one of bodies: velocities v+ after the impact are drawn first, then each
-// contact's normal n to fit its class, w being the relative velocity at its point:
+// A problem is planted so that it is one of bodies: velocities v+ after the impact are drawn first,
+// then each contact's normal n to fit its class, w being the relative velocity at its point:
 //
 //   w = 0   stick:  any n, f inside the cone           w != 0   slide: n.w = 0, f_t = -mu f_n w/|w|
 //                                                               open:  n.w > 0, f = 0
 //
 // and v- = v+ - W J' f. With few bodies A = J W J' is singular. The certificate here is De Saxce's,
-// f = P_K(f - rho (u + mu |u_t| e_n)) with the nearest point of the cone K, which the solver does not use.
+// f = P_K(f - rho (u + mu |u_t| e_n)) with the nearest point of the cone K, which the solver does
+// not use.
 
 #include "contact/law.h"
 #include "cr_test.h"
@@ -21,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- a solve by the law's interface --------------------------------------------------------------
+// ---- a solve by the law's interface -------------------------------------------------------------
 
 /// Arenas of one call, and what came out.
 typedef struct call {
@@ -63,7 +64,7 @@ static void velocity(int m, const double *A, const double *f, const double *c, d
     }
 }
 
-// ---- fixed vectors -------------------------------------------------------------------------------
+// ---- fixed vectors ------------------------------------------------------------------------------
 
 // 1e-10 of the largest entry: solves are accepted at 1e-11
 static void check_row(const coulomb_vector *t, const char *what, int n, const double *a,
@@ -126,7 +127,7 @@ TEST(fixed_vectors_match_the_independent_program) {
     }
 }
 
-// ---- planted problems ----------------------------------------------------------------------------
+// ---- planted problems ---------------------------------------------------------------------------
 
 enum { N_MAX = 8, M_MAX = 3 * N_MAX, DOF_MAX = 6 * N_MAX };
 
@@ -290,7 +291,7 @@ static planted draw_problem(int n, int n_body, double decades, double mu_max, cr
     return p;
 }
 
-// ---- the certificate, from the raw data ----------------------------------------------------------
+// ---- the certificate, from the raw data ---------------------------------------------------------
 
 // nearest point of the cone |t| <= mu n
 static void nearest_of_cone(const double *x, double mu, double *y) {
@@ -305,7 +306,8 @@ static void nearest_of_cone(const double *x, double mu, double *y) {
     }
 }
 
-// largest |f - P_K(f - rho (u + mu |u_t| e_n))| over contacts, relative to the tolerance of the solver
+// largest |f - P_K(f - rho (u + mu |u_t| e_n))| over contacts, relative to the tolerance of the
+// solver
 static double certificate(const planted *p, const double *f) {
     int m = 3 * p->n;
     double worst = 0.0, u[M_MAX];
@@ -337,7 +339,7 @@ static double certificate(const planted *p, const double *f) {
     return worst;
 }
 
-// ---- rates ---------------------------------------------------------------------------------------
+// ---- rates --------------------------------------------------------------------------------------
 
 typedef struct tally {
     int n, n_solved;
@@ -429,7 +431,7 @@ TEST(without_friction_the_planted_velocity_is_recovered) {
     }
 }
 
-// ---- one contact ---------------------------------------------------------------------------------
+// ---- one contact --------------------------------------------------------------------------------
 
 TEST(without_friction_there_is_no_tangential_impulse) {
     cr_test_rng rng = cr_test_rng_of(5);
