@@ -5,15 +5,18 @@
 //   math      rotations, least squares               gradient_table_math.c
 //   body      shapes, parameters, smooth motion      gradient_table_body.c
 //   solver    Coulomb's problem, the laws            gradient_table_solver.c
-//   contact   frame, gap, rows, jump                 gradient_table_contact.c
+//   contact   shapes, frames, rows                   gradient_table_contact.c
+//   jump      velocity jumps                         gradient_table_jump.c
 //   motion    motion with resting contacts           gradient_table_motion.c
-//   step      both steppers, rollouts                gradient_table_step.c
+//   step      both steppers                          gradient_table_step.c
+//   sim       steps and rollouts of raw numbers      gradient_table_sim.c
 //
 // The differences run the whole function again, so every decision in it is taken again.
 
 #include "gradient_table.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // ---- rows --------------------------------------------------------------------------------------
@@ -123,10 +126,10 @@ static void must(cr_status status, const cr_error *err) {
     }
 }
 
-void table_open(table_stage *s, const char *scene, const cr_sim_options *options) {
+void table_open(table_stage *s, const char *mjcf, const cr_sim_options *options) {
     cr_error err = {0};
     memset(s, 0, sizeof *s);
-    must(cr_model_parse(scene, strlen(scene), "table scene", &s->model, &err), &err);
+    must(cr_model_parse(mjcf, strlen(mjcf), "table scene", &s->model, &err), &err);
     must(cr_sim_create(s->model, options, &s->sim, &err), &err);
     s->n = cr_model_sizes(s->model);
     s->n_d = s->sim->d.n_double;
@@ -138,6 +141,56 @@ void table_open(table_stage *s, const char *scene, const cr_sim_options *options
     }
     memcpy(s->next, s->x, sizeof s->x);
     memcpy(s->d, s->sim->d.block, sizeof(double) * (size_t)s->n_d);
+}
+
+/// A kind of body: boxes and balls do not collide with each other.
+typedef struct kind {
+    char letter;
+    double share; // of the floor's restitution
+    const char *inertial, *geom;
+} kind;
+
+static const kind kinds[] = {
+    {'o', 0.8, "mass='1.2' diaginertia='0.2 0.3 0.4'", "type='sphere' size='0.7' friction='0.1'"},
+    {'p', 0.9, "mass='0.9' diaginertia='0.3 0.2 0.25'", "type='sphere' size='0.6' friction='0.2'"},
+    {'q', 0.7, "mass='1.1' diaginertia='0.3 0.25 0.4'", "type='sphere' size='0.5' friction='0.15'"},
+    {'x', 0.7, "mass='0.8' diaginertia='0.6 0.4 0.8'",
+     "type='box' size='0.5 0.6 0.8' friction='0.12' contype='2' conaffinity='2'"},
+    {'s', 0.6, "mass='1.2' diaginertia='0.5 0.6 0.9'",
+     "type='box' size='0.9 0.8 0.2' friction='0.13' contype='2' conaffinity='2'"},
+};
+
+static const kind *kind_of(char letter) {
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        if (kinds[k].letter == letter) {
+            return &kinds[k];
+        }
+    }
+    fail_msg("no body %c", letter);
+    return NULL;
+}
+
+void table_open_scene(table_stage *s, const table_scene *scene, const cr_sim_options *options) {
+    char text[4096], bodies[2048] = "", custom[1024] = "";
+    for (const char *c = scene->bodies; *c; c++) {
+        const kind *k = kind_of(*c);
+        size_t body_end = strlen(bodies), custom_end = strlen(custom);
+        snprintf(bodies + body_end, sizeof bodies - body_end,
+                 "<body name='%c'><freejoint/><inertial pos='0 0 0' %s/><geom name='%c' %s/></body>",
+                 *c, k->inertial, *c, k->geom);
+        snprintf(custom + custom_end, sizeof custom - custom_end,
+                 "<numeric name='carom:restitution:%c' data='%.17g'/>", *c,
+                 k->share * scene->restitution);
+    }
+    snprintf(text, sizeof text,
+             "<mujoco><option gravity='%s'/><custom>%s"
+             "<numeric name='carom:restitution:floor' data='%.17g'/></custom><worldbody>"
+             "<geom name='floor' type='plane' size='9 9 1' zaxis='%s' friction='%.17g' contype='3'/>"
+             "%s</worldbody><keyframe><key qpos='%s' qvel='%s'/></keyframe></mujoco>",
+             scene->gravity ? scene->gravity : "0 0 0", custom, scene->restitution,
+             scene->normal ? scene->normal : "0 0 1", scene->friction, bodies, scene->qpos,
+             scene->qvel);
+    table_open(s, text, options);
 }
 
 void table_close(table_stage *s) {
@@ -202,6 +255,6 @@ void table_add_derived_adj(const table_stage *s, double *adj) {
 int main(void) {
     int n_failed = gradient_table_math() + gradient_table_body() + gradient_table_solver() +
                    gradient_table_contact() + gradient_table_jump() + gradient_table_motion() +
-                   gradient_table_step();
+                   gradient_table_step() + gradient_table_sim();
     return cr_test_exit(n_failed);
 }

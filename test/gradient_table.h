@@ -59,11 +59,22 @@ typedef struct table_stage {
     double d[TABLE_LIMIT];    // (n_d) at the point
 } table_stage;
 
+/// Bodies over a floor. They differ in everything, and so do the coefficients of their pairs.
+typedef struct table_scene {
+    const char *gravity; // NULL: none
+    const char *normal;  // of the floor through the origin, NULL: upwards
+    double friction;     // of the floor; those of the bodies are 0.1 to 0.2
+    double restitution;  // of the floor; those of the bodies are 0.9 to 0.6 of it
+    const char *bodies;  // o ball, p and q smaller balls, x box, s slab
+    const char *qpos, *qvel;
+} table_scene;
+
 /// Tolerances of the steppers far below the steps of differences.
 cr_sim_options table_options(const char *stepper, const char *law);
 
-/// Parses the scene and takes the state of its first keyframe.
-void table_open(table_stage *s, const char *scene, const cr_sim_options *options);
+/// Opens a scene at the state of its first keyframe.
+void table_open(table_stage *s, const char *mjcf, const cr_sim_options *options);
+void table_open_scene(table_stage *s, const table_scene *scene, const cr_sim_options *options);
 void table_close(table_stage *s);
 
 /// State x (n_x) at the displacement y (n_tangent).
@@ -94,3 +105,4 @@ int gradient_table_contact(void);
 int gradient_table_jump(void);
 int gradient_table_motion(void);
 int gradient_table_step(void);
+int gradient_table_sim(void);

@@ -185,21 +185,15 @@ TEST(a_frame_has_the_gradient_of_its_normal) {
 
 // ---- features and rows -------------------------------------------------------------------------
 
-// all kinds of pairs over a slope; ball and puck, the floor and the box touch at a corner
-static const char yard[] =
-    "<mujoco><option gravity='0.3 -0.2 -9.81'/><custom>"
-    "<numeric name='carom:restitution:floor' data='0.5'/></custom><worldbody>"
-    "<geom name='floor' type='plane' size='9 9 1' zaxis='0.2 -0.3 1' pos='0 0 0.1' friction='0.4'"
-    " contype='3'/>"
-    "<body name='ball'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.5 0.7 0.9'/>"
-    "<geom name='ball' type='sphere' size='0.7' friction='0.3'/></body>"
-    "<body name='box'><freejoint/><inertial pos='0 0 0' mass='0.8' diaginertia='0.6 0.4 0.8'/>"
-    "<geom name='box' type='box' size='0.5 0.6 0.8' contype='2' conaffinity='2' friction='0.3'/>"
-    "</body>"
-    "<body name='puck'><freejoint/><inertial pos='0 0 0' mass='0.9' diaginertia='0.8 0.6 0.7'/>"
-    "<geom name='puck' type='sphere' size='0.6' friction='0.3'/></body></worldbody>"
-    "<keyframe><key qpos='0.1 0.2 0.9 0.8 0.3 -0.4 0.2  2 1 1.2 0.7 -0.2 0.5 0.4"
-    "  -0.5 1.3 1.6 0.5 -0.1 0.7 0.5'/></keyframe></mujoco>";
+// all kinds of pairs over a slope
+static const table_scene yard = {
+    .normal = "0.2 -0.3 1",
+    .friction = 0.4,
+    .restitution = 0.5,
+    .bodies = "oxp",
+    .qpos = "0.1 0.2 0.9 0.8 0.3 -0.4 0.2  2 1 1.2 0.7 -0.2 0.5 0.4 -0.5 1.3 1.6 0.5 -0.1 0.7 0.5",
+    .qvel = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
+};
 
 /// The scene of the row, and the feature.
 static table_stage stage;
@@ -273,7 +267,7 @@ TEST(every_feature_has_the_gradient_of_its_touch_and_rows) {
     double x[TABLE_LIMIT] = {0};
     table_move move[TABLE_LIMIT] = {0};
     cr_sim_options options = table_options("located", "ncp");
-    table_open(&stage, yard, &options);
+    table_open_scene(&stage, &yard, &options);
     int n_v = stage.n.n_v;
     memcpy(x + n_v, stage.d, sizeof stage.d[0] * (size_t)stage.n_d);
     table_move_derived(&stage, move + n_v);

@@ -79,12 +79,12 @@ static void jump_jvp(const double *x, const double *x_tan, double *y_tan) {
     cri_jump_solve_jvp(&stage.sim->world, &row.jump, &tan, y_tan, row.scratch);
 }
 
-/// A point: the first n_v velocities of the stage, which contacts are plain, what comes of it.
+/// A point of a scene.
 typedef struct point {
-    const char *name; // and law, then classes: o open, t stick, d slide
+    const char *name;
     const char *law;
-    const char *classes;
-    double v[18];
+    const char *classes; // of the impulses: o open, t stick, d slide; NULL: not asked
+    const double *v; // (n_v)
     double friction, restitution; // of every pair
     double lift;                  // target of all
     bool is_plain;                // every contact
@@ -151,9 +151,9 @@ static void check_jump(const point *p) {
                              .tolerance = row.n == 4 ? 1e-6 : 0.0});
 }
 
-static void open_stage(const char *scene, int n, const int *feature) {
+static void open_stage(const table_scene *scene, int n, const int *feature) {
     cr_sim_options options = table_options("located", "ncp");
-    table_open(&stage, scene, &options);
+    table_open_scene(&stage, scene, &options);
     row.n = n;
     memcpy(row.feature, feature, sizeof *feature * (size_t)n);
     row.keep = cri_arena_create(1 << 17);
@@ -169,38 +169,41 @@ static void close_stage(void) {
 
 // ---- two balls and a slope ---------------------------------------------------------------------
 
-// a third body has no part in the island
-static const char balls[] =
-    "<mujoco><worldbody>"
-    "<geom name='floor' type='plane' size='9 9 1' zaxis='0.2 -0.3 1' friction='0.4'/>"
-    "<body name='ball'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.2 0.3 0.4'/>"
-    "<geom name='ball' type='sphere' size='0.7' friction='0.3'/></body>"
-    "<body name='spare'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.2 0.3 0.4'/>"
-    "<geom name='spare' type='sphere' size='0.7' contype='0' conaffinity='0'/></body>"
-    "<body name='puck'><freejoint/><inertial pos='0 0 0' mass='0.9' diaginertia='0.3 0.2 0.25'/>"
-    "<geom name='puck' type='sphere' size='0.6' friction='0.3'/></body></worldbody>"
-    "<keyframe><key qpos='0.1 0.2 0.9 0.8 0.3 -0.4 0.2  5 5 5 1 0 0 0"
-    "  -0.5 1.3 1.1 0.5 -0.1 0.7 0.5'/></keyframe></mujoco>";
+// the box has no part in the island
+static const table_scene balls = {
+    .normal = "0.2 -0.3 1",
+    .bodies = "oxp",
+    .qpos = "0.1 0.2 0.9 0.8 0.3 -0.4 0.2 5 5 5 1 0 0 0 -0.5 1.3 1.1 0.5 -0.1 0.7 0.5",
+    .qvel = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
+};
+
+static const double slow[18] = {0.2, 0.3, -2.0, 0.3, -0.2, 0.4, 1.0, 2.0, 3.0,
+                                4.0, 5.0, 6.0,  0.1, -0.6, -1.7, -0.2, 0.3, 0.1};
+static const double fast[18] = {1.7, 1.3, -2.0, 2.0,  -4.0, 3.0,  1.0,  2.0, 3.0,
+                                4.0, 5.0, 6.0,  -1.1, -0.9, -1.7, -4.0, 3.0, 2.0};
+static const double rising[18] = {1.7, 1.3, -2.0, 2.0,  -4.0, 3.0, 1.0,  2.0, 3.0,
+                                  4.0, 5.0, 6.0,  -1.1, -0.9, 0.9, -4.0, 3.0, 2.0};
+
+static const point ball_points[] = {
+    {"newton", "ncp", "ttd", slow, .friction = 0.9, .restitution = 0.4},
+    {"newton, fast", "ncp", "ddd", fast, .friction = 0.1, .restitution = 0.4},
+    {"newton, opening", "ncp", "doo", rising, .friction = 0.2, .restitution = 0.3},
+    {"newton, target", "ncp", "ddd", fast, .friction = 0.1, .restitution = 0.1, .lift = 0.6},
+    {"newton, plain", "ncp", "ddd", fast, .friction = 0.1, .restitution = 0.1, .lift = 0.3, .is_plain = true},
+    {"newton, no friction", "ncp", "ddd", fast, .friction = 0.0, .restitution = 0.3},
+    {"newton, no restitution", "ncp", "ddd", fast, .friction = 0.2, .restitution = 0.0},
+    {"poisson", "ncp-poisson", NULL, slow, .friction = 0.9, .restitution = 0.4},
+    {"poisson, fast", "ncp-poisson", NULL, fast, .friction = 0.1, .restitution = 0.4},
+    {"poisson, opening", "ncp-poisson", NULL, rising, .friction = 0.2, .restitution = 0.3},
+    {"poisson, target", "ncp-poisson", NULL, fast, .friction = 0.1, .restitution = 0.1, .lift = 0.6},
+    {"poisson, plain", "ncp-poisson", NULL, fast, .friction = 0.1, .restitution = 0.1, .lift = 0.3, .is_plain = true},
+};
 
 TEST(jumps_of_two_balls_on_a_slope_have_their_gradients) {
-    static const point points[] = {
-        {"balls", "ncp", "ttd", {0.2, 0.3, -2.0, 0.3, -0.2, 0.4, 1, 2, 3, 4, 5, 6, 0.1, -0.6, -1.7, -0.2, 0.3, 0.1}, .friction = 0.9, .restitution = 0.4},
-        {"balls", "ncp", "ddd", {1.7, 1.3, -2.0, 2.0, -4.0, 3.0, 1, 2, 3, 4, 5, 6, -1.1, -0.9, -1.7, -4.0, 3.0, 2.0}, .friction = 0.1, .restitution = 0.4},
-        {"balls", "ncp", "ddd", {1.7, 1.3, -2.0, 2.0, -4.0, 3.0, 1, 2, 3, 4, 5, 6, -1.1, -0.9, -1.7, -4.0, 3.0, 2.0}, .friction = 0.1, .restitution = 0.1, .lift=0.6},
-        {"balls", "ncp", "ddd", {1.7, 1.3, -2.0, 2.0, -4.0, 3.0, 1, 2, 3, 4, 5, 6, -1.1, -0.9, -1.7, -4.0, 3.0, 2.0}, .friction = 0.1, .restitution = 0.1, .lift=0.3, .is_plain=true},
-        {"balls", "ncp", "doo", {1.7, 1.3, -2.0, 2.0, -4.0, 3.0, 1, 2, 3, 4, 5, 6, -1.1, -0.9, 0.9, -4.0, 3.0, 2.0}, .friction = 0.2, .restitution = 0.3},
-        {"balls", "ncp", "ddd", {1.7, 1.3, -2.0, 2.0, -4.0, 3.0, 1, 2, 3, 4, 5, 6, -1.1, -0.9, -1.7, -4.0, 3.0, 2.0}, .friction = 0.0, .restitution = 0.3},
-        {"balls", "ncp", "ddd", {1.7, 1.3, -2.0, 2.0, -4.0, 3.0, 1, 2, 3, 4, 5, 6, -1.1, -0.9, -1.7, -4.0, 3.0, 2.0}, .friction = 0.2, .restitution = 0.0},
-        {"balls", "ncp-poisson", NULL, {0.2, 0.3, -2.0, 0.3, -0.2, 0.4, 1, 2, 3, 4, 5, 6, 0.1, -0.6, -1.7, -0.2, 0.3, 0.1}, .friction = 0.9, .restitution = 0.4},
-        {"balls", "ncp-poisson", NULL, {1.7, 1.3, -2.0, 2.0, -4.0, 3.0, 1, 2, 3, 4, 5, 6, -1.1, -0.9, -1.7, -4.0, 3.0, 2.0}, .friction = 0.1, .restitution = 0.4},
-        {"balls", "ncp-poisson", NULL, {1.7, 1.3, -2.0, 2.0, -4.0, 3.0, 1, 2, 3, 4, 5, 6, -1.1, -0.9, -1.7, -4.0, 3.0, 2.0}, .friction = 0.1, .restitution = 0.1, .lift=0.6},
-        {"balls", "ncp-poisson", NULL, {1.7, 1.3, -2.0, 2.0, -4.0, 3.0, 1, 2, 3, 4, 5, 6, -1.1, -0.9, -1.7, -4.0, 3.0, 2.0}, .friction = 0.1, .restitution = 0.1, .lift=0.3, .is_plain=true},
-        {"balls", "ncp-poisson", NULL, {1.7, 1.3, -2.0, 2.0, -4.0, 3.0, 1, 2, 3, 4, 5, 6, -1.1, -0.9, 0.9, -4.0, 3.0, 2.0}, .friction = 0.2, .restitution = 0.3},
-    };
-    static const int feature[] = {0, 1, 2};
-    open_stage(balls, 3, feature);
-    for (size_t k = 0; k < sizeof points / sizeof points[0]; k++) {
-        check_jump(&points[k]);
+    static const int feature[] = {0, 9, 10};
+    open_stage(&balls, 3, feature);
+    for (size_t k = 0; k < sizeof ball_points / sizeof ball_points[0]; k++) {
+        check_jump(&ball_points[k]);
     }
     close_stage();
 }
@@ -208,31 +211,52 @@ TEST(jumps_of_two_balls_on_a_slope_have_their_gradients) {
 // ---- a box on four corners ---------------------------------------------------------------------
 
 // nearly along the slope: not so nearly that anything vanishes
-static const char slab[] =
-    "<mujoco><worldbody>"
-    "<geom name='floor' type='plane' size='9 9 1' zaxis='0.2 -0.3 1'/>"
-    "<body name='box'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.5 0.6 0.9'/>"
-    "<geom name='box' type='box' size='0.9 0.8 0.2'/></body></worldbody>"
-    "<keyframe><key qpos='0.1 0.2 0.4 0.95 0.12 0.08 0.3'/></keyframe></mujoco>";
+static const table_scene slab = {
+    .normal = "0.2 -0.3 1",
+    .bodies = "s",
+    .qpos = "0.1 0.2 0.4 0.95 0.12 0.08 0.3",
+    .qvel = "0 0 0 0 0 0",
+};
+
+static const double drop[18] = {0.3, -0.2, -2.0, 0.1, 0.1, 0.2};
+static const double skid[18] = {2.0, 1.0, -2.0, 0.1, -0.2, 1.5};
+static const double stop[18] = {0.9, 0.6, -4.0, 0.1, -0.2, 1.5};
+
+static const point slab_points[] = {
+    {"slab, plain", "ncp", "tttt", drop, .friction = 0.9, .restitution = 0.4, .lift = 0.5, .is_plain = true},
+    {"slab sliding", "ncp", "dddd", skid, .friction = 0.2, .restitution = 0.4},
+    {"slab sliding, plain", "ncp", "dddd", skid, .friction = 0.2, .restitution = 0.4, .lift = 0.5, .is_plain = true},
+    {"slab stopping", "ncp", "dddd", stop, .friction = 0.2, .restitution = 0.4},
+    {"slab, no friction", "ncp", "dddd", skid, .friction = 0.0, .restitution = 0.4},
+    {"poisson slab", "ncp-poisson", NULL, drop, .friction = 0.9, .restitution = 0.4},
+    {"poisson slab sliding", "ncp-poisson", NULL, skid, .friction = 0.2, .restitution = 0.4},
+    {"poisson slab, target", "ncp-poisson", NULL, skid, .friction = 0.2, .restitution = 0.2, .lift = 0.7},
+};
 
 TEST(jumps_of_a_box_on_four_corners_have_their_gradients) {
-    static const point points[] = {
-        {"slab", "ncp", "tttt", {0.3, -0.2, -2.0, 0.1, 0.1, 0.2}, .friction = 0.9, .restitution = 0.4, .lift=0.5, .is_plain = true},
-        {"slab", "ncp", "dddd", {2.0, 1.0, -2.0, 0.1, -0.2, 1.5}, .friction = 0.2, .restitution = 0.4},
-        {"slab", "ncp", "dddd", {2.0, 1.0, -2.0, 0.1, -0.2, 1.5}, .friction = 0.2, .restitution = 0.4, .lift=0.5, .is_plain = true},
-        {"slab", "ncp", "dddd", {2.0, 1.0, -2.0, 0.1, -0.2, 1.5}, .friction = 0.0, .restitution = 0.4},
-        {"slab", "ncp", "dddd", {0.9, 0.6, -4.0, 0.1, -0.2, 1.5}, .friction = 0.2, .restitution = 0.4},
-        {"slab", "ncp-poisson", NULL, {0.3, -0.2, -2.0, 0.1, 0.1, 0.2}, .friction = 0.9, .restitution = 0.4},
-        {"slab", "ncp-poisson", NULL, {2.0, 1.0, -2.0, 0.1, -0.2, 1.5}, .friction = 0.2, .restitution = 0.4},
-        {"slab", "ncp-poisson", NULL, {2.0, 1.0, -2.0, 0.1, -0.2, 1.5}, .friction = 0.2, .restitution = 0.2, .lift=0.7},
-    };
     static const int feature[] = {0, 2, 4, 6};
-    open_stage(slab, 4, feature);
-    for (size_t k = 0; k < sizeof points / sizeof points[0]; k++) {
-        check_jump(&points[k]);
+    open_stage(&slab, 4, feature);
+    for (size_t k = 0; k < sizeof slab_points / sizeof slab_points[0]; k++) {
+        check_jump(&slab_points[k]);
     }
     close_stage();
 }
 
+// flat on the floor: four sticking corners bounce with one e only as long as nothing tilts them
+static const table_scene flat_slab = {
+    .bodies = "s",
+    .qpos = "0.1 0.2 0.2 0.95 0 0 0.3",
+    .qvel = "0 0 0 0 0 0",
+};
+
+TEST(a_jump_off_a_whole_face_has_its_gradient) {
+    static const double fall[18] = {0.3, -0.2, -2.0, 0.0, 0.0, 0.2};
+    static const int feature[] = {0, 2, 4, 6};
+    open_stage(&flat_slab, 4, feature);
+    check_jump(&(point){"face", "ncp", "tttt", fall, .friction = 0.9, .restitution = 0.4, .is_upright = true});
+    close_stage();
+}
+
 TABLE_PART(gradient_table_jump, jumps_of_two_balls_on_a_slope_have_their_gradients,
-           jumps_of_a_box_on_four_corners_have_their_gradients)
+           jumps_of_a_box_on_four_corners_have_their_gradients,
+           a_jump_off_a_whole_face_has_its_gradient)

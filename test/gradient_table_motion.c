@@ -9,7 +9,6 @@
 
 #include "sim/motion.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const double full_step = 0.05;
@@ -135,28 +134,22 @@ static void check_motion(const char *name, const double *u, double t, int n_rest
 // ---- balls -------------------------------------------------------------------------------------
 
 // a box flies, one ball slides, two lean on each other
-static const char crowd[] =
-    "<mujoco><option gravity='0.3 -0.2 -9.81'/><worldbody>"
-    "<geom name='floor' type='plane' size='9 9 1' zaxis='0.2 -0.3 1' friction='0.3' contype='3'/>"
-    "<body name='box'><freejoint/><inertial pos='0 0 0' mass='0.8' diaginertia='0.6 0.4 0.8'/>"
-    "<geom name='box' type='box' size='0.5 0.6 0.8' contype='2' conaffinity='2'/></body>"
-    "<body name='a'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.2 0.3 0.4'/>"
-    "<geom name='a' type='sphere' size='0.7' friction='0.1'/></body>"
-    "<body name='b'><freejoint/><inertial pos='0 0 0' mass='1.1' diaginertia='0.3 0.25 0.4'/>"
-    "<geom name='b' type='sphere' size='0.6' friction='0.2'/></body>"
-    "<body name='c'><freejoint/><inertial pos='0 0 0' mass='0.9' diaginertia='0.3 0.2 0.25'/>"
-    "<geom name='c' type='sphere' size='0.5' friction='0.7'/></body></worldbody>"
-    "<keyframe><key qpos='5 5 5 0.8 0.3 -0.4 0.2  -3 1 1.641 0.5 -0.1 0.7 0.5"
-    "  0.1 0.2 0.680 0.9 0.2 -0.1 0.3  0.9 0.9 0.625 0.7 -0.2 0.5 0.4'"
-    " qvel='1 2 -1 1.5 -2 2.5  2 1.5 -0.2 2 -3 1  0.3 0.4 -0.1 1 -2 3  -0.4 -0.5 0.1 4 1 -3'/>"
-    "</keyframe></mujoco>";
+static const table_scene crowd = {
+    .gravity = "0.3 -0.2 -9.81",
+    .normal = "0.2 -0.3 1",
+    .friction = 0.3,
+    .bodies = "xopq",
+    .qpos = "5 5 5 0.8 0.3 -0.4 0.2 -3 1 1.641 0.5 -0.1 0.7 0.5"
+            " 0.1 0.2 0.680 0.9 0.2 -0.1 0.3 0.93 0.926 0.623 0.7 -0.2 0.5 0.4",
+    .qvel = "1 2 -1 1.5 -2 2.5 2 1.5 -0.2 2 -3 1 0.3 0.4 -0.1 1 -2 3 -0.4 -0.5 0.1 4 1 -3",
+};
 
 static const double wrench[24] = {0.1, -0.2, 0.3, 0.4,  -0.2, 0.6,  0.5,  -0.4, -0.2, 0.2, 0.1, -0.3,
                                   0.6, 0.7,  0.4, -0.1, 0.3,  -0.2, -0.5, -0.6, -0.3, 0.2, 0.4, 0.1};
 
 TEST(free_motion_has_its_gradient) {
     cr_sim_options options = table_options("located", "ncp");
-    table_open(&stage, crowd, &options);
+    table_open_scene(&stage, &crowd, &options);
     check_motion("free motion", wrench, 0.03, 0, NULL, NULL);
     table_close(&stage);
 }
@@ -165,7 +158,7 @@ TEST(motion_of_resting_balls_has_its_gradient) {
     // floor and each ball, and the last two with each other
     static const int rest[] = {8, 9, 10, 13};
     cr_sim_options options = table_options("located", "ncp");
-    table_open(&stage, crowd, &options);
+    table_open_scene(&stage, &crowd, &options);
     check_motion("resting balls", wrench, 0.03, 4, rest, NULL);
     CHECK_INT(row.motion.n_island, 2);
     check_motion("resting balls, full step", wrench, full_step, 4, rest, NULL);
@@ -174,26 +167,26 @@ TEST(motion_of_resting_balls_has_its_gradient) {
 
 // ---- a box on its face -------------------------------------------------------------------------
 
-static const char slab[] =
-    "<mujoco><option gravity='0.3 -0.2 -9.81'/><worldbody>"
-    "<geom name='floor' type='plane' size='9 9 1' friction='0'/>"
-    "<body name='box'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.5 0.6 0.9'/>"
-    "<geom name='box' type='box' size='0.9 0.8 0.2' friction='%s'/></body></worldbody>"
-    "<keyframe><key qpos='0.1 0.2 0.201 %s' qvel='%s'/></keyframe></mujoco>";
-
 TEST(motion_of_a_resting_box_has_its_gradient) {
     static const int rest[] = {0, 2, 4, 6};
     // what tilts a sticking face sets its corners against each other
     static const table_move upright[12] = {[3] = TABLE_HELD, [4] = TABLE_HELD};
     static const double pull[6] = {0.5, 0.4, 0.3, 0.1, -0.2, 0.3};
-    char scene[1024];
+    static const table_scene sticking = {.gravity = "0.3 -0.2 -9.81",
+                                         .friction = 0.8,
+                                         .bodies = "s",
+                                         .qpos = "0.1 0.2 0.201 0.9 0 0 0.3",
+                                         .qvel = "0.1 0.05 -0.02 0.05 -0.04 0.1"};
+    static const table_scene sliding = {.gravity = "0.3 -0.2 -9.81",
+                                        .friction = 0.3,
+                                        .bodies = "s",
+                                        .qpos = "0.1 0.2 0.201 0.9 0.001 -0.002 0.3",
+                                        .qvel = "2 1.2 -0.02 0.05 -0.04 3.5"};
     cr_sim_options options = table_options("located", "ncp");
-    snprintf(scene, sizeof scene, slab, "0.8", "0.9 0 0 0.3", "0.1 0.05 -0.02 0.05 -0.04 0.1");
-    table_open(&stage, scene, &options);
+    table_open_scene(&stage, &sticking, &options);
     check_motion("sticking box", pull, 0.03, 4, rest, upright);
     table_close(&stage);
-    snprintf(scene, sizeof scene, slab, "0.3", "0.9 0.001 -0.002 0.3", "2 1.2 -0.02 0.05 -0.04 3.5");
-    table_open(&stage, scene, &options);
+    table_open_scene(&stage, &sliding, &options);
     check_motion("sliding box", pull, 0.03, 4, rest, NULL);
     table_close(&stage);
 }

@@ -62,7 +62,7 @@ cr_status cr_batch_rollout(const cr_model *model, const cr_sim_options *options,
                            const cr_batch *batch, int n_thread, cr_error *err) {
     if (n_thread < 1 || batch->n_item < 0 || !batch->status || !batch->x0 || !batch->x_end) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                        "a batch needs x0, x_end, status and at least one thread");
+                        "a batch needs x0, x_end, status, n_item >= 0 and at least one thread");
     }
     int n_p = model->sizes.n_p;
     bool has_p = batch->p_adj && batch->x_end_adj;

@@ -15,7 +15,8 @@
 //                     w = (|I w| + |tau| T)/I_min                (angular momentum)
 //   resting bodies    8 |a| each instead of the linear part: generous, not proved
 //
-// A pair that has just bounced has g = 0 and s > 0; the formula then jumps ahead to where it may fall again.
+// A pair that has just bounced has g = 0 and s > 0; the formula then jumps ahead to where it may fall again. A
+// pair that leaves from an overlap hits again when it comes back to that depth: its gap counts from there.
 // A root that is reached with a rate above -eps_speed grazes and is no impact.
 //
 // What counts as rest: gap <= eps_gap and |rate| <= eps_speed. A corner c of a box that turns about it moves on a
@@ -64,6 +65,7 @@ void cri_event_measure(cr_sim *sim, const double *x) {
     for (int f = 0; f < sim->model->n_feature; f++) {
         cri_touch touch = cri_feature_touch(&sim->world, f, x);
         sim->gap[f] = touch.gap;
+        sim->offset[f] = fmin(touch.gap, 0.0);
         sim->speed[f] = cri_feature_speed(&sim->world, f, &touch, x, v);
     }
 }
@@ -135,7 +137,7 @@ static bool gap_at(cr_sim *sim, cri_motion *motion, const search *s, double t, d
         }
     }
     cri_touch touch = cri_feature_touch(&sim->world, s->feature, sim->y);
-    *gap = touch.gap;
+    *gap = touch.gap - sim->offset[s->feature];
     *speed = cri_feature_speed(&sim->world, s->feature, &touch, sim->y, sim->y_rate);
     return true;
 }
@@ -167,7 +169,7 @@ static double advance(double g, double s, double a) {
 // time of the first impact of one feature in (0, T], infinite when there is none
 static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T, bool *has_memory) {
     search s = search_begin(sim, motion, feature, T);
-    double g = sim->gap[feature], v = sim->speed[feature], t = 0.0;
+    double g = sim->gap[feature] - sim->offset[feature], v = sim->speed[feature], t = 0.0;
     // a resting body's velocity changes with its solve, by little: 64 is a generous lever
     double slack = 64.0 * (sim->eps_speed + sim->eps_gap / motion->h);
     slack = s.is_resting ? slack + 8.0 * s.bound * motion->h : 0.0;

@@ -6,7 +6,7 @@
 
 #include "sim/motion.h"
 
-/// Gap and rate of every feature at x, into sim->gap and sim->speed.
+/// Gap, rate and overlap of every feature at x, into sim->gap, sim->speed and sim->offset.
 void cri_event_measure(cr_sim *sim, const double *x);
 
 /// Does a feature with this gap and rate rest at x, in a step of h seconds?

@@ -5,7 +5,7 @@
 //   v_free = v + t a(v),   v' = jump(v_free; e = 0, target = -gap/h),   x' = x + t v',   q' = q exp(t w')
 //
 // The target closes the gap within one full step h, so that nothing sinks and a resting height follows the
-// shape; h is the full step, never t, or a short sub-step would explode. v' depends on t, so
+// shape; h is the full step, never t, or a short sub-step would explode. (A deep overlap takes eight steps.) v' depends on t, so
 //
 //   v'_t = jump_v a,   x'_t = v' + t v'_t,   theta'_t = Jr(t w') (w' + t w'_t)
 //
@@ -16,6 +16,12 @@
 #include "contact/islands.h"
 
 #include <string.h>
+
+// how fast a resting contact closes its gap, 1/s: within the full step, or an overlap that is no rounding, such as
+// that of a scene which starts in one, over eight steps
+static double opening_rate(const cr_sim *sim, const cri_motion *motion, double gap) {
+    return gap < -1e3 * sim->eps_gap ? 0.125 / motion->h : 1.0 / motion->h;
+}
 
 // jumps of the islands, at the start
 static bool begin_islands(cr_sim *sim, cri_motion *motion, int n, const int *feature,
@@ -39,7 +45,8 @@ static bool begin_islands(cr_sim *sim, cri_motion *motion, int n, const int *fea
         for (int i = 0; i < n_member; i++) {
             jump->is_plain[i] = true;
             jump->has_e[i] = false;
-            jump->target[i] = -jump->row[i].touch.gap / motion->h;
+            double gap = jump->row[i].touch.gap;
+            jump->target[i] = -gap * opening_rate(sim, motion, gap);
         }
     }
     cri_arena_rewind(sim->scratch, mark);
@@ -192,7 +199,8 @@ static double islands_vjp(cr_sim *sim, const cri_motion *motion, double t, const
         cri_jump_solve_vjp(&sim->world, jump, v_new_adj, v_free_adj, y_adj, &sim->d_adj, target_adj,
                            sim->scratch);
         for (int i = 0; i < jump->n; i++) {
-            cri_touch adj = {.gap = -target_adj[i] / motion->h};
+            double rate = opening_rate(sim, motion, jump->row[i].touch.gap);
+            cri_touch adj = {.gap = -target_adj[i] * rate};
             cri_feature_touch_vjp(&sim->world, jump->row[i].feature, motion->x, &adj, y_adj,
                                   &sim->d_adj);
         }
@@ -275,7 +283,7 @@ static void islands_jvp(cr_sim *sim, const cri_motion *motion, const double *y_t
         for (int i = 0; i < jump->n; i++) {
             cri_touch touch = cri_feature_touch_jvp(&sim->world, jump->row[i].feature, motion->x,
                                                     y_tan, &sim->d_tan);
-            target_tan[i] = -touch.gap / motion->h;
+            target_tan[i] = -touch.gap * opening_rate(sim, motion, jump->row[i].touch.gap);
         }
         cri_jump_tan tan = {.v = v_free_tan, .q = y_tan, .d = &sim->d_tan, .target = target_tan};
         cri_jump_solve_jvp(&sim->world, jump, &tan, v_new_tan, sim->scratch);

@@ -53,6 +53,7 @@ static bool allocate(cr_sim *sim) {
     sim->y_adj = CR_PUSH(a, double, z->n_tangent);
     sim->gap = CR_PUSH(a, double, m->n_feature);
     sim->speed = CR_PUSH(a, double, m->n_feature);
+    sim->offset = CR_PUSH(a, double, m->n_feature);
     sim->root = CR_PUSH(a, double, m->n_feature);
     sim->rest = CR_PUSH(a, int, m->n_feature);
     sim->hit = CR_PUSH(a, int, m->n_feature);
@@ -76,7 +77,8 @@ static cr_status check_options(const cr_sim_options *o, cr_error *err) {
     if (!(o->eps_gap > 0.0) || !(o->eps_speed > 0.0) || !(o->eps_time > 0.0) || o->event_cap < 1 ||
         o->checkpoint_every < 0) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                        "eps_gap, eps_speed, eps_time and event_cap must be positive");
+                        "eps_gap, eps_speed, eps_time and event_cap must be positive, "
+                        "checkpoint_every not negative");
     }
     return CR_OK;
 }

@@ -83,6 +83,7 @@ struct cr_sim {
     double *y_adj;    // (n_tangent) work
     double *gap;      // (n_feature) at the start of a sub-step
     double *speed;    // (n_feature) its rate
+    double *offset;   // (n_feature) overlap at the start of a sub-step, <= 0: an impact is a return to it
     double *root;     // (n_feature) time of the next impact, infinite: none
     int *rest;        // (n_feature) lists of features
     int *hit;         // (n_feature)

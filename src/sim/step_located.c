@@ -134,7 +134,7 @@ static double weighted_gap(cr_sim *sim, int n_hit, double *G_rate) {
         cri_touch touch = cri_feature_touch(&sim->world, f, sim->y);
         double rate = cri_feature_speed(&sim->world, f, &touch, sim->y, sim->y_rate);
         sim->root[f] = rate;
-        G += rate * touch.gap;
+        G += rate * (touch.gap - sim->offset[f]);
         *G_rate += rate * rate;
     }
     return G;
@@ -192,7 +192,7 @@ static int join_hits(cr_sim *sim, int n_hit, int n_group, double h) {
 }
 
 // F2 to F4: leaves y, y_rate, hits, weights (in sim->root) and group; false for lack of memory
-static bool locate(cr_sim *sim, sub *s, bool is_now, int *n_hit, int *n_group) {
+static bool locate(cr_sim *sim, sub *s, double T, bool is_now, int *n_hit, int *n_group) {
     for (;;) {
         for (int k = 0; k < 6; k++) {
             if (!move_all(sim, &s->motion, s->t, sim->y, sim->y_rate)) {
@@ -202,7 +202,7 @@ static bool locate(cr_sim *sim, sub *s, bool is_now, int *n_hit, int *n_group) {
             if (is_now || *n_hit == 1 || fabs(G / s->G_rate) <= 1e-17 * s->motion.h) {
                 break;
             }
-            s->t -= G / s->G_rate;
+            s->t = fmin(fmax(s->t - G / s->G_rate, 0.0), T);
         }
         *n_group = find_group(sim, *n_hit, s->motion.h);
         int n = join_hits(sim, *n_hit, *n_group, s->motion.h);
@@ -293,7 +293,9 @@ static bool run_jump(cr_sim *sim, sub *s, int n_group, double *x_after, cr_step_
     report->grad |= s->n_hit > 1 ? CR_GRAD_AVERAGED : 0;
     report->grad |= s->is_located ? 0 : CR_GRAD_ONE_SIDED;
     for (int k = 0; k < s->n_hit; k++) {
+        bool is_deep = sim->offset[s->hit[k]] < -sim->eps_gap;
         report->least_speed = fmin(report->least_speed, fabs(s->weight[k]));
+        report->grad |= is_deep ? CR_GRAD_ONE_SIDED : 0;
     }
     return true;
 }
@@ -371,7 +373,7 @@ static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record,
         return finish(sim, s, *T, x_after, report);
     }
     s->has_event = true;
-    if (!locate(sim, s, n_now > 0, &n_hit, &n_group) || !keep_event(sim, s, n_hit) ||
+    if (!locate(sim, s, *T, n_now > 0, &n_hit, &n_group) || !keep_event(sim, s, n_hit) ||
         !run_jump(sim, s, n_group, x_after, report)) {
         return false;
     }
