@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The gradient table: one row for every differentiable function of src/, at one point for every branch.
+// The gradient table: one row for every differentiable function of src/, at one point for every
+// branch.
 //
 //   math      rotations, least squares               gradient_table_math.c
 //   body      shapes, parameters, smooth motion      gradient_table_body.c
@@ -40,6 +41,9 @@ static void row_forward(const double *x, double *y, void *cache) {
     double all[TABLE_LIMIT];
     spread(x, all);
     current.row->forward(all, y);
+    for (int j = 0; j < current.row->n_out; j++) {
+        y[j] += current.row->size > 0.0 ? current.row->size : 1.0;
+    }
 }
 
 static void row_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
@@ -154,6 +158,7 @@ static const kind kinds[] = {
     {'o', 0.8, "mass='1.2' diaginertia='0.2 0.3 0.4'", "type='sphere' size='0.7' friction='0.1'"},
     {'p', 0.9, "mass='0.9' diaginertia='0.3 0.2 0.25'", "type='sphere' size='0.6' friction='0.2'"},
     {'q', 0.7, "mass='1.1' diaginertia='0.3 0.25 0.4'", "type='sphere' size='0.5' friction='0.15'"},
+    {'r', 0.8, "mass='1.2' diaginertia='0.3 0.3 0.3'", "type='sphere' size='0.7' friction='0.1'"},
     {'x', 0.7, "mass='0.8' diaginertia='0.6 0.4 0.8'",
      "type='box' size='0.5 0.6 0.8' friction='0.12' contype='2' conaffinity='2'"},
     {'s', 0.6, "mass='1.2' diaginertia='0.5 0.6 0.9'",
@@ -175,21 +180,22 @@ void table_open_scene(table_stage *s, const table_scene *scene, const cr_sim_opt
     for (const char *c = scene->bodies; *c; c++) {
         const kind *k = kind_of(*c);
         size_t body_end = strlen(bodies), custom_end = strlen(custom);
-        snprintf(bodies + body_end, sizeof bodies - body_end,
-                 "<body name='%c'><freejoint/><inertial pos='0 0 0' %s/><geom name='%c' %s/></body>",
-                 *c, k->inertial, *c, k->geom);
+        snprintf(
+            bodies + body_end, sizeof bodies - body_end,
+            "<body name='%c'><freejoint/><inertial pos='0 0 0' %s/><geom name='%c' %s/></body>", *c,
+            k->inertial, *c, k->geom);
         snprintf(custom + custom_end, sizeof custom - custom_end,
                  "<numeric name='carom:restitution:%c' data='%.17g'/>", *c,
                  k->share * scene->restitution);
     }
-    snprintf(text, sizeof text,
-             "<mujoco><option gravity='%s'/><custom>%s"
-             "<numeric name='carom:restitution:floor' data='%.17g'/></custom><worldbody>"
-             "<geom name='floor' type='plane' size='9 9 1' zaxis='%s' friction='%.17g' contype='3'/>"
-             "%s</worldbody><keyframe><key qpos='%s' qvel='%s'/></keyframe></mujoco>",
-             scene->gravity ? scene->gravity : "0 0 0", custom, scene->restitution,
-             scene->normal ? scene->normal : "0 0 1", scene->friction, bodies, scene->qpos,
-             scene->qvel);
+    snprintf(
+        text, sizeof text,
+        "<mujoco><option gravity='%s'/><custom>%s"
+        "<numeric name='carom:restitution:floor' data='%.17g'/></custom><worldbody>"
+        "<geom name='floor' type='plane' size='9 9 1' zaxis='%s' friction='%.17g' contype='3'/>"
+        "%s</worldbody><keyframe><key qpos='%s' qvel='%s'/></keyframe></mujoco>",
+        scene->gravity ? scene->gravity : "0 0 0", custom, scene->restitution,
+        scene->normal ? scene->normal : "0 0 1", scene->friction, bodies, scene->qpos, scene->qvel);
     table_open(s, text, options);
 }
 

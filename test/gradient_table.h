@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// What the parts of the gradient table share: rows over long vectors, of which some numbers are held,
-// and scenes whose states are moved in tangent coordinates.
+// What the parts of the gradient table share: rows over long vectors, of which some numbers are
+// held, and scenes whose states are moved in tangent coordinates.
 //
 // Vectors of a row with a scene are put together of
 //
-//   y   displacement of the state in tangent coordinates (n_tangent); in outputs the rotation only, against
-//       that at the point: positions and velocities come as they are
+//   y   the state in tangent coordinates (n_tangent): in inputs its displacement from the point;
+//       in outputs positions and velocities, and rotation vectors from where the point goes
 //   d   derived parameters, the block of a cri_derived (n_d)
 //
 // so that Jacobians are compared at rotation vectors of zero.
@@ -28,7 +28,11 @@ typedef enum table_move {
 
 enum { TABLE_LIMIT = 256 }; // numbers of a vector
 
-/// One function at one point. forward is called before vjp and jvp, which may use what it left behind.
+/// Size of a row's outputs when redundant contacts choose their impulse, to 1e-13 of the largest.
+enum { TABLE_REDUNDANT = 1000 };
+
+/// One function at one point. forward is called before vjp and jvp, which may use what it left
+/// behind.
 typedef struct table_row {
     const char *name;
     const char *vjp_name;
@@ -40,6 +44,11 @@ typedef struct table_row {
     const double *x;                                                  // (n_in) the point
     const table_move *move;                                           // (n_in), NULL: all free
     double step, tolerance;                                           // as in cr_vjp_case
+
+    /// Outputs have the rounding error of numbers of this size, 0: 1. It is added to them, as
+    /// differences judge their own error by the size of an output, and one of zero seems to have
+    /// none.
+    double size;
 } table_row;
 
 /// Compares vjp and jvp with differences in the inputs that are not held.
@@ -65,7 +74,7 @@ typedef struct table_scene {
     const char *normal;  // of the floor through the origin, NULL: upwards
     double friction;     // of the floor; those of the bodies are 0.1 to 0.2
     double restitution;  // of the floor; those of the bodies are 0.9 to 0.6 of it
-    const char *bodies;  // o ball, p and q smaller balls, x box, s slab
+    const char *bodies;  // o ball, p and q smaller ones, r round one, x box, s slab
     const char *qpos, *qvel;
 } table_scene;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of the gradient table: pairs of shapes, contact frames, rows of the Jacobian, velocity jumps.
+// Rows of the gradient table: pairs of shapes, contact frames, rows of the Jacobian, velocity
+// jumps.
 
 #include "gradient_table.h"
 
@@ -22,9 +23,8 @@ static void store_touch(const cri_touch *t, double *y) {
 }
 
 static cri_touch load_touch(const double *y) {
-    return (cri_touch){.gap = y[0],
-                       .normal = cri_v3_load(y + 1),
-                       .arm = {cri_v3_load(y + 4), cri_v3_load(y + 7)}};
+    return (cri_touch){
+        .gap = y[0], .normal = cri_v3_load(y + 1), .arm = {cri_v3_load(y + 4), cri_v3_load(y + 7)}};
 }
 
 // ---- pairs of shapes ---------------------------------------------------------------------------
@@ -59,8 +59,7 @@ static int corner_i;
 // x = (pos, rotation vector, offset, size)
 static void plane_box_forward(const double *x, double *y) {
     cri_mat3 R = cri_quat_rotation(cri_quat_mul(tilt, cri_quat_exp(cri_v3_load(x + 3))));
-    cri_touch t =
-        cri_plane_box(slope, x[6], cri_v3_load(x), &R, cri_box_corner(x + 7, corner_i));
+    cri_touch t = cri_plane_box(slope, x[6], cri_v3_load(x), &R, cri_box_corner(x + 7, corner_i));
     store_touch(&t, y);
 }
 
@@ -95,8 +94,8 @@ static void sphere_sphere_vjp(const double *x, const double *y_adj, double *x_ad
 }
 
 static void sphere_sphere_jvp(const double *x, const double *x_tan, double *y_tan) {
-    cri_touch t = cri_sphere_sphere_jvp(cri_v3_load(x), x[3], x[4], cri_v3_load(x_tan), x_tan[3],
-                                        x_tan[4]);
+    cri_touch t =
+        cri_sphere_sphere_jvp(cri_v3_load(x), x[3], x[4], cri_v3_load(x_tan), x_tan[3], x_tan[4]);
     store_touch(&t, y_tan);
 }
 

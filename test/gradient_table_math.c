@@ -175,7 +175,7 @@ TEST(least_squares_has_the_adjoint_of_its_right_side) {
     static const double tall[] = {2.0,  -1.0, 0.5, 0.3,  1.5, -0.7, 1.1, 0.4,
                                   -3.0, 0.8,  0.9, -0.2, 0.6, -1.2, 1.3};
     // the third column is the first minus twice the second
-    static const double singular[] = {2.0, -1.0, 4.0, 0.3, 1.5, -2.7, 1.1, 0.4,
+    static const double singular[] = {2.0, -1.0, 4.0, 0.3,  1.5, -2.7, 1.1, 0.4,
                                       0.3, 0.8,  0.9, -1.0, 0.6, -1.2, 3.0};
     check_qr(3, square, 3);
     check_qr(N_ROW, tall, 3);

@@ -2,8 +2,9 @@
 //
 // Rows of the gradient table: Coulomb's problem and the contact laws.
 //
-// Solutions are planted: impulse f and velocity u of every contact are chosen, one class each, and the
-// problem c = u - A f is built around them. A is symmetric and generic; its entries are moved one by one.
+// Solutions are planted: impulse f and velocity u of every contact are chosen, one class each, and
+// the problem c = u - A f is built around them. A is symmetric and generic; its entries are moved
+// one by one.
 
 #include "gradient_table.h"
 
@@ -97,12 +98,8 @@ static void close_arenas(void) {
 
 static cri_coulomb problem_at(const double *x) {
     layout at = layout_of(solved.n);
-    return (cri_coulomb){.n = solved.n,
-                         .A = x + at.A,
-                         .c = x + at.c,
-                         .b = x + at.c,
-                         .mu = x + at.mu,
-                         .l = x + at.l};
+    return (cri_coulomb){
+        .n = solved.n, .A = x + at.A, .c = x + at.c, .b = x + at.c, .mu = x + at.mu, .l = x + at.l};
 }
 
 static void coulomb_forward(const double *x, double *y) {
@@ -354,9 +351,9 @@ TEST(newton_restitution_has_its_gradient) {
 
 TEST(a_contact_pressed_by_another_while_it_opens_has_its_gradient) {
     // normals pull at each other, so that the first has b_n > 0 and closes
-    static const double A[36] = {1.0,  0.1,  -0.2, -0.7, 0.0,  0.1, 0.1,  1.1, 0.05, 0.1,  0.2, 0.0,
-                                 -0.2, 0.05, 1.2,  0.0,  -0.1, 0.1, -0.7, 0.1, 0.0,  0.9,  0.1, 0.1,
-                                 0.0,  0.2,  -0.1, 0.1,  1.3,  0.0, 0.1,  0.0, 0.1,  0.1,  0.0, 1.0};
+    static const double A[36] = {1.0,  0.1,  -0.2, -0.7, 0.0,  0.1, 0.1,  1.1, 0.05, 0.1, 0.2, 0.0,
+                                 -0.2, 0.05, 1.2,  0.0,  -0.1, 0.1, -0.7, 0.1, 0.0,  0.9, 0.1, 0.1,
+                                 0.0,  0.2,  -0.1, 0.1,  1.3,  0.0, 0.1,  0.0, 0.1,  0.1, 0.0, 1.0};
     plant hit = stick;
     hit.f[0] = 3.0;
     const law_plant two[] = {{stick, .e = 0.6, .target = -0.2}, {hit, .e = 0.5, .target = -0.1}};
@@ -366,7 +363,7 @@ TEST(a_contact_pressed_by_another_while_it_opens_has_its_gradient) {
 
 TEST(poisson_restitution_has_its_gradient) {
     const char *law = "ncp-poisson";
-    // classes of the second solve: bound stick, bound slide, bound slide, stick, slide, open
+    // classes of the second solve: bound stick, bound slide, bound stick, stick, slide, open
     check_law(law, 1, &(law_plant){stick, .e = 0.6, .target = 0.1}, 61, NULL);
     check_law(law, 1, &(law_plant){slide, .e = 0.6, .target = 0.1}, 62, NULL);
     check_law(law, 1, &(law_plant){creep, .e = 0.6, .target = 0.1}, 63, NULL);

@@ -90,8 +90,8 @@ typedef struct cr_sizes {
     int n_tangent; // tangent coordinates of x, 2 n_v
     int n_body;
     int n_geom;
-    int n_key;  // keyframes
-    double dt;  // time step of the scene, s
+    int n_key; // keyframes
+    double dt; // time step of the scene, s
 } cr_sizes;
 
 /// Reads an MJCF scene. On success *out is released by cr_model_destroy; on failure it is NULL and
@@ -107,12 +107,12 @@ CR_API void cr_model_destroy(cr_model *model);
 
 CR_API cr_sizes cr_model_sizes(const cr_model *model);
 
-/// A line about what the scene file asks for and rigid contacts do not have, NULL when there is nothing
-/// to say.
+/// A line about what the scene file asks for and rigid contacts do not have, NULL when there is
+/// nothing to say.
 CR_API const char *cr_model_warning(const cr_model *model);
 
-/// Name of entry i of a vector, such as "ball/mass", "ball/qpos[2]", "ball/force[0]". Valid as long as
-/// the model; NULL when i is out of range.
+/// Name of entry i of a vector, such as "ball/mass", "ball/qpos[2]", "ball/force[0]". Valid as long
+/// as the model; NULL when i is out of range.
 CR_API const char *cr_model_name(const cr_model *model, cr_vector vector, int i);
 
 /// Index of a name, -1 when there is none. The two geoms of a pair come in either order, and a pair
@@ -124,8 +124,8 @@ CR_API int cr_model_find(const cr_model *model, cr_vector vector, const char *na
 CR_API void cr_model_domain(const cr_model *model, int i, double *lower, double *upper,
                             bool *open_lower);
 
-/// Fills what is not NULL: default parameters (n_p), state of keyframe key (n_x), zero control (n_u).
-/// key -1 takes the first keyframe if there is one, else the bodies as placed, at rest.
+/// Fills what is not NULL: default parameters (n_p), state of keyframe key (n_x), zero control
+/// (n_u). key -1 takes the first keyframe if there is one, else the bodies as placed, at rest.
 CR_API void cr_model_defaults(const cr_model *model, int key, double *p, double *x, double *u);
 
 /// Index of a keyframe by name, -1 when there is none.
@@ -138,13 +138,13 @@ typedef struct cr_sim cr_sim;
 
 /// How to step. Start from cr_sim_options_default and change what differs.
 typedef struct cr_sim_options {
-    const char *stepper; // "located" or "end"; read, not kept
-    const char *law;     // "ncp" (Newton restitution) or "ncp-poisson"; read, not kept
-    double eps_gap;      // m, below it a pair touches
-    double eps_speed;    // m/s, below it a touching pair rests
-    double eps_time;     // s, impacts of one island closer than this are one event
-    int event_cap;       // impacts of one island in one step, the rest is inelastic
-    bool use_gradient;   // fill caches, so that vjp and jac may be called
+    const char *stepper;  // "located" or "end"; read, not kept
+    const char *law;      // "ncp" (Newton restitution) or "ncp-poisson"; read, not kept
+    double eps_gap;       // m, below it a pair touches
+    double eps_speed;     // m/s, below it a touching pair rests
+    double eps_time;      // s, impacts of one island closer than this are one event
+    int event_cap;        // impacts of one island in one step, the rest is inelastic
+    bool use_gradient;    // fill caches, so that vjp and jac may be called
     int checkpoint_every; // steps between checkpoints of a rollout, 0: near the least memory
 } cr_sim_options;
 
@@ -166,15 +166,15 @@ typedef enum cr_outcome {
 
 /// What happened in the last step, or summed up over the last rollout.
 typedef struct cr_step_report {
-    cr_outcome outcome;   // worst of all solves
-    int grad;             // cr_grad bits of all sub-steps
-    int n_event;          // impacts
-    int n_capped;         // impacts made inelastic because the cap was reached
-    int n_iteration;      // linear solves of the contact laws
-    double residual;      // largest certificate of the solves, relative
-    double least_speed;   // slowest located impact, m/s: gradients grow like its inverse
-    double penetration;   // deepest overlap met at the start of a sub-step, m
-    double slip_margin;   // smallest relative distance to a change of contact class
+    cr_outcome outcome; // worst of all solves
+    int grad;           // cr_grad bits of all sub-steps
+    int n_event;        // impacts
+    int n_capped;       // impacts made inelastic because the cap was reached
+    int n_iteration;    // linear solves of the contact laws
+    double residual;    // largest certificate of the solves, relative
+    double least_speed; // slowest located impact, m/s: gradients grow like its inverse
+    double penetration; // deepest overlap met at the start of a sub-step, m
+    double slip_margin; // smallest relative distance to a change of contact class
 } cr_step_report;
 
 /// One contact of the last step.
@@ -223,8 +223,8 @@ CR_MUST_CHECK CR_API cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const do
 /// Report of the last step or rollout. Valid until the next call on sim.
 CR_API const cr_step_report *cr_sim_report(const cr_sim *sim);
 
-/// Contacts of the last cr_sim_step, in the order in which they acted; *n_contact 0 after anything else.
-/// Valid until the next call on sim, NULL when there are none or no memory.
+/// Contacts of the last cr_sim_step, in the order in which they acted; *n_contact 0 after anything
+/// else. Valid until the next call on sim, NULL when there are none or no memory.
 CR_API const cr_contact *cr_sim_contacts(cr_sim *sim, int *n_contact);
 
 /// Kinetic plus gravitational energy of x, J. Heights count from the origin.
@@ -247,15 +247,16 @@ typedef struct cr_seed {
     const double *x_adj; // (n_x)
 } cr_seed;
 
-/// Runs from x0 (n_x), with checkpoints when the sim has gradients on. x_path, if not NULL, receives
-/// (n_step + 1, n_x); x_end, if not NULL, the last state (n_x). The sim starts without warm data, so
-/// that equal calls give equal bits.
+/// Runs from x0 (n_x), with checkpoints when the sim has gradients on. x_path, if not NULL,
+/// receives (n_step + 1, n_x); x_end, if not NULL, the last state (n_x). The sim starts without
+/// warm data, so that equal calls give equal bits.
 CR_MUST_CHECK CR_API cr_status cr_sim_rollout(cr_sim *sim, const cr_rollout *rollout,
                                               const double *x0, double *x_path, double *x_end,
                                               cr_error *err);
 
-/// Adjoint of the last rollout for a loss with these seeds, steps in ascending order. Adds to x0_adj
-/// (n_x), u_adj (n_u_row, n_u), p_adj (n_p); each may be NULL. May be called again with other seeds.
+/// Adjoint of the last rollout for a loss with these seeds, steps in ascending order. Adds to
+/// x0_adj (n_x), u_adj (n_u_row, n_u), p_adj (n_p); each may be NULL. May be called again with
+/// other seeds.
 CR_MUST_CHECK CR_API cr_status cr_sim_rollout_vjp(cr_sim *sim, int n_seed, const cr_seed *seed,
                                                   double *x0_adj, double *u_adj, double *p_adj,
                                                   cr_error *err);
@@ -282,15 +283,15 @@ CR_MUST_CHECK CR_API cr_status cr_batch_rollout(const cr_model *model,
 
 // ---- checks and states -------------------------------------------------------------------------
 
-/// A loss of n numbers. Returns false when it has no value there.
+/// A loss of numbers z. Returns false when it has no value there.
 typedef bool cr_loss(void *context, const double *z, double *value);
 
-/// Differences of loss at z (n) in coordinate i, extrapolated over a sweep of steps that starts at
-/// first_step; never compares with any gradient. side 0: central, +1 or -1: one-sided. Returns false
-/// when the loss has no value near z. *difference gets the value, *uncertainty its own estimate.
-CR_API bool cr_gradient_check(cr_loss *loss, void *context, int n, double *z, int i,
-                              double first_step, int side, double *difference,
-                              double *uncertainty);
+/// Differences of a loss at z in its coordinate i, extrapolated over a sweep of steps that starts
+/// at first_step; never compares with any gradient. side 0: central, +1 or -1: one-sided. z[i] is
+/// moved and restored. Returns false when the loss has no value near z. *difference gets the value,
+/// *uncertainty its own estimate.
+CR_API bool cr_gradient_check(cr_loss *loss, void *context, double *z, int i, double first_step,
+                              int side, double *difference, double *uncertainty);
 
 /// Bytes that cr_sim_save writes: parameters and warm data. The state x is the caller's own.
 CR_API size_t cr_sim_save_bytes(const cr_sim *sim);

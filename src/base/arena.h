@@ -2,8 +2,8 @@
 //
 // Bump allocation in chained blocks.
 //
-// Pushes never move: a full block chains a new one. Rewinding or resetting keeps the blocks, so a run
-// that has met its largest need makes no more heap calls. Memory is zeroed by cri_arena_push.
+// Pushes never move: a full block chains a new one. Rewinding or resetting keeps the blocks, so a
+// run that has met its largest need makes no more heap calls. Memory is zeroed by cri_arena_push.
 // A push that finds no memory returns NULL and marks the arena as failed until the next reset.
 // Under the address sanitizer free space is poisoned, with a red zone behind every push.
 
@@ -32,8 +32,8 @@ void *cri_arena_push(cr_arena *arena, size_t n_byte);
 /// As cri_arena_push, but the bytes are left as they are.
 void *cri_arena_push_raw(cr_arena *arena, size_t n_byte);
 
-/// Makes sure that pushes of n_byte in all, counted with 16 bytes (32 under the sanitizer) for each,
-/// will find memory. False when there is none.
+/// Makes sure that pushes of n_byte in all, counted with 16 bytes (32 under the sanitizer) for
+/// each, will find memory. False when there is none.
 bool cri_arena_reserve(cr_arena *arena, size_t n_byte);
 
 /// A copy of a string, or NULL.
@@ -52,4 +52,5 @@ bool cri_arena_has_failed(const cr_arena *arena);
 size_t cri_arena_bytes(const cr_arena *arena);
 
 #define CR_PUSH(arena, type, n) ((type *)cri_arena_push((arena), sizeof(type) * (size_t)(n)))
-#define CR_PUSH_RAW(arena, type, n) ((type *)cri_arena_push_raw((arena), sizeof(type) * (size_t)(n)))
+#define CR_PUSH_RAW(arena, type, n)                                                                \
+    ((type *)cri_arena_push_raw((arena), sizeof(type) * (size_t)(n)))

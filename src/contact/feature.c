@@ -2,8 +2,8 @@
 //
 // From a feature number to the primitive pair of geometry/collide.h, and back for the derivatives.
 //
-// The rate of the gap is n . (velocity of the contact point of geom 1 - that of geom 0); a sphere's spin
-// moves its contact point across the normal only.
+// The rate of the gap is n . (velocity of the contact point of geom 1 - that of geom 0); a sphere's
+// spin moves its contact point across the normal only.
 
 #include "contact/feature.h"
 

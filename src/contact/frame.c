@@ -5,9 +5,9 @@
 //   s = sign(n_z),  a = -1/(s + n_z),  b = n_x n_y a
 //   t1 = (1 + s n_x^2 a, s b, -s n_x),   t2 = (b, s + n_y^2 a, -n_y)
 //
-// The sign is a branch of the forward pass. It follows from the normal alone, so the derivatives take
-// it again from the same number. Smooth but for n_z = 0, where the tangents jump and an isotropic law
-// does not notice.
+// The sign is a branch of the forward pass. It follows from the normal alone, so the derivatives
+// take it again from the same number. Smooth but for n_z = 0, where the tangents jump and an
+// isotropic law does not notice.
 
 #include "contact/frame.h"
 
@@ -19,8 +19,8 @@ cri_frame cri_frame_of(cri_vec3 n) {
     double s = sign_of(n);
     double a = -1.0 / (s + n.z);
     double b = n.x * n.y * a;
-    return (cri_frame){{n, cri_v3(1.0 + s * n.x * n.x * a, s * b, -s * n.x),
-                        cri_v3(b, s + n.y * n.y * a, -n.y)}};
+    return (cri_frame){
+        {n, cri_v3(1.0 + s * n.x * n.x * a, s * b, -s * n.x), cri_v3(b, s + n.y * n.y * a, -n.y)}};
 }
 
 void cri_frame_of_vjp(cri_vec3 n, const cri_frame *adj, cri_vec3 *normal_adj) {
@@ -40,14 +40,16 @@ void cri_frame_of_vjp(cri_vec3 n, const cri_frame *adj, cri_vec3 *normal_adj) {
     y_adj += n.x * a * b_adj;
 
     // a = -1/(s + n_z), so da = a^2 dn_z
-    *normal_adj = cri_v3_add(*normal_adj, cri_v3_add(adj->axis[0], cri_v3(x_adj, y_adj, a_adj * a * a)));
+    *normal_adj =
+        cri_v3_add(*normal_adj, cri_v3_add(adj->axis[0], cri_v3(x_adj, y_adj, a_adj * a * a)));
 }
 
 cri_frame cri_frame_of_jvp(cri_vec3 n, cri_vec3 n_tan) {
     double s = sign_of(n);
     double a = -1.0 / (s + n.z), a_tan = a * a * n_tan.z;
     double b_tan = (n_tan.x * n.y + n.x * n_tan.y) * a + n.x * n.y * a_tan;
-    cri_vec3 t1 = cri_v3(s * (2.0 * n.x * n_tan.x * a + n.x * n.x * a_tan), s * b_tan, -s * n_tan.x);
+    cri_vec3 t1 =
+        cri_v3(s * (2.0 * n.x * n_tan.x * a + n.x * n.x * a_tan), s * b_tan, -s * n_tan.x);
     cri_vec3 t2 = cri_v3(b_tan, 2.0 * n.y * n_tan.y * a + n.y * n.y * a_tan, -n_tan.y);
     return (cri_frame){{n_tan, t1, t2}};
 }

@@ -5,10 +5,11 @@
 //   v+ = v + W J' f          v_adj = z;  W_adj += z o (J'f);  J_adj += f (W z)';  f_adj = J W z
 //   f = law(A, b, ...)       A_adj = sum_k l_k r_k',  b_adj, mu_adj, e_adj, target_adj
 //   b = J v                  v_adj += J' b_adj;  J_adj += b_adj v'
-//   A = J W J'               J_adj += sum_k l_k (W J' r_k)' + r_k (W J' l_k)';  W_adj += sum_k (J'l_k) o (J'r_k)
+//   A = J W J'               J_adj += sum_k l_k (W J' r_k)' + r_k (W J' l_k)'
+//                            W_adj += sum_k (J'l_k) o (J'r_k)
 //
-// So J_adj is a sum of outer products a w' of contact vectors with body vectors; it is never stored as a
-// matrix, only formed row by row. Everything is dense within the island.
+// So J_adj is a sum of outer products a w' of contact vectors with body vectors; it is never stored
+// as a matrix, only formed row by row. Everything is dense within the island.
 
 #include "contact/jump.h"
 
@@ -28,7 +29,8 @@ typedef struct outer_sum {
 size_t cri_jump_bytes(const cri_world *world, int n) {
     size_t m = 3 * (size_t)n;
     // at most two bodies a contact, twelve numbers each, in up to MAX_TERM vectors
-    return world->law->n_byte(n) + sizeof(double) * (2 * m * m + (MAX_TERM + 8) * 12 * (size_t)n + 16 * m) +
+    return world->law->n_byte(n) +
+           sizeof(double) * (2 * m * m + (MAX_TERM + 8) * 12 * (size_t)n + 16 * m) +
            (2 * sizeof(cri_row) + sizeof(double) * 80) * (size_t)n + 4096;
 }
 
@@ -169,8 +171,7 @@ void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, boo
     multiply(jump, jump->v, jump->b);
     cri_contact_problem problem = problem_of(jump);
     jump->report = (cri_law_report){.margin = 1.0, .is_sliding = jump->is_sliding};
-    jump->law_cache =
-        world->law->solve(&problem, jump->f, has_cache, &jump->report, keep, scratch);
+    jump->law_cache = world->law->solve(&problem, jump->f, has_cache, &jump->report, keep, scratch);
 
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *Jf = CR_PUSH_RAW(scratch, double, 6 * jump->n_body);

@@ -58,8 +58,9 @@ typedef struct cri_law {
     const char *name;
     const char *summary;
 
-    /// Solves from the start f (3n) and overwrites it. Returns the cache that the derivatives need, in
-    /// keep; has_cache false lets the law skip what only they need. Both arenas have room (n_byte).
+    /// Solves from the start f (3n) and overwrites it. Returns the cache that the derivatives need,
+    /// in keep; has_cache false lets the law skip what only they need. Both arenas have room
+    /// (n_byte).
     const void *(*solve)(const cri_contact_problem *problem, double *f, bool has_cache,
                          cri_law_report *report, cr_arena *keep, cr_arena *scratch);
 

@@ -8,12 +8,12 @@
 // Poisson (`ncp-poisson`), compression and restitution:
 //   f_c: c = b, l = 0;      f_r: c = A f_c + b - v* e_n, l = e f_c,n;      f = f_c + f_r
 //
-// v* is the target. Plain contacts have e = 0, and their target counts always: at a tie of restitution and
-// target (both zero for a contact at rest) the derivative of the target must not be lost. When every
-// contact is plain both laws are the Newton form.
+// v* is the target. Plain contacts have e = 0, and their target counts always: at a tie of
+// restitution and target (both zero for a contact at rest) the derivative of the target must not be
+// lost. When every contact is plain both laws are the Newton form.
 //
-// For Poisson e = 0 is a kink: f_r = 0 leaves every contact of the second solve undecided. The derivative is
-// that for e -> 0+, its classes read off the solution with l = 1e-6 f_c,n.
+// For Poisson e = 0 is a kink: f_r = 0 leaves every contact of the second solve undecided. The
+// derivative is that for e -> 0+, its classes read off the solution with l = 1e-6 f_c,n.
 
 #include "contact/ncp.h"
 
@@ -49,8 +49,7 @@ static phase phase_begin(const cri_contact_problem *p, cr_arena *keep) {
     ph.c = CR_PUSH_RAW(keep, double, 3 * p->n);
     ph.l = CR_PUSH(keep, double, p->n);
     ph.f = CR_PUSH(keep, double, 3 * p->n);
-    ph.problem = (cri_coulomb){
-        .n = p->n, .A = p->A, .c = ph.c, .b = p->b, .mu = p->mu, .l = ph.l};
+    ph.problem = (cri_coulomb){.n = p->n, .A = p->A, .c = ph.c, .b = p->b, .mu = p->mu, .l = ph.l};
     return ph;
 }
 
@@ -213,7 +212,8 @@ static void adj_begin(int n, cri_contact_adj *adj, cr_arena *scratch) {
     adj->target = CR_PUSH(scratch, double, n);
 }
 
-// does e move contact i? For a plain one this is the derivative for e -> 0+, which the caller may drop
+// does e move contact i? For a plain one this is the derivative for e -> 0+, which the caller may
+// drop
 static bool bounces(const cri_contact_problem *p, const cache *c, int i) {
     bool is_edge = p->is_plain[i] && p->target[i] == 0.0;
     return p->b[3 * i] < 0.0 && (!c->takes_target[i] || is_edge);

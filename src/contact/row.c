@@ -31,8 +31,8 @@ cri_row cri_row_at(const cri_world *w, int feature, const double *x) {
     return row;
 }
 
-void cri_row_at_vjp(const cri_world *w, const cri_row *row, const double *x,
-                    double J_adj[2][3][6], double *q_adj, const cri_derived *d_adj) {
+void cri_row_at_vjp(const cri_world *w, const cri_row *row, const double *x, double J_adj[2][3][6],
+                    double *q_adj, const cri_derived *d_adj) {
     cri_frame frame_adj = {0};
     cri_touch touch_adj = {0};
     for (int s = 0; s < 2; s++) {

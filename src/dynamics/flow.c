@@ -4,15 +4,15 @@
 //
 //   x' = v,   v' = g + F/m,   I w' = tau - w x I w,   q' = 1/2 q o (0, w)
 //
-// Translation is exact. Spin: classical Runge-Kutta on w, and the Magnus expansion on its stages for q
-// (right multiplication, hence the plus sign of the commutator):
+// Translation is exact. Spin: classical Runge-Kutta on w, and the Magnus expansion on its stages
+// for q (right multiplication, hence the plus sign of the commutator):
 //
 //   k_i = a(w_i),  w_2 = w + t/2 k_1,  w_3 = w + t/2 k_2,  w_4 = w + t k_3
 //   w(t) = w + t/6 (k_1 + 2 k_2 + 2 k_3 + k_4)
 //   Om   = t/6 (w + 2 w_2 + 2 w_3 + w_4) + t^2/12 w x w_4,      q(t) = q exp(Om)
 //
-// Local error O(t^5). With equal moments and no torque all w_i agree, and the motion is exact: a ball
-// has no integration error at all. q stays a unit quaternion to rounding.
+// Local error O(t^5). With equal moments and no torque all w_i agree, and the motion is exact: a
+// ball has no integration error at all. q stays a unit quaternion to rounding.
 //
 // Tangents: q(t) moves by  exp(Om)' theta + Jr(Om) Om_tan.  Smooth everywhere.
 
@@ -62,13 +62,10 @@ static cri_vec3 angular_rate_jvp(const cri_drive *drive, cri_vec3 w, cri_vec3 w_
     cri_vec3 I = d->inertia, J = tan->body->inertia;
     cri_vec3 moment = cri_v3(tau[0] + (I.y - I.z) * (w.y * w.z), tau[1] + (I.z - I.x) * (w.z * w.x),
                              tau[2] + (I.x - I.y) * (w.x * w.y));
-    cri_vec3 moment_tan =
-        cri_v3(tau_tan[0] + (J.y - J.z) * (w.y * w.z) +
-                   (I.y - I.z) * (w_tan.y * w.z + w.y * w_tan.z),
-               tau_tan[1] + (J.z - J.x) * (w.z * w.x) +
-                   (I.z - I.x) * (w_tan.z * w.x + w.z * w_tan.x),
-               tau_tan[2] + (J.x - J.y) * (w.x * w.y) +
-                   (I.x - I.y) * (w_tan.x * w.y + w.x * w_tan.y));
+    cri_vec3 moment_tan = cri_v3(
+        tau_tan[0] + (J.y - J.z) * (w.y * w.z) + (I.y - I.z) * (w_tan.y * w.z + w.y * w_tan.z),
+        tau_tan[1] + (J.z - J.x) * (w.z * w.x) + (I.z - I.x) * (w_tan.z * w.x + w.z * w_tan.x),
+        tau_tan[2] + (J.x - J.y) * (w.x * w.y) + (I.x - I.y) * (w_tan.x * w.y + w.x * w_tan.y));
     return cri_v3_add(cri_v3_mul(tan->body->inv_inertia, moment),
                       cri_v3_mul(d->inv_inertia, moment_tan));
 }
@@ -150,8 +147,8 @@ static void run_stages_vjp(const cri_drive *drive, const stages *s, double t, cr
     // turn = t/6 (w_1 + 2 w_2 + 2 w_3 + w_4) + t^2/12 w_1 x w_4
     cri_vec3 half = cri_v3_scale(t * t / 12.0, turn_adj);
     cri_vec3 commutator = cri_v3_cross(s->w[0], s->w[3]);
-    *t_adj += cri_v3_dot(turn_adj, simpson(s->w)) / 6.0 +
-              t / 6.0 * cri_v3_dot(turn_adj, commutator);
+    *t_adj +=
+        cri_v3_dot(turn_adj, simpson(s->w)) / 6.0 + t / 6.0 * cri_v3_dot(turn_adj, commutator);
     for (int i = 0; i < 4; i++) {
         w_adj[i] = cri_v3_scale(weight[i] * t / 6.0, turn_adj);
         k_adj[i] = cri_v3_scale(weight[i], sum_k_adj);
@@ -206,7 +203,8 @@ static void run_stages_jvp(const cri_drive *drive, const stages *s, double t, cr
         double c = i == 3 ? 1.0 : 0.5;
         w_tan[i] = spin_tan;
         if (i > 0) {
-            w_tan[i] = cri_v3_mad(cri_v3_mad(spin_tan, c * t, k_tan[i - 1]), c * t_tan, s->k[i - 1]);
+            w_tan[i] =
+                cri_v3_mad(cri_v3_mad(spin_tan, c * t, k_tan[i - 1]), c * t_tan, s->k[i - 1]);
         }
         k_tan[i] = angular_rate_jvp(drive, s->w[i], w_tan[i], tan);
     }

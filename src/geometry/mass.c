@@ -40,8 +40,7 @@ double cri_sphere_mass_jvp(double radius, double density, double radius_tan, dou
                            double *inertia_tan) {
     double r2 = radius * radius;
     double mass = ball_volume * density * r2 * radius;
-    double mass_tan =
-        ball_volume * (density_tan * r2 * radius + 3.0 * density * r2 * radius_tan);
+    double mass_tan = ball_volume * (density_tan * r2 * radius + 3.0 * density * r2 * radius_tan);
     double i_tan = 0.4 * (mass_tan * r2 + 2.0 * mass * radius * radius_tan);
     inertia_tan[0] = inertia_tan[1] = inertia_tan[2] = i_tan;
     return mass_tan;
@@ -83,8 +82,7 @@ double cri_box_mass_jvp(const double *size, double density, const double *size_t
     double mass = 8.0 * density * size[0] * size[1] * size[2];
     double volume_tan = 8.0 * (size_tan[0] * size[1] * size[2] + size[0] * size_tan[1] * size[2] +
                                size[0] * size[1] * size_tan[2]);
-    double mass_tan =
-        8.0 * density_tan * size[0] * size[1] * size[2] + density * volume_tan;
+    double mass_tan = 8.0 * density_tan * size[0] * size[1] * size[2] + density * volume_tan;
     for (int i = 0; i < 3; i++) {
         int j = (i + 1) % 3, k = (i + 2) % 3;
         inertia_tan[i] = mass_tan / 3.0 * (size[j] * size[j] + size[k] * size[k]) +

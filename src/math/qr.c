@@ -76,8 +76,8 @@ static void reflect(cri_qr *qr, int k, double *w) {
     }
 }
 
-// the column with the longest rest; lengths (n) are kept up to date by what the last reflector took, and
-// measured again where that cancels
+// the column with the longest rest; lengths (n) are kept up to date by what the last reflector
+// took, and measured again where that cancels
 static int longest_column(const cri_qr *qr, int k, double *length2) {
     int best = k;
     for (int c = k; c < qr->n; c++) {

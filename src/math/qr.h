@@ -9,7 +9,8 @@
 
 struct cr_arena;
 
-/// Householder vectors below the diagonal of a, R on and above it. Points into the arena that made it.
+/// Householder vectors below the diagonal of a, R on and above it. Points into the arena that made
+/// it.
 typedef struct cri_qr {
     int m, n;
     int rank;     // diagonal entries above tolerance times the first

@@ -3,8 +3,8 @@
 // Unit quaternions w x y z and their tangents.
 //
 // A tangent of a rotation is a rotation vector in the body frame: q moves to q exp(theta). All
-// derivatives of rotations in Carom are in these three coordinates; raw quaternions appear only at the
-// border of a step (cri_quat_tangent and cri_quat_normalise_vjp).
+// derivatives of rotations in Carom are in these three coordinates; raw quaternions appear only at
+// the border of a step (cri_quat_tangent and cri_quat_normalise_vjp).
 
 #pragma once
 
@@ -34,8 +34,8 @@ cri_mat3 cri_quat_rotation(cri_quat q);
 /// raw/|raw|.  Requires raw != 0.
 cri_quat cri_quat_normalise(cri_quat raw);
 
-/// Adjoint of cri_quat_normalise followed by the tangent: theta_adj at the unit quaternion q = raw/|raw|
-/// becomes the adjoint of the four raw numbers, added to raw_adj.
+/// Adjoint of cri_quat_normalise followed by the tangent: theta_adj at the unit quaternion q =
+/// raw/|raw| becomes the adjoint of the four raw numbers, added to raw_adj.
 void cri_quat_normalise_vjp(cri_quat raw, cri_vec3 theta_adj, double *raw_adj);
 
 /// Adjoint of the four numbers of unit q, as adjoint of its tangent.
@@ -60,6 +60,7 @@ cri_so3 cri_so3_of(cri_vec3 w);
 cri_vec3 cri_so3_rotate(const cri_so3 *r, cri_vec3 a);
 cri_vec3 cri_so3_unrotate(const cri_so3 *r, cri_vec3 a);
 
-/// Right Jacobian: exp(w + dw) = exp(w) exp(Jr dw).  cri_so3_right gives Jr a, cri_so3_right_vjp Jr' a.
+/// Right Jacobian: exp(w + dw) = exp(w) exp(Jr dw). cri_so3_right gives Jr a, cri_so3_right_vjp
+/// Jr' a.
 cri_vec3 cri_so3_right(const cri_so3 *r, cri_vec3 a);
 cri_vec3 cri_so3_right_vjp(const cri_so3 *r, cri_vec3 a);

@@ -2,9 +2,10 @@
 //
 // From a scene definition to a model: pairs, features, and the layout of p, x and u.
 //
-// Which geoms collide follows MJCF: (contype_a & conaffinity_b) or (contype_b & conaffinity_a), never
-// two geoms of one body. Pairs are ordered: (body, plane) first, by body then plane; then (body, body).
-// Mass and inertia of a body without <inertial> are those of its geom (geometry/mass.h).
+// Which geoms collide follows MJCF: (contype_a & conaffinity_b) or (contype_b & conaffinity_a),
+// never two geoms of one body. Pairs are ordered: (body, plane) first, by body then plane; then
+// (body, body). Mass and inertia of a body without <inertial> are those of its geom
+// (geometry/mass.h).
 
 #include "model/model.h"
 
@@ -164,8 +165,7 @@ static cr_status make_pair(const cri_scene_def *def, int a, int b, const char *f
     const cri_geom_def *ga = &def->geom[a], *gb = &def->geom[b];
     *pair = (cri_pair){.geom = {a, b}, .body = {ga->body, gb->body}};
     if (ga->shape == CRI_SHAPE_PLANE) {
-        pair->kind =
-            gb->shape == CRI_SHAPE_BOX ? CRI_PAIR_PLANE_BOX : CRI_PAIR_PLANE_SPHERE;
+        pair->kind = gb->shape == CRI_SHAPE_BOX ? CRI_PAIR_PLANE_BOX : CRI_PAIR_PLANE_SPHERE;
         return CR_OK;
     }
     if (ga->shape == CRI_SHAPE_SPHERE && gb->shape == CRI_SHAPE_SPHERE) {
@@ -196,8 +196,8 @@ static cr_status find_pairs(const cri_scene_def *def, const cri_body *body, cons
     for (int i = 0; i < def->n_body; i++) {
         for (int j = i + 1; j < def->n_body; j++) {
             if (may_collide(&def->geom[body[i].geom], &def->geom[body[j].geom])) {
-                CR_TRY(make_pair(def, body[i].geom, body[j].geom, file, pair ? &pair[n] : &one,
-                                 err));
+                CR_TRY(
+                    make_pair(def, body[i].geom, body[j].geom, file, pair ? &pair[n] : &one, err));
                 n++;
             }
         }

@@ -104,10 +104,10 @@ static void derive_body_jvp(const cr_model *m, const double *p, int b, const cri
     if (body->slot_density >= 0) {
         int size = m->geom[body->geom].slot_size;
         double density = p[body->slot_density], density_tan = p_tan[body->slot_density];
-        mass_tan = is_ball(m, b) ? cri_sphere_mass_jvp(p[size], density, p_tan[size], density_tan,
-                                                       inertia_tan)
-                                 : cri_box_mass_jvp(p + size, density, p_tan + size, density_tan,
-                                                    inertia_tan);
+        mass_tan =
+            is_ball(m, b)
+                ? cri_sphere_mass_jvp(p[size], density, p_tan[size], density_tan, inertia_tan)
+                : cri_box_mass_jvp(p + size, density, p_tan + size, density_tan, inertia_tan);
     } else {
         mass_tan = p_tan[body->slot_mass];
         memcpy(inertia_tan, p_tan + body->slot_inertia, sizeof inertia_tan);
@@ -143,8 +143,7 @@ void cri_derive(const cr_model *m, const double *p, cri_derived *d, cri_derive_c
         c->slot_friction = source(p, pair->slot_friction, a->slot_friction, b->slot_friction);
         c->slot_restitution =
             source(p, pair->slot_restitution, a->slot_restitution, b->slot_restitution);
-        c->is_friction_tied =
-            pair->slot_friction < 0 && p[a->slot_friction] == p[b->slot_friction];
+        c->is_friction_tied = pair->slot_friction < 0 && p[a->slot_friction] == p[b->slot_friction];
         d->pair[k] = (cri_pair_derived){p[c->slot_friction], p[c->slot_restitution]};
     }
 }
@@ -180,7 +179,7 @@ void cri_derive_jvp(const cr_model *m, const double *p, const cri_derived *d,
         }
     }
     for (int k = 0; k < m->n_pair; k++) {
-        d_tan->pair[k] = (cri_pair_derived){p_tan[cache[k].slot_friction],
-                                            p_tan[cache[k].slot_restitution]};
+        d_tan->pair[k] =
+            (cri_pair_derived){p_tan[cache[k].slot_friction], p_tan[cache[k].slot_restitution]};
     }
 }

@@ -2,8 +2,8 @@
 //
 // What follows from parameters alone: d = derive(p), with its adjoint and tangent.
 //
-// A cri_derived, its adjoint and its tangent have one type over one block of doubles. A vjp is called
-// once a rollout, however many steps added to the adjoint.
+// A cri_derived, its adjoint and its tangent have one type over one block of doubles. A vjp is
+// called once a rollout, however many steps added to the adjoint.
 
 #pragma once
 

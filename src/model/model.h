@@ -2,8 +2,8 @@
 //
 // The compiled scene, and the definition it is built from.
 //
-// A reader (src/scene) fills a cri_scene_def; cri_model_build checks it and lays out p, x and u. The
-// model owns everything it points to and never changes afterwards.
+// A reader (src/scene) fills a cri_scene_def; cri_model_build checks it and lays out p, x and u.
+// The model owns everything it points to and never changes afterwards.
 //
 // Order of p: gravity; per body mass and inertia (or density, when they follow from the shape); per
 // geom size (plane: offset along its normal), friction, restitution; then the coefficients of pairs
@@ -28,11 +28,11 @@ typedef enum cri_shape_kind {
 typedef struct cri_body_def {
     char *name;
     cri_vec3 pos;
-    cri_quat quat;           // unit
-    bool has_inertial;       // mass and inertia given, else from the geom
-    bool is_shape_inertia;   // mass and inertia follow size and density, as parameters too
-    double mass;             // kg
-    double inertia[3];       // principal moments about the body axes, kg m^2
+    cri_quat quat;         // unit
+    bool has_inertial;     // mass and inertia given, else from the geom
+    bool is_shape_inertia; // mass and inertia follow size and density, as parameters too
+    double mass;           // kg
+    double inertia[3];     // principal moments about the body axes, kg m^2
     int line;
 } cri_body_def;
 
@@ -42,10 +42,10 @@ typedef struct cri_geom_def {
     int body; // -1: world
     double size[3];
     cri_vec3 pos;
-    cri_quat quat;     // unit
-    double mass;       // kg, 0: from density
-    double density;    // kg/m^3
-    double friction;   // sliding coefficient
+    cri_quat quat;   // unit
+    double mass;     // kg, 0: from density
+    double density;  // kg/m^3
+    double friction; // sliding coefficient
     double restitution;
     int contype;
     int conaffinity;
@@ -59,7 +59,7 @@ typedef struct cri_pair_def {
     bool has_restitution;
     double friction;
     double restitution;
-    int friction_geom; // without has_friction: 0 for the larger one, else 1 + the geom whose friction counts
+    int friction_geom; // without has_friction: 1 + the geom whose friction counts, 0: the larger
     int line;
 } cri_pair_def;
 
@@ -76,8 +76,8 @@ typedef struct cri_key_def {
 typedef struct cri_scene_def {
     double dt;
     double gravity[3];
-    char law[32];     // empty: default
-    char stepper[32]; // empty: default
+    char law[32];      // empty: default
+    char stepper[32];  // empty: default
     char warning[240]; // what was read and has no effect, empty: nothing
     cri_body_def *body;
     cri_geom_def *geom;
@@ -103,12 +103,12 @@ typedef struct cri_body {
 
 typedef struct cri_geom {
     cri_shape_kind shape;
-    int body;             // -1: world
-    int slot_size;        // n_size slots; a plane's only one is its offset
+    int body;      // -1: world
+    int slot_size; // n_size slots; a plane's only one is its offset
     int n_size;
     int slot_friction;
     int slot_restitution;
-    cri_vec3 normal;      // plane only, world
+    cri_vec3 normal; // plane only, world
 } cri_geom;
 
 typedef enum cri_pair_kind {
@@ -154,12 +154,12 @@ struct cr_model {
     cri_geom *geom;
     cri_pair *pair;
     cri_feature *feature;
-    cri_slot *slot;          // (n_p)
-    const char **x_name;     // (n_x)
-    const char **u_name;     // (n_u)
-    const char **body_name;  // (n_body)
-    const char **geom_name;  // (n_geom)
-    double *x_placed;        // (n_x) bodies as placed, at rest
+    cri_slot *slot;         // (n_p)
+    const char **x_name;    // (n_x)
+    const char **u_name;    // (n_u)
+    const char **body_name; // (n_body)
+    const char **geom_name; // (n_geom)
+    double *x_placed;       // (n_x) bodies as placed, at rest
     cri_key *key;
     char law[32];
     char stepper[32];

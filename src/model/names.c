@@ -2,9 +2,9 @@
 //
 // What the public interface asks of a model: sizes, names, domains, default values.
 //
-// A name is looked up as it stands. A pair of geoms answers in either order; a pair without a slot of
-// its own answers with the geom's slot that its value comes from, but only if no other pair draws on
-// that slot: then both names mean the same thing.
+// A name is looked up as it stands. A pair of geoms answers in either order; a pair without a slot
+// of its own answers with the geom's slot that its value comes from, but only if no other pair
+// draws on that slot: then both names mean the same thing.
 
 #include "model/model.h"
 
@@ -91,8 +91,7 @@ static int slot_of_pair(const cr_model *m, const cri_pair *pair, bool is_frictio
 static int find_in_pair(const cr_model *m, const char *name, cr_error *err) {
     const char *colon = strchr(name, ':'), *slash = strrchr(name, '/');
     bool is_friction = slash && strcmp(slash, "/friction") == 0;
-    if (!colon || !slash || slash < colon ||
-        (!is_friction && strcmp(slash, "/restitution") != 0)) {
+    if (!colon || !slash || slash < colon || (!is_friction && strcmp(slash, "/restitution") != 0)) {
         return -1;
     }
     int a = find_geom(m, name, (size_t)(colon - name));
@@ -128,8 +127,7 @@ int cr_model_find(const cr_model *model, cr_vector vector, const char *name, cr_
     return vector == CR_VECTOR_P ? find_in_pair(model, name, err) : -1;
 }
 
-void cr_model_domain(const cr_model *model, int i, double *lower, double *upper,
-                     bool *open_lower) {
+void cr_model_domain(const cr_model *model, int i, double *lower, double *upper, bool *open_lower) {
     CR_ASSERT(i >= 0 && i < model->sizes.n_p);
     *lower = model->slot[i].lower;
     *upper = model->slot[i].upper;

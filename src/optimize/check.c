@@ -49,8 +49,8 @@ static int choose_side(const cri_check *check, int i, double z, double *first_st
 static cri_check_result compare(const cri_check *check, int i, double value, double *z, int side,
                                 double first_step) {
     cri_check_result out = {.difference = NAN, .uncertainty = NAN, .error = NAN, .side = side};
-    bool is_known = cr_gradient_check(loss_at, (void *)check, check->selection->n_variable, z, i,
-                                      first_step, side, &out.difference, &out.uncertainty);
+    bool is_known = cr_gradient_check(loss_at, (void *)check, z, i, first_step, side,
+                                      &out.difference, &out.uncertainty);
     if (!is_known) {
         return out;
     }

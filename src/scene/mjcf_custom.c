@@ -10,7 +10,8 @@
 //   numeric  carom:friction:GEOM:GEOM        one pair
 //
 // Friction of a pair as in MuJoCo: its own coefficient; else that of the geom with the higher
-// priority; else the larger one. A pair whose condim comes to 1 has none, as a coefficient of its own.
+// priority; else the larger one. A pair whose condim comes to 1 has none, as a coefficient of its
+// own.
 
 #include "scene/mjcf_parts.h"
 

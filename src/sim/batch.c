@@ -2,8 +2,8 @@
 //
 // Many rollouts of one model on threads.
 //
-// Each item is run by one thread from its own start with no warm data, so its bits do not depend on who runs
-// it; parameter adjoints are kept per item and summed in the items' order.
+// Each item is run by one thread from its own start with no warm data, so its bits do not depend on
+// who runs it; parameter adjoints are kept per item and summed in the items' order.
 
 #include "sim/sim.h"
 

@@ -1,31 +1,40 @@
 // SPDX-License-Identifier: MIT
 //
-// Time of contact by conservative advancement of second order. With gap g > 0, its rate s and a bound
-// g'' >= -a, the gap stays positive for
+// Time of contact by conservative advancement of second order. With gap g > 0, its rate s and a
+// bound g'' >= -a, the gap stays positive for
 //
 //   tau = 2 g/(sqrt(s^2 + 2 a g) - s)       if s < 0
 //   tau = (s + sqrt(s^2 + 2 a g))/a         else (no end if a = 0)
 //
-// which near a root converges like Newton from the safe side, and is exact for constant g''. Newton polishes.
-// Bounds a (F force, w spin, c corner; kappa = max |I_j - I_k|/I_i):
+// which near a root converges like Newton from the safe side, and is exact for constant g''. Newton
+// polishes. Bounds a (F force, w spin, c corner; kappa = max |I_j - I_k|/I_i):
 //
 //   plane, sphere     max(0, -n.a_i)
 //   two spheres       |a_1 - a_0|             (the rest of |D|'' is positive)
 //   plane, corner     as the sphere + |c| (w^2 (1 + kappa/sqrt 3) + |tau|/I_min),
 //                     w = (|I w| + |tau| T)/I_min                (angular momentum)
 //   resting bodies    8 |a| each instead of the linear part: generous, not proved
+//                     (each evaluation is a contact
+//                     solve, so what does not approach is looked at 32 times at the most
 //
-// A pair that has just bounced has g = 0 and s > 0; the formula then jumps ahead to where it may fall again. A
-// pair that leaves from an overlap hits again when it comes back to that depth: its gap counts from there.
-// A root that is reached with a rate above -eps_speed grazes and is no impact.
+// A pair that has just bounced has g = 0 and s > 0; the formula then jumps ahead to where it may
+// fall again. A pair that leaves from an overlap hits again when it comes back to that depth: its
+// gap counts from there. A root that is reached with a rate above -eps_speed grazes and is no
+// impact.
 //
-// What counts as rest: gap <= eps_gap and |rate| <= eps_speed. A corner c of a box that turns about it moves on a
-// circle: with k = n.R(w x (w x c)) > 0 a velocity-first step lifts it by h^2 k/2 and leaves a rate of h k, then of
-// h k/2 in every further step. So for a corner
+// What counts as rest: gap <= eps_gap and |rate| <= eps_speed. Contact points that roll on move on
+// circles: with the centripetal part of the gap's acceleration
+//
+//   plane, corner     k = n.R(w x (w x c))             two spheres     k = (|D'|^2 - (n.D')^2)/|D|
+//
+// a velocity-first step lifts such a contact by h^2 k/2 and leaves a rate of h k, then of h k/2 in
+// every further step. So for k > 0
 //
 //   gap <= eps_gap + 3/4 h^2 k,     -eps_speed <= rate <= eps_speed + 5/4 h k
 //
-// Without this a rocking box would fall back in a shower of tiny impacts. Approaching corners are always located.
+// Without this a rocking box or a rolling pile would fall back in a shower of tiny impacts. What
+// approaches is always located, until a body has had event_cap impacts in the step: then whatever
+// is slower than h |g| rests.
 
 #include "sim/event.h"
 
@@ -41,21 +50,57 @@ typedef struct search {
     double bound;  // a
 } search;
 
+// centripetal part of the gap's acceleration
+static double centripetal(const cr_sim *sim, int feature, const double *x) {
+    const cri_feature *f = &sim->model->feature[feature];
+    const cri_pair *pair = &sim->model->pair[f->pair];
+    const double *v = x + sim->model->sizes.n_q, *x1 = x + 7 * pair->body[1];
+    switch (pair->kind) {
+    case CRI_PAIR_PLANE_SPHERE:
+        return 0.0;
+    case CRI_PAIR_PLANE_BOX: {
+        cri_vec3 spin = cri_v3_load(v + 6 * pair->body[1] + 3);
+        cri_vec3 corner = cri_box_corner(sim->d.geom[pair->geom[1]].size, f->corner);
+        cri_vec3 accel = cri_v3_cross(spin, cri_v3_cross(spin, corner));
+        cri_mat3 R = cri_quat_rotation(cri_q4_load(x1 + 3));
+        return cri_v3_dot(sim->model->geom[pair->geom[0]].normal, cri_m3_mul(&R, accel));
+    }
+    case CRI_PAIR_SPHERE_SPHERE:
+        break;
+    }
+    cri_vec3 D = cri_v3_sub(cri_v3_load(x1), cri_v3_load(x + 7 * pair->body[0]));
+    cri_vec3 rate =
+        cri_v3_sub(cri_v3_load(v + 6 * pair->body[1]), cri_v3_load(v + 6 * pair->body[0]));
+    double distance = cri_v3_norm(D);
+    cri_vec3 across = cri_v3_cross(D, rate);
+    return distance > 0.0 ? cri_v3_dot(across, across) / (distance * distance * distance) : 0.0;
+}
+
+// a body that has had its share of impacts in this step: rest is then what one step of its weight
+// would do
+static bool is_rest_by_cap(const cr_sim *sim, int feature, double h, double gap, double speed) {
+    const cri_pair *pair = &sim->model->pair[sim->model->feature[feature].pair];
+    double change = h * cri_v3_norm(cri_v3_load(sim->d.gravity));
+    bool is_capped = false;
+    for (int side = 0; side < 2; side++) {
+        int b = pair->body[side];
+        is_capped = is_capped || (b >= 0 && sim->n_body_event[b] >= sim->event_cap);
+    }
+    return is_capped && gap <= fmax(sim->eps_gap, h * change) && fabs(speed) <= change;
+}
+
 bool cri_event_is_rest(const cr_sim *sim, int feature, const double *x, double h, double gap,
                        double speed) {
     if (fabs(speed) <= sim->eps_speed && gap <= sim->eps_gap) {
         return true;
     }
-    const cri_feature *f = &sim->model->feature[feature];
-    const cri_pair *pair = &sim->model->pair[f->pair];
-    if (pair->kind != CRI_PAIR_PLANE_BOX || speed < -sim->eps_speed) {
+    if (is_rest_by_cap(sim, feature, h, gap, speed)) {
+        return true;
+    }
+    if (speed < -sim->eps_speed) {
         return false;
     }
-    cri_vec3 spin = cri_v3_load(x + sim->model->sizes.n_q + 6 * pair->body[1] + 3);
-    cri_vec3 corner = cri_box_corner(sim->d.geom[pair->geom[1]].size, f->corner);
-    cri_vec3 accel = cri_v3_cross(spin, cri_v3_cross(spin, corner));
-    cri_mat3 R = cri_quat_rotation(cri_q4_load(x + 7 * pair->body[1] + 3));
-    double k = cri_v3_dot(sim->model->geom[pair->geom[0]].normal, cri_m3_mul(&R, accel));
+    double k = centripetal(sim, feature, x);
     return k > 0.0 && gap <= sim->eps_gap + 0.75 * h * h * k &&
            speed <= sim->eps_speed + 1.25 * h * k;
 }
@@ -96,7 +141,8 @@ static search search_begin(const cr_sim *sim, const cri_motion *motion, int feat
         a0 = linear_accel(sim, motion, s.body[0]);
     }
     for (int k = 0; k < 2; k++) {
-        bool is_resting = motion->n_island > 0 && s.body[k] >= 0 && motion->island_of[s.body[k]] >= 0;
+        bool is_resting =
+            motion->n_island > 0 && s.body[k] >= 0 && motion->island_of[s.body[k]] >= 0;
         s.is_resting = s.is_resting || is_resting;
     }
     if (s.is_resting) {
@@ -172,7 +218,7 @@ static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T,
     double g = sim->gap[feature] - sim->offset[feature], v = sim->speed[feature], t = 0.0;
     // a resting body's velocity changes with its solve, by little: 64 is a generous lever
     double slack = 64.0 * (sim->eps_speed + sim->eps_gap / motion->h);
-    slack = s.is_resting ? slack + 8.0 * s.bound * motion->h : 0.0;
+    slack = s.is_resting ? slack + 0.25 * s.bound * motion->h : 0.0;
     if (g > 0.0 && g + T * (fmin(v, 0.0) - slack - 0.5 * s.bound * T) > 0.0) {
         return INFINITY;
     }
@@ -187,6 +233,9 @@ static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T,
     }
     for (int k = 0; k < 500; k++) {
         double tau = advance(g, v, s.bound);
+        if (s.is_resting && v >= -sim->eps_speed) {
+            tau = fmax(tau, T / 32.0);
+        }
         t += tau;
         if (!(t <= T)) {
             return INFINITY;

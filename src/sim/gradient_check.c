@@ -5,9 +5,9 @@
 //   central     D(h) = (f(z + h) - f(z - h))/(2 h)             errors h^2, h^4, ...
 //   one-sided   D(h) = (f(z + h) - f(z))/h                     errors h, h^2, ...
 //
-// Neville's table over h, h/2, h/4, ...; the entry with the least uncertainty is the answer: how far its
-// neighbours disagree, plus what rounding of the loss does to the smallest step in it. The gradient that is to
-// be checked takes no part in the choice.
+// Neville's table over h, h/2, h/4, ...; the entry with the least uncertainty is the answer: how
+// far its neighbours disagree, plus what rounding of the loss does to the smallest step in it. The
+// gradient that is to be checked takes no part in the choice.
 
 #include "base/base.h"
 
@@ -37,9 +37,9 @@ static bool difference(cr_loss *loss, void *context, double *z, int i, double h,
     return is_good && isfinite(*out);
 }
 
-bool cr_gradient_check(cr_loss *loss, void *context, int n, double *z, int i, double first_step,
-                       int side, double *out, double *uncertainty) {
-    CR_ASSERT(i >= 0 && i < n && first_step > 0.0);
+bool cr_gradient_check(cr_loss *loss, void *context, double *z, int i, double first_step, int side,
+                       double *out, double *uncertainty) {
+    CR_ASSERT(i >= 0 && first_step > 0.0);
     double previous[N_STEP], row[N_STEP], h = first_step, noise;
     int n_row = 0;
     *uncertainty = INFINITY;

@@ -2,10 +2,12 @@
 //
 // Motion Phi_t of a sub-step. Free bodies: dynamics/flow.h. Bodies linked to a resting contact:
 //
-//   v_free = v + t a(v),   v' = jump(v_free; e = 0, target = -gap/h),   x' = x + t v',   q' = q exp(t w')
+//   v_free = v + t a(v),   v' = jump(v_free; e = 0, target = -gap/h)
+//   x' = x + t v',   q' = q exp(t w')
 //
-// The target closes the gap within one full step h, so that nothing sinks and a resting height follows the
-// shape; h is the full step, never t, or a short sub-step would explode. (A deep overlap takes eight steps.) v' depends on t, so
+// The target closes the gap within one full step h, so that nothing sinks and a resting height
+// follows the shape; h is the full step, never t, or a short sub-step would explode. (A deep
+// overlap takes eight steps.) v' depends on t, so
 //
 //   v'_t = jump_v a,   x'_t = v' + t v'_t,   theta'_t = Jr(t w') (w' + t w'_t)
 //
@@ -17,8 +19,8 @@
 
 #include <string.h>
 
-// how fast a resting contact closes its gap, 1/s: within the full step, or an overlap that is no rounding, such as
-// that of a scene which starts in one, over eight steps
+// how fast a resting contact closes its gap, 1/s: within the full step, or an overlap that is no
+// rounding, such as that of a scene which starts in one, over eight steps
 static double opening_rate(const cr_sim *sim, const cri_motion *motion, double gap) {
     return gap < -1e3 * sim->eps_gap ? 0.125 / motion->h : 1.0 / motion->h;
 }
@@ -167,7 +169,8 @@ size_t cri_motion_scratch_bytes(const cr_sim *sim, const cri_motion *motion) {
     return room;
 }
 
-// adjoint of x' = x + t v', q' = q exp(t w') of one resting body: s_adj in place, v' part to v_new_adj
+// adjoint of x' = x + t v', q' = q exp(t w') of one resting body: s_adj in place, v' part to
+// v_new_adj
 static double resting_body_vjp(const cri_motion *motion, int b, double t, cri_body_tangent *s_adj,
                                double *v_new_adj) {
     cri_vec3 v = cri_v3_load(motion->v_new + 6 * b), w = cri_v3_load(motion->v_new + 6 * b + 3);
@@ -186,7 +189,8 @@ static double resting_body_vjp(const cri_motion *motion, int b, double t, cri_bo
     return t_adj;
 }
 
-// adjoint of the islands' solves: from v_new_adj (n_v) to y_adj, whose pose part has been pulled back
+// adjoint of the islands' solves: from v_new_adj (n_v) to y_adj, whose pose part has been pulled
+// back
 static double islands_vjp(cr_sim *sim, const cri_motion *motion, double t, const double *v_new_adj,
                           double *y_adj, double *u_adj) {
     int n_v = sim->model->sizes.n_v;

@@ -25,16 +25,16 @@ typedef struct cri_motion {
 /// Sets up the islands of the resting features (n_rest, ascending). False for lack of memory.
 CR_MUST_CHECK bool cri_motion_begin(cr_sim *sim, cri_motion *motion, int n_rest, const int *rest);
 
-/// Solves the islands for time t, unless they are; has_rate also gives v_rate. Nothing may have been
-/// pushed on the tape since cri_motion_begin but by this function. False for lack of memory.
+/// Solves the islands for time t, unless they are; has_rate also gives v_rate. Nothing may have
+/// been pushed on the tape since cri_motion_begin but by this function. False for lack of memory.
 CR_MUST_CHECK bool cri_motion_solve(cr_sim *sim, cri_motion *motion, double t, bool has_rate);
 
 /// State of body b at time t, and its rate when not NULL. A resting body must be solved for t.
 cri_body_state cri_motion_body(const cr_sim *sim, const cri_motion *motion, int b, double t,
                                cri_body_tangent *rate);
 
-/// y_adj (n_tangent) at time t becomes that of the start, in place; returns t_adj. Adds to sim->d_adj and
-/// u_adj.
+/// y_adj (n_tangent) at time t becomes that of the start, in place; returns t_adj. Adds to
+/// sim->d_adj and u_adj.
 double cri_motion_vjp(cr_sim *sim, const cri_motion *motion, double t, double *y_adj,
                       double *u_adj);
 

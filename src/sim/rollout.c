@@ -2,10 +2,11 @@
 //
 // Steps in a row, and their adjoint with checkpoints.
 //
-// Every K steps (x, w) is stored; backwards, a segment is replayed to refill the tape, then pulled back step by
-// step. With s bytes a checkpoint and c bytes a record the memory N/K s + K c is least at K = sqrt(N s/c);
-// time is forward + one replay + vjp. A replay gives the same bits, which is checked at each segment's end.
-// The adjoint of the parameters is kept as that of d and goes through derive once.
+// Every K steps (x, w) is stored; backwards, a segment is replayed to refill the tape, then pulled
+// back step by step. With s bytes a checkpoint and c bytes a record the memory N/K s + K c is least
+// at K = sqrt(N s/c); time is forward + one replay + vjp. A replay gives the same bits, which is
+// checked at each segment's end. The adjoint of the parameters is kept as that of d and goes
+// through derive once.
 
 #include "sim/sim.h"
 
@@ -20,10 +21,11 @@ static const double record_bytes = 1200.0;
 static cr_status check_rollout(const cr_sim *sim, const cr_rollout *r, cr_error *err) {
     if (r->n_step < 0 || (r->n_dt != 1 && r->n_dt != r->n_step) ||
         (r->u && r->n_u_row != 1 && r->n_u_row != r->n_step)) {
-        return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                        "a rollout of %d steps has %d step lengths and %d control rows; give one or "
-                        "as many as steps",
-                        r->n_step, r->n_dt, r->u ? r->n_u_row : 1);
+        return cri_fail(
+            err, CR_ERR_ARGUMENT, 0,
+            "a rollout of %d steps has %d step lengths and %d control rows; give one or "
+            "as many as steps",
+            r->n_step, r->n_dt, r->u ? r->n_u_row : 1);
     }
     for (int i = 0; i < r->n_dt; i++) {
         CR_TRY(cri_sim_check_dt(r->dt[i], err));
@@ -74,7 +76,8 @@ static cr_status prepare(cr_sim *sim, const cr_rollout *rollout, cr_error *err) 
 
 static void store(cr_sim *sim, const double *x) {
     size_t n_x = (size_t)sim->model->sizes.n_x;
-    double *at = sim->history.checkpoint + checkpoint_doubles(sim) * (size_t)sim->history.n_checkpoint++;
+    double *at =
+        sim->history.checkpoint + checkpoint_doubles(sim) * (size_t)sim->history.n_checkpoint++;
     memcpy(at, x, sizeof *x * n_x);
     memcpy(at + n_x, sim->warm, sizeof *x * 3 * (size_t)sim->model->n_feature);
 }
@@ -94,7 +97,7 @@ static cr_status run(cr_sim *sim, const cr_rollout *r, double *x, double *x_path
             store(sim, x);
         }
         cri_arena_reset(sim->tape);
-        cri_step_record *record;
+        cri_step_record *record = NULL;
         CR_TRY(cri_sim_step(sim, dt_of(r, k), x, u_of(sim, r, k), x, &record, err));
         cri_report_add(&sim->history.report, &record->report);
         if (!cri_all_finite((int)n_x, x)) {
@@ -139,10 +142,10 @@ cr_status cr_sim_rollout(cr_sim *sim, const cr_rollout *rollout, const double *x
 typedef struct pull {
     int n_seed; // seeds that are left
     const cr_seed *seed;
-    double *x_adj;   // (n_x) of the current step's end
-    double *before;  // (n_x) work
-    double *x;       // (n_x) work
-    double *u_adj;   // the caller's, may be NULL
+    double *x_adj;            // (n_x) of the current step's end
+    double *before;           // (n_x) work
+    double *x;                // (n_x) work
+    double *u_adj;            // the caller's, may be NULL
     cri_step_record **record; // (every)
 } pull;
 
@@ -214,17 +217,18 @@ static cr_status check_pull(const cr_sim *sim, int n_seed, const cr_seed *seed, 
                                     : "there is no last rollout to differentiate");
     }
     if (h->report.grad & CR_GRAD_REFUSED) {
-        return cri_fail(err, CR_ERR_NUMERIC, 0,
-                        "a contact solve did not converge (residual %.2g of its tolerance); there is "
-                        "no gradient",
-                        h->report.residual);
+        return cri_fail(
+            err, CR_ERR_NUMERIC, 0,
+            "a contact solve did not converge (residual %.2g of its tolerance); there is "
+            "no gradient",
+            h->report.residual);
     }
     for (int k = 0; k < n_seed; k++) {
         int least = k > 0 ? seed[k - 1].step : 0;
         if (seed[k].step < least || seed[k].step > h->rollout.n_step) {
             return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                            "seed %d is at step %d; steps must ascend from 0 to %d", k, seed[k].step,
-                            h->rollout.n_step);
+                            "seed %d is at step %d; steps must ascend from 0 to %d", k,
+                            seed[k].step, h->rollout.n_step);
         }
     }
     return CR_OK;
@@ -250,8 +254,8 @@ cr_status cr_sim_rollout_vjp(cr_sim *sim, int n_seed, const cr_seed *seed, doubl
     cri_arena_reset(sim->scratch);
     memset(sim->d_adj.block, 0, sizeof(double) * (size_t)sim->d_adj.n_double);
     cr_status status = pull_all(sim, &p, err);
-    bool is_finite = cri_all_finite((int)n_x, p.x_adj) &&
-                     cri_all_finite(sim->d_adj.n_double, sim->d_adj.block);
+    bool is_finite =
+        cri_all_finite((int)n_x, p.x_adj) && cri_all_finite(sim->d_adj.n_double, sim->d_adj.block);
     if (status == CR_OK && !is_finite) {
         status = cri_fail(err, CR_ERR_NUMERIC, 0,
                           "the gradient grew beyond all numbers over %d steps; shorten the run",

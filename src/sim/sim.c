@@ -2,10 +2,10 @@
 //
 // The simulator: workspace, parameters, single steps, save and restore.
 //
-// A step normalises quaternions first, so a radial change of a quaternion has derivative zero. Between the
-// raw numbers of x and the tangent coordinates of the steppers (math/quat.h):
+// A step normalises quaternions first, so a radial change of a quaternion has derivative zero.
+// Between the raw numbers of x and the tangent coordinates of the steppers (math/quat.h):
 //
-//   x_adj  ->  y_adj     position and velocity as they are, rotation by cri_quat_tangent_vjp at x_next
+//   x_adj  ->  y_adj     position, velocity as they are, rotation by cri_quat_tangent_vjp at x_next
 //   y_adj  ->  x_adj     rotation by cri_quat_normalise_vjp at the raw x
 
 #include "sim/sim.h"
@@ -17,10 +17,6 @@
 
 // first blocks: enough for a few bodies, more is chained
 enum { TAPE_BYTES = 1 << 15, SCRATCH_BYTES = 1 << 14, OUTPUT_BYTES = 1 << 10 };
-
-cr_status cri_no_memory(cr_error *err) {
-    return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
-}
 
 cr_sim_options cr_sim_options_default(const cr_model *model) {
     return (cr_sim_options){
@@ -66,7 +62,8 @@ static bool allocate(cr_sim *sim) {
 
 static cr_status check_options(const cr_sim_options *o, cr_error *err) {
     if (!o->stepper || !cri_stepper_find(o->stepper)) {
-        return cri_fail(err, CR_ERR_ARGUMENT, 0, "no stepper is named %s; there are located and end",
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "no stepper is named %s; there are located and end",
                         o->stepper ? o->stepper : "(null)");
     }
     if (!o->law || !cri_law_find(o->law)) {
@@ -218,7 +215,7 @@ cr_status cr_sim_step(cr_sim *sim, double dt, const double *x, const double *u, 
     forget(sim);
     cri_arena_reset(sim->tape);
     cri_arena_reset(sim->scratch);
-    cri_step_record *record;
+    cri_step_record *record = NULL;
     CR_TRY(cri_sim_step(sim, dt, x, u, x_next, &record, err));
     sim->last = record;
     sim->report = record->report;
@@ -257,10 +254,11 @@ static cr_status check_last(const cr_sim *sim, cr_error *err) {
                         "gradients are off; create the sim with use_gradient");
     }
     if (sim->last->report.grad & CR_GRAD_REFUSED) {
-        return cri_fail(err, CR_ERR_NUMERIC, 0,
-                        "a contact solve did not converge (residual %.2g of its tolerance); there is "
-                        "no gradient",
-                        sim->last->report.residual);
+        return cri_fail(
+            err, CR_ERR_NUMERIC, 0,
+            "a contact solve did not converge (residual %.2g of its tolerance); there is "
+            "no gradient",
+            sim->last->report.residual);
     }
     return CR_OK;
 }
@@ -300,8 +298,7 @@ cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const do
         if (!x_tan) {
             memset(y, 0, sizeof *y * (size_t)z->n_tangent);
         } else {
-            memmove(y, x_tan + (size_t)s * (size_t)z->n_tangent,
-                    sizeof *y * (size_t)z->n_tangent);
+            memmove(y, x_tan + (size_t)s * (size_t)z->n_tangent, sizeof *y * (size_t)z->n_tangent);
         }
         if (p_tan) {
             cri_derive_jvp(sim->model, sim->p, &sim->d, sim->derive_cache,
@@ -353,9 +350,8 @@ typedef struct saved_head {
 } saved_head;
 
 static saved_head head_of(const cr_sim *sim) {
-    return (saved_head){.magic = "carom 1",
-                        .n_p = sim->model->sizes.n_p,
-                        .n_feature = sim->model->n_feature};
+    return (saved_head){
+        .magic = "carom 1", .n_p = sim->model->sizes.n_p, .n_feature = sim->model->n_feature};
 }
 
 size_t cr_sim_save_bytes(const cr_sim *sim) {

@@ -24,8 +24,8 @@ typedef struct cri_stepper {
     const char *name;
     const char *summary;
 
-    /// From record->x to x_next (n_x); fills record->data and record->report. The record's data live on
-    /// sim->tape. Fails for lack of memory only.
+    /// From record->x to x_next (n_x); fills record->data and record->report. The record's data
+    /// live on sim->tape. Fails for lack of memory only.
     cr_status (*step)(cr_sim *sim, cri_step_record *record, double *x_next, cr_error *err);
 
     /// y_adj (n_tangent) of x_next becomes that of x, in place; adds to sim->d_adj and u_adj (n_u).
@@ -51,10 +51,10 @@ extern const cri_stepper cri_stepper_end;
 typedef struct cri_history {
     bool is_valid;
     cr_rollout rollout;
-    int every;            // steps between checkpoints
+    int every; // steps between checkpoints
     int n_checkpoint;
-    double *checkpoint;   // (n_checkpoint, n_x + n_warm)
-    size_t capacity;      // in doubles
+    double *checkpoint; // (n_checkpoint, n_x + n_warm)
+    size_t capacity;    // in doubles
     cr_step_report report;
 } cri_history;
 
@@ -75,21 +75,22 @@ struct cr_sim {
     double *p; // (n_p)
     cri_derived d, d_adj, d_tan;
     cri_derive_cache *derive_cache;
-    double *warm;     // (n_feature, 3) impulses of resting contacts, the warm data w
-    double *zero_u;   // (n_u)
-    double *u_adj;    // (n_u) work
-    double *y;        // (n_x) work: state during the event search
-    double *y_rate;   // (n_tangent) work: its rate
-    double *y_adj;    // (n_tangent) work
-    double *gap;      // (n_feature) at the start of a sub-step
-    double *speed;    // (n_feature) its rate
-    double *offset;   // (n_feature) overlap at the start of a sub-step, <= 0: an impact is a return to it
-    double *root;     // (n_feature) time of the next impact, infinite: none
-    int *rest;        // (n_feature) lists of features
-    int *hit;         // (n_feature)
-    int *group;       // (n_feature)
-    int *island;      // (n_feature)
-    int *body_mark;   // (n_body) islands of bodies
+    double *warm;   // (n_feature, 3) impulses of resting contacts, the warm data w
+    double *zero_u; // (n_u)
+    double *u_adj;  // (n_u) work
+    double *y;      // (n_x) work: state during the event search
+    double *y_rate; // (n_tangent) work: its rate
+    double *y_adj;  // (n_tangent) work
+    double *gap;    // (n_feature) at the start of a sub-step
+    double *speed;  // (n_feature) its rate
+    double *
+        offset; // (n_feature) overlap at the start of a sub-step, <= 0: an impact is a return to it
+    double *root;      // (n_feature) time of the next impact, infinite: none
+    int *rest;         // (n_feature) lists of features
+    int *hit;          // (n_feature)
+    int *group;        // (n_feature)
+    int *island;       // (n_feature)
+    int *body_mark;    // (n_body) islands of bodies
     int *n_body_event; // (n_body) impacts of each body in this step
 
     const cri_step_record *last; // of cr_sim_step, NULL when there is none
@@ -122,9 +123,12 @@ void cri_report_jump(const cr_sim *sim, const cri_jump *jump, cr_step_report *re
 int cri_contacts_of(const cr_sim *sim, const cri_jump *jump, double time, bool is_impact,
                     cr_contact *out);
 
-cr_status cri_no_memory(cr_error *err);
+static inline cr_status cri_no_memory(cr_error *err) {
+    return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+}
 
-// ---- states of single bodies inside the flat arrays -------------------------------------------------
+// ---- states of single bodies inside the flat arrays
+// -------------------------------------------------
 
 static inline cri_body_state cri_state_load(const cr_sim *sim, const double *x, int b) {
     const double *v = x + sim->model->sizes.n_q + 6 * b;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// The end-of-step jump: smooth motion over the whole step, then one velocity jump of whatever overlaps.
+// The end-of-step jump: smooth motion over the whole step, then one velocity jump of whatever
+// overlaps.
 //
-//   y = Phi_h(x),   v+ = jump(y; e, target = depth/(8 h)) on features with gap < 0,   x' = [y_q | v+]
+//   y = Phi_h(x),   v+ = jump(y; e, target = depth/(8 h)) where gap < 0,   x' = [y_q | v+]
 //
-// The target opens an overlap over eight steps (paper 000 as run; experiments with one step bounce). A fresh
-// contact has depth <= |v| h, so the target acts on it only if e < 1/8.
+// The target opens an overlap over eight steps (paper 000 as run; experiments with one step
+// bounce). A fresh contact has depth <= |v| h, so the target acts on it only if e < 1/8.
 //
 // The instant of the jump is a multiple of h and does not move: the gradient is that of this map
-// (CR_GRAD_DISCRETE) and does not converge to that of the motion. The target's own derivative is included.
+// (CR_GRAD_DISCRETE) and does not converge to that of the motion. The target's own derivative is
+// included.
 
 #include "sim/motion.h"
 

@@ -3,28 +3,31 @@
 // The located step: smooth motion to the first impact, a jump, and on, until the step is used up.
 //
 //   F1  classify features at x: gap g, rate s
-//         resting       g <= eps_gap, |s| <= eps_speed       rows of the motion's own solve, never located
-//                       (more for corners that roll on: sim/event.c)
+//         resting       g <= eps_gap, |s| <= eps_speed       rows of the motion's own solve, never
+//                       (more for what rolls on: event.c)    located
 //         impact now    g <= eps_gap, s < -eps_speed         event at t = 0
 //         separating    g <= eps_gap, s > eps_speed          located after lift-off
 //         apart         else                                 located
 //       no impact within T: x' = Phi_T(x), done
-//   F2  t: root of G(t) = sum_k w_k g_k(Phi_t(x)), w_k = rate frozen, over the hits: features of one
-//       island within eps_time of the first
+//   F2  t: root of G(t) = sum_k w_k (g_k(Phi_t(x)) - o_k), w_k = rate frozen, over the hits:
+//       features of one island within eps_time of the first; o_k = g_k(x) in an overlap, else 0
 //   F3  y = Phi_t(x),  y_rate = d Phi_t/dt of the discrete map
-//   F4  group: hits and whatever touches in their island; an approaching one joins the hits (back to F2)
+//   F4  group: hits and whatever touches in their island; an approaching one joins the hits
+//       (back to F2)
 //   F5  v+ = jump(y), inelastic where e |b_n| <= eps_speed or the island's cap is reached
 //   F6  x = [y_q | v+],  T = T - t
 //
-// Adjoint: last line first; what is carried besides x_adj is T_adj, the derivative for the time left.
+// Adjoint: last line first; what is carried besides x_adj is T_adj, the derivative for the time
+// left.
 //   A0  (x_adj, T_adj) = motion_vjp(x'_adj)
 //   A1  y_adj = [x_adj_q | 0] + jump_vjp(x_adj_v)
 //   A2  t_adj = y_adj . y_rate - T_adj
 //   A3  if located: y_adj += -t_adj/G_rate sum_k w_k grad g_k        (and so for the parameters)
-//   A4  x_adj = motion_vjp(y_adj), its own t_adj was used in A2
+//   A4  x_adj = motion_vjp(y_adj), its own t_adj was used in A2; the overlaps o_k add
+//       t_adj/G_rate w_k grad g_k(x)
 //
-// Source of the event-time term: implicit function theorem on G(t; x, p) = 0, the saltation matrix of one
-// event. For several hits at once it is an average with weights rate^2 (paper 004, Eq. 6-7).
+// Source of the event-time term: implicit function theorem on G(t; x, p) = 0, the saltation matrix
+// of one event. For several hits at once it is an average with weights rate^2 (paper 004, Eq. 6-7).
 
 #include "sim/event.h"
 
@@ -44,6 +47,7 @@ typedef struct sub {
     int n_hit;
     int *hit;       // (n_hit)
     double *weight; // (n_hit)
+    bool *is_deep;  // (n_hit) the gap counts from the overlap at the start
     double G_rate;
     double *y;      // (n_x)
     double *y_rate; // (n_tangent)
@@ -67,10 +71,11 @@ static int find_resting(cr_sim *sim, const double *x, double h) {
 }
 
 // features that touch and approach: the island of the first; 0 when there are none
-static int find_impacts_now(cr_sim *sim) {
+static int find_impacts_now(cr_sim *sim, const double *x, double h) {
     int n = 0, n_first = 0;
     for (int f = 0; f < sim->model->n_feature; f++) {
-        if (sim->gap[f] <= sim->eps_gap && sim->speed[f] < -sim->eps_speed) {
+        bool is_hit = sim->gap[f] <= sim->eps_gap && sim->speed[f] < -sim->eps_speed;
+        if (is_hit && !cri_event_is_rest(sim, f, x, h, sim->gap[f], sim->speed[f])) {
             sim->hit[n++] = f;
         }
     }
@@ -145,8 +150,9 @@ static bool is_touching(const cr_sim *sim, int f, double h, bool *is_approaching
     cri_touch touch = cri_feature_touch(&sim->world, f, sim->y);
     double speed =
         cri_feature_speed(&sim->world, f, &touch, sim->y, sim->y + sim->model->sizes.n_q);
-    *is_approaching = speed < -sim->eps_speed;
-    return touch.gap <= sim->eps_gap || cri_event_is_rest(sim, f, sim->y, h, touch.gap, speed);
+    bool is_rest = cri_event_is_rest(sim, f, sim->y, h, touch.gap, speed);
+    *is_approaching = speed < -sim->eps_speed && !is_rest;
+    return touch.gap <= sim->eps_gap || is_rest;
 }
 
 // touching features at sim->y in the island of the hits, into sim->group; also those of hit
@@ -219,9 +225,10 @@ static bool keep_event(cr_sim *sim, sub *s, int n_hit) {
     s->n_hit = n_hit;
     s->hit = CR_PUSH_RAW(sim->tape, int, n_hit);
     s->weight = CR_PUSH_RAW(sim->tape, double, n_hit);
+    s->is_deep = CR_PUSH_RAW(sim->tape, bool, n_hit);
     s->y = CR_PUSH_RAW(sim->tape, double, z->n_x);
     s->y_rate = CR_PUSH_RAW(sim->tape, double, z->n_tangent);
-    if (!s->hit || !s->weight || !s->y || !s->y_rate) {
+    if (!s->hit || !s->weight || !s->is_deep || !s->y || !s->y_rate) {
         return false;
     }
     memcpy(s->y, sim->y, sizeof *s->y * (size_t)z->n_x);
@@ -229,6 +236,7 @@ static bool keep_event(cr_sim *sim, sub *s, int n_hit) {
     for (int k = 0; k < n_hit; k++) {
         s->hit[k] = sim->hit[k];
         s->weight[k] = sim->root[sim->hit[k]];
+        s->is_deep[k] = sim->offset[sim->hit[k]] < -sim->eps_gap;
     }
     return true;
 }
@@ -293,9 +301,8 @@ static bool run_jump(cr_sim *sim, sub *s, int n_group, double *x_after, cr_step_
     report->grad |= s->n_hit > 1 ? CR_GRAD_AVERAGED : 0;
     report->grad |= s->is_located ? 0 : CR_GRAD_ONE_SIDED;
     for (int k = 0; k < s->n_hit; k++) {
-        bool is_deep = sim->offset[s->hit[k]] < -sim->eps_gap;
         report->least_speed = fmin(report->least_speed, fabs(s->weight[k]));
-        report->grad |= is_deep ? CR_GRAD_ONE_SIDED : 0;
+        report->grad |= s->is_deep[k] ? CR_GRAD_ONE_SIDED : 0;
     }
     return true;
 }
@@ -315,7 +322,8 @@ static sub *push_sub(cr_sim *sim, sub_list *trail, const double *x, const cri_st
     return s;
 }
 
-// no impact in the rest of the step: x' = Phi_T(x), and its resting impulses are the next warm start
+// no impact in the rest of the step: x' = Phi_T(x), and its resting impulses are the next warm
+// start
 static bool finish(cr_sim *sim, sub *s, double T, double *x_next, cr_step_report *report) {
     s->t = T;
     if (!move_all(sim, &s->motion, T, x_next, NULL)) {
@@ -332,7 +340,8 @@ static bool finish(cr_sim *sim, sub *s, double T, double *x_next, cr_step_report
     return true;
 }
 
-// one round of F1 to F6 from x; *is_done when the step is used up, else x_after holds the next state
+// one round of F1 to F6 from x; *is_done when the step is used up, else x_after holds the next
+// state
 static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record, const double *x,
                     double *T, double *x_after, bool *is_done, cr_step_report *report) {
     sub *s = push_sub(sim, trail, x, record);
@@ -346,7 +355,7 @@ static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record,
     // a run of impacts that does not end within any reason goes on without them
     int n_limit = 4 * sim->event_cap * (1 + sim->model->sizes.n_body);
     bool is_stuck = report->n_event >= n_limit;
-    int n_now = is_stuck ? 0 : find_impacts_now(sim), n_hit = n_now, n_group, first;
+    int n_now = is_stuck ? 0 : find_impacts_now(sim, x, record->h), n_hit = n_now, n_group, first;
     int n_rest = n_now > 0 ? 0 : find_resting(sim, x, record->h);
     if (!cri_motion_begin(sim, &s->motion, n_rest, sim->rest)) {
         return false;
@@ -385,8 +394,7 @@ static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record,
     return true;
 }
 
-static cr_status located_step(cr_sim *sim, cri_step_record *record, double *x_next,
-                              cr_error *err) {
+static cr_status located_step(cr_sim *sim, cri_step_record *record, double *x_next, cr_error *err) {
     sub_list *steps = CR_PUSH(sim->tape, sub_list, 1);
     const double *x = record->x;
     double T = record->h;
@@ -425,7 +433,7 @@ static void event_vjp(cr_sim *sim, const sub *s, double T_adj, double *y_adj, do
         t_adj += y_adj[i] * s->y_rate[i];
     }
 
-    // G(t; x, p) = sum w_k g_k(Phi_t(x)) = 0
+    // G(t; x, p) = sum w_k (g_k(Phi_t(x)) - o_k) = 0
     for (int k = 0; s->is_located && k < s->n_hit; k++) {
         cri_touch adj = {.gap = -t_adj / s->G_rate * s->weight[k]};
         cri_feature_touch_vjp(&sim->world, s->hit[k], s->y, &adj, y_adj, &sim->d_adj);
@@ -433,11 +441,20 @@ static void event_vjp(cr_sim *sim, const sub *s, double T_adj, double *y_adj, do
 
     // y = Phi_t(x)
     cri_motion_vjp(sim, &s->motion, s->t, y_adj, u_adj);
+
+    // o_k = g_k(x) in an overlap
+    for (int k = 0; s->is_located && k < s->n_hit; k++) {
+        cri_touch adj = {.gap = t_adj / s->G_rate * s->weight[k]};
+        if (s->is_deep[k]) {
+            cri_feature_touch_vjp(&sim->world, s->hit[k], s->motion.x, &adj, y_adj, &sim->d_adj);
+        }
+    }
 }
 
 // room in scratch for the derivatives of one sub-step
 static bool reserve_for(cr_sim *sim, const sub *s) {
-    size_t room = cri_motion_scratch_bytes(sim, &s->motion) + sizeof(double) * 4 * (size_t)sim->model->sizes.n_v;
+    size_t room = cri_motion_scratch_bytes(sim, &s->motion) +
+                  sizeof(double) * 4 * (size_t)sim->model->sizes.n_v;
     if (s->has_event) {
         room += 2 * cri_jump_bytes(&sim->world, s->jump.n);
     }
@@ -467,6 +484,13 @@ static cr_status located_vjp(cr_sim *sim, const cri_step_record *record, double 
 static double event_jvp(cr_sim *sim, const sub *s, double *y_tan, const double *u_tan) {
     int n_v = sim->model->sizes.n_v, n_tangent = sim->model->sizes.n_tangent;
     double t_tan = 0.0;
+    for (int k = 0; s->is_located && k < s->n_hit; k++) {
+        if (s->is_deep[k]) {
+            cri_touch tan =
+                cri_feature_touch_jvp(&sim->world, s->hit[k], s->motion.x, y_tan, &sim->d_tan);
+            t_tan += s->weight[k] * tan.gap / s->G_rate;
+        }
+    }
     cri_motion_jvp(sim, &s->motion, s->t, 0.0, y_tan, u_tan);
     for (int k = 0; s->is_located && k < s->n_hit; k++) {
         cri_touch tan = cri_feature_touch_jvp(&sim->world, s->hit[k], s->y, y_tan, &sim->d_tan);

@@ -6,8 +6,9 @@
 //   P: p_n = max(l, z_n), then z_t cut to radius mu p_n                       (class = branch of P)
 //   Newton: (1 - P' + P' (A + d 1)) df = -F,  d = 1e-11; nonmonotone line search
 //
-// P' of the branch is the class, so this is an active-set method. Scaled before the solve: g = f/r with
-// r_i = sqrt(rho_i) k, so that diagonal blocks have trace 3 and the data size 1. If Newton fails:
+// P' of the branch is the class, so this is an active-set method. Scaled before the solve: g = f/r
+// with r_i = sqrt(rho_i) k, so that diagonal blocks have trace 3 and the data size 1. If Newton
+// fails:
 //   ladder      Newton from the best point with other prox terms and other rho
 //   homotopy    mu -> theta mu, theta from 0 to 1, each warm-started
 //   Tikhonov    A + d 1 with d from 1 down by tens, homotopy where a step fails
@@ -28,14 +29,15 @@
 static const double accept = 1e-11;
 static const double newton_stop = 1e-15;
 static const double default_prox = 1e-11;
-// Redundant contacts whose equations contradict each other a little, as when a rocking face lands: one has to
-// open, and the others slide by a billionth. A larger prox term lets impulse wander along directions that hardly
-// move anything; a larger rho lets tiny slips decide the direction of friction.
+// Redundant contacts whose equations contradict each other a little, as when a rocking face lands:
+// one has to open, and the others slide by a billionth. A larger prox term lets impulse wander
+// along directions that hardly move anything; a larger rho lets tiny slips decide the direction of
+// friction.
 typedef struct rung {
     double prox, rho;
 } rung;
 
-static const rung ladder[] = {{1e-8, 1.0},   {1e-11, 1e2}, {1e-11, 1e4}, {1e-6, 1.0},
+static const rung ladder[] = {{1e-8, 1.0},  {1e-11, 1e2}, {1e-11, 1e4}, {1e-6, 1.0},
                               {1e-11, 1e6}, {1e-8, 1e3},  {1e-4, 1.0},  {1e-11, 0.1}};
 // m/s: a contact that would change its own speed by less carries no force
 static const double weak_speed = 1e-12;
@@ -44,13 +46,13 @@ static const double weak_speed = 1e-12;
 typedef struct scaled {
     int n;
     double *A, *c, *mu, *l;
-    double *r;      // (n) impulse scale of each contact
-    double *size;   // (n) |c_i|, floored by the largest
+    double *r;    // (n) impulse scale of each contact
+    double *size; // (n) |c_i|, floored by the largest
     double *g, *best, *trial;
     double *F, *u, *P, *D; // residual, velocity, projection (3n); P' (9n)
-    double *matrix; // (3n, 3n)
+    double *matrix;        // (3n, 3n)
     int *pivot;
-    double rho;     // of the natural map; 1 is that of the certificate
+    double rho; // of the natural map; 1 is that of the certificate
     int n_iteration;
 } scaled;
 
@@ -139,8 +141,7 @@ double cri_coulomb_certificate(const cri_coulomb *p, const double *f) {
         }
         cri_coulomb_project(z, p->mu[i], p->l[i], q);
         double miss[3] = {f[3 * i] - q[0], f[3 * i + 1] - q[1], f[3 * i + 2] - q[2]};
-        double scale = norm3(f + 3 * i) +
-                       rho * fmax(norm3(p->b + 3 * i), norm3(p->c + 3 * i));
+        double scale = norm3(f + 3 * i) + rho * fmax(norm3(p->b + 3 * i), norm3(p->c + 3 * i));
         scale = fmax(scale, 1e-6 * rho * largest);
         double tolerance = 1e-10 * scale + 64.0 * DBL_EPSILON * rho * rounding;
         // what the solve drops as weak is no miss
@@ -410,8 +411,8 @@ static scaled scale_problem(const cri_coulomb *p, const double *f, cr_arena *are
     return s;
 }
 
-// everything behind the first Newton solve; keep holds the best point, returns its residual
-static double try_harder(scaled *s, const double *mu, double residual, double *keep) {
+// everything behind the first Newton solve; keep (twice 3n) gets the best point
+static void try_harder(scaled *s, const double *mu, double residual, double *keep) {
     size_t bytes = sizeof(double) * 3 * (size_t)s->n;
     memcpy(keep, s->g, bytes);
     double next;
@@ -450,7 +451,6 @@ static double try_harder(scaled *s, const double *mu, double residual, double *k
             memcpy(keep, s->g, bytes);
         }
     }
-    return residual;
 }
 
 cri_solve_report cri_coulomb_solve(const cri_coulomb *p, double *f, cr_arena *scratch) {
@@ -462,7 +462,7 @@ cri_solve_report cri_coulomb_solve(const cri_coulomb *p, double *f, cr_arena *sc
     double *answer = s.g;
     if (!(residual <= accept)) {
         answer = CR_PUSH_RAW(scratch, double, 2 * m);
-        residual = try_harder(&s, p->mu, residual, answer);
+        try_harder(&s, p->mu, residual, answer);
     }
     for (int i = 0; i < m; i++) {
         f[i] = answer[i] * s.r[i / 3];

@@ -2,7 +2,8 @@
 //
 // Coulomb friction with unilateral contact, as a complementarity problem.
 //
-//   u = A f + c,    0 <= f_n - l  perp  u_n >= 0,    |f_t| <= mu f_n,   f_t = -mu f_n u_t/|u_t| where u_t != 0
+//   u = A f + c,    0 <= f_n - l  perp  u_n >= 0
+//   |f_t| <= mu f_n,    f_t = -mu f_n u_t/|u_t| where u_t != 0
 //
 // n contacts of three rows each (normal, two tangents). A (3n, 3n) is symmetric, positive
 // semidefinite, often singular. Knows nothing of bodies.
@@ -25,8 +26,8 @@ typedef struct cri_coulomb {
 
 typedef struct cri_solve_report {
     cr_outcome outcome;
-    int n_iteration;  // linear solves
-    double residual;  // certificate, relative to 1e-10 of its scale: solved means <= 1
+    int n_iteration; // linear solves
+    double residual; // certificate, relative to 1e-10 of its scale: solved means <= 1
 } cri_solve_report;
 
 /// Solves from the start f (3n) and overwrites it, with the best iterate if nothing converges.
@@ -39,7 +40,8 @@ double cri_coulomb_certificate(const cri_coulomb *problem, const double *f);
 /// Room that cri_coulomb_solve needs.
 size_t cri_coulomb_bytes(int n);
 
-// ---- the solution's classes, shared with the derivatives ---------------------------------------------
+// ---- the solution's classes, shared with the derivatives
+// ---------------------------------------------
 
 typedef enum cri_coulomb_class {
     CRI_OPEN,        // f = 0
@@ -49,8 +51,8 @@ typedef enum cri_coulomb_class {
     CRI_BOUND_SLIDE, // f_n = l, f_t on the cone
 } cri_coulomb_class;
 
-/// Projection behind the certificate: clips the normal part at l, then cuts the tangential part to the
-/// disc of radius mu p_n.
+/// Projection behind the certificate: clips the normal part at l, then cuts the tangential part to
+/// the disc of radius mu p_n.
 cri_coulomb_class cri_coulomb_project(const double z[3], double mu, double l, double p[3]);
 
 /// True when a normal impulse f_n of contact i is rounding noise: touching without force is open.

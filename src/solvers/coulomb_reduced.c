@@ -10,7 +10,8 @@
 //   bound slide   k t         k t          1        (l_tan, -s (mu l_tan + l mu_tan))
 //
 // where s = u_t/|u_t|, a = (1, -mu s), t = (0, s turned by 90 degrees), k = sqrt(mu f_n/|u_t|); for
-// mu f_n > rho |u_t| the column is t and D = |u_t|/(mu f_n), so that nothing is divided by a small slip.
+// mu f_n > rho |u_t| the column is t and D = |u_t|/(mu f_n), so that nothing is divided by a small
+// slip.
 //
 //   H = C' A B + D,    H y = -C' (A_tan f + c_tan + A h)
 //   vjp: H' z = B' f_adj, p = C z, A_adj = -p f', c_adj = -p, h_adj = f_adj - A p
@@ -20,8 +21,8 @@
 //
 //   [H; Zc' B] y = [as above; Zc' (A_tan q - h)],   q = B H^+ C' f      (least squares, consistent)
 //
-// mu_adj is exactly zero for open and sticking contacts. At mu = 0 a contact is sliding with f_t = 0, and
-// mu_adj is the derivative for mu -> 0+. A touching contact without force is open.
+// mu_adj is exactly zero for open and sticking contacts. At mu = 0 a contact is sliding with f_t =
+// 0, and mu_adj is the derivative for mu -> 0+. A touching contact without force is open.
 
 #include "solvers/coulomb_reduced.h"
 
@@ -105,14 +106,12 @@ static void add_sliding(const cri_coulomb *p, cri_coulomb_cache *cache, int i, c
     if (pull <= cri_coulomb_rho(p, i) * slip || pull == 0.0) {
         double k = slip > 0.0 ? sqrt(pull / slip) : 0.0;
         add_column(cache, i,
-                   (cri_coulomb_column){.b = {0.0, -k * s[1], k * s[0]},
-                                        .c = {0.0, -k * s[1], k * s[0]},
-                                        .d = 1.0});
+                   (cri_coulomb_column){
+                       .b = {0.0, -k * s[1], k * s[0]}, .c = {0.0, -k * s[1], k * s[0]}, .d = 1.0});
     } else {
-        add_column(
-            cache, i,
-            (cri_coulomb_column){
-                .b = {0.0, -s[1], s[0]}, .c = {0.0, -s[1], s[0]}, .d = slip / pull});
+        add_column(cache, i,
+                   (cri_coulomb_column){
+                       .b = {0.0, -s[1], s[0]}, .c = {0.0, -s[1], s[0]}, .d = slip / pull});
     }
 }
 

@@ -20,21 +20,21 @@ typedef struct cri_coulomb_column {
 
 /// What the derivatives replay. Points into the arena that kept it.
 typedef struct cri_coulomb_cache {
-    int n;                       // contacts
-    int m;                       // columns
-    int n_null;                  // redundant directions
-    cri_coulomb_class *contact;  // (n)
-    double *slip;                // (n, 2) direction of sliding
-    cri_coulomb_column *column;  // (m)
-    double *scale;               // (m) of rows and columns of H
-    double *null_space;          // (n_null, 3n) orthonormal: selection rows
-    double weight;               // of the selection rows
-    double *q;                   // (3n), for the derivative of the selection
-    const double *f;             // (3n) the impulse
-    cri_qr qr;                   // of the scaled [H; selection]
-    cri_arena_mark qr_mark;      // where qr begins in its arena
-    double margin;               // relative distance to another class
-    bool is_one_sided;           // at a kink, or the selection could not be met
+    int n;                      // contacts
+    int m;                      // columns
+    int n_null;                 // redundant directions
+    cri_coulomb_class *contact; // (n)
+    double *slip;               // (n, 2) direction of sliding
+    cri_coulomb_column *column; // (m)
+    double *scale;              // (m) of rows and columns of H
+    double *null_space;         // (n_null, 3n) orthonormal: selection rows
+    double weight;              // of the selection rows
+    double *q;                  // (3n), for the derivative of the selection
+    const double *f;            // (3n) the impulse
+    cri_qr qr;                  // of the scaled [H; selection]
+    cri_arena_mark qr_mark;     // where qr begins in its arena
+    double margin;              // relative distance to another class
+    bool is_one_sided;          // at a kink, or the selection could not be met
 } cri_coulomb_cache;
 
 /// A nearby solution that stands for a limit: its impulse, velocity and bounds.
@@ -42,16 +42,17 @@ typedef struct cri_coulomb_limit {
     const double *f, *u, *l;
 } cri_coulomb_limit;
 
-/// Reads the classes off a solution, picks the impulse of the limit A + eps 1 where several solve the
-/// problem (f is overwritten), and factors. limit, if not NULL, decides the classes instead of f.
+/// Reads the classes off a solution, picks the impulse of the limit A + eps 1 where several solve
+/// the problem (f is overwritten), and factors. limit, if not NULL, decides the classes instead of
+/// f.
 void cri_coulomb_reduce(const cri_coulomb *problem, double *f, const cri_coulomb_limit *limit,
                         cri_coulomb_cache *cache, struct cr_arena *keep, struct cr_arena *scratch);
 
 /// Room that cri_coulomb_reduce needs in keep, and in scratch.
 size_t cri_coulomb_reduce_bytes(int n);
 
-/// Adjoint of the impulse. Overwrites p and z (3n each): A_adj = -p f' + z q', c_adj = -p; adds to mu_adj
-/// and l_adj (n).
+/// Adjoint of the impulse. Overwrites p and z (3n each): A_adj = -p f' + z q', c_adj = -p; adds to
+/// mu_adj and l_adj (n).
 void cri_coulomb_reduced_vjp(const cri_coulomb *problem, const cri_coulomb_cache *cache,
                              const double *f_adj, double *p, double *z, double *mu_adj,
                              double *l_adj, struct cr_arena *scratch);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Whole-rollout gradients against differences of the same rollout, every decision taken again:
-// {separating, sticking, sliding, impact, resting} x {state, control, mass, inertia, size, friction, restitution,
-// gravity}, for both steppers and both laws; and tangents against adjoints.
+// {separating, sticking, sliding, impact, resting} x {state, control, mass, inertia, size,
+// friction, restitution, gravity}, for both steppers and both laws; and tangents against adjoints.
 //
-// A difference counts where its own uncertainty is small; where it is not (a class changes within the sweep) the
-// case is badly chosen, and the test says so.
+// A difference counts where its own uncertainty is small; where it is not (a class changes within
+// the sweep) the case is badly chosen, and the test says so.
 
 #include "cr_run.h"
 #include "cr_test.h"
@@ -28,31 +28,94 @@ typedef struct regime {
 } regime;
 
 static const regime regimes[] = {
-    {"ball separating", "type='sphere' size='0.1'", "qpos='0 0 0.1 0.9 0.1 -0.3 0.2' qvel='1 0.2 0.5 3 -2 1'",
-     "0.4", "0.6", {0.1, -0.2, 0.3, 0.004, -0.002, 0.006}, 6, 0.01},
-    {"ball sticking", "type='sphere' size='0.1'", "qpos='0 0 0.1 1 0 0 0' qvel='0.3 0.2 0 -2 3 1'",
-     "0.9", "0.6", {0.1, -0.2, 0.3, 0.004, -0.002, 0.006}, 6, 0.01},
-    {"ball sliding", "type='sphere' size='0.1'", "qpos='0 0 0.1 0.9 0.1 -0.3 0.2' qvel='3 0.2 0 1 3 1'",
-     "0.1", "0.6", {0.1, -0.2, 0.3, 0.004, -0.002, 0.006}, 6, 0.01},
-    {"ball impact, slides", "type='sphere' size='0.1'",
-     "qpos='0 0 0.15 0.9 0.1 -0.3 0.2' qvel='3 0.2 -2 1 3 1'", "0.1", "0.6",
-     {0.1, -0.2, 0.3, 0.004, -0.002, 0.006}, 6, 0.01},
-    {"ball impact, sticks", "type='sphere' size='0.1'",
-     "qpos='0 0 0.15 0.9 0.1 -0.3 0.2' qvel='0.3 0.2 -2 1 3 1'", "0.8", "0.6",
-     {0.1, -0.2, 0.3, 0.004, -0.002, 0.006}, 6, 0.01},
-    {"ball resting", "type='sphere' size='0.1'", "qpos='0 0 0.1 1 0 0 0' qvel='0 0 0 0 0 0'", "0.5", "0.6",
-     {0.1, -0.2, 0.3, 0.004, -0.002, 0.006}, 6, 0.01},
-    {"box impact on a corner", "type='box' size='0.1 0.15 0.2'",
-     "qpos='0 0 0.3 0.8 0.3 -0.4 0.2' qvel='0.5 0.2 -1 4 -3 6'", "0.3", "0.5", {0.1, -0.2, 0.3, 0.01, -0.02, 0.03},
-     6, 0.02},
-    {"box impact on its face", "type='box' size='0.15 0.2 0.1'", "qpos='0 0 0.15 1 0 0 0' qvel='0.3 0.1 -2 0 0 0'",
-     "0.9", "0.5", {0}, 4, 0.01},
-    {"box sliding on its face", "type='box' size='0.15 0.2 0.1'", "qpos='0 0 0.1 1 0 0 0' qvel='2 0.5 0 0 0 0'",
-     "0.3", "0.5", {0.3, 0.1, 0, 0, 0, 0}, 4, 0.02},
-    {"box sliding and spinning", "type='box' size='0.15 0.2 0.1'",
-     "qpos='0 0 0.1 0.98 0 0 0.2' qvel='2 0.5 0 0 0 3'", "0.3", "0.5", {0.3, 0.1, 0, 0, 0, 0.02}, 4, 0.02},
-    {"box sticking on its face", "type='box' size='0.15 0.2 0.1'", "qpos='0 0 0.1 1 0 0 0' qvel='0 0 0 0 0 0'",
-     "0.6", "0.5", {1.0, 0.5, 0, 0, 0, 0.1}, 4, 0.02},
+    {"ball separating",
+     "type='sphere' size='0.1'",
+     "qpos='0 0 0.1 0.9 0.1 -0.3 0.2' qvel='1 0.2 0.5 3 -2 1'",
+     "0.4",
+     "0.6",
+     {0.1, -0.2, 0.3, 0.004, -0.002, 0.006},
+     6,
+     0.01},
+    {"ball sticking",
+     "type='sphere' size='0.1'",
+     "qpos='0 0 0.1 1 0 0 0' qvel='0.3 0.2 0 -2 3 1'",
+     "0.9",
+     "0.6",
+     {0.1, -0.2, 0.3, 0.004, -0.002, 0.006},
+     6,
+     0.01},
+    {"ball sliding",
+     "type='sphere' size='0.1'",
+     "qpos='0 0 0.1 0.9 0.1 -0.3 0.2' qvel='3 0.2 0 1 3 1'",
+     "0.1",
+     "0.6",
+     {0.1, -0.2, 0.3, 0.004, -0.002, 0.006},
+     6,
+     0.01},
+    {"ball impact, slides",
+     "type='sphere' size='0.1'",
+     "qpos='0 0 0.15 0.9 0.1 -0.3 0.2' qvel='3 0.2 -2 1 3 1'",
+     "0.1",
+     "0.6",
+     {0.1, -0.2, 0.3, 0.004, -0.002, 0.006},
+     6,
+     0.01},
+    {"ball impact, sticks",
+     "type='sphere' size='0.1'",
+     "qpos='0 0 0.15 0.9 0.1 -0.3 0.2' qvel='0.3 0.2 -2 1 3 1'",
+     "0.8",
+     "0.6",
+     {0.1, -0.2, 0.3, 0.004, -0.002, 0.006},
+     6,
+     0.01},
+    {"ball resting",
+     "type='sphere' size='0.1'",
+     "qpos='0 0 0.1 1 0 0 0' qvel='0 0 0 0 0 0'",
+     "0.5",
+     "0.6",
+     {0.1, -0.2, 0.3, 0.004, -0.002, 0.006},
+     6,
+     0.01},
+    {"box impact on a corner",
+     "type='box' size='0.1 0.15 0.2'",
+     "qpos='0 0 0.3 0.8 0.3 -0.4 0.2' qvel='0.5 0.2 -1 4 -3 6'",
+     "0.3",
+     "0.5",
+     {0.1, -0.2, 0.3, 0.01, -0.02, 0.03},
+     6,
+     0.02},
+    {"box impact on its face",
+     "type='box' size='0.15 0.2 0.1'",
+     "qpos='0 0 0.15 1 0 0 0' qvel='0.3 0.1 -2 0 0 0'",
+     "0.9",
+     "0.5",
+     {0},
+     4,
+     0.01},
+    {"box sliding on its face",
+     "type='box' size='0.15 0.2 0.1'",
+     "qpos='0 0 0.1 1 0 0 0' qvel='2 0.5 0 0 0 0'",
+     "0.3",
+     "0.5",
+     {0.3, 0.1, 0, 0, 0, 0},
+     4,
+     0.02},
+    {"box sliding and spinning",
+     "type='box' size='0.15 0.2 0.1'",
+     "qpos='0 0 0.1 0.98 0 0 0.2' qvel='2 0.5 0 0 0 3'",
+     "0.3",
+     "0.5",
+     {0.3, 0.1, 0, 0, 0, 0.02},
+     4,
+     0.02},
+    {"box sticking on its face",
+     "type='box' size='0.15 0.2 0.1'",
+     "qpos='0 0 0.1 1 0 0 0' qvel='0 0 0 0 0 0'",
+     "0.6",
+     "0.5",
+     {1.0, 0.5, 0, 0, 0, 0.1},
+     4,
+     0.02},
 };
 
 enum { N_REGIME = sizeof regimes / sizeof regimes[0] };
@@ -64,7 +127,8 @@ static cr_run open_regime(const regime *g, const char *stepper, const char *law)
              "<numeric name='carom:friction:floor:body' data='%s'/>"
              "<numeric name='carom:restitution:floor:body' data='%s'/></custom><worldbody>"
              "<geom name='floor' type='plane' size='9 9 1'/>"
-             "<body name='body'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.025 0.02 0.013'/>"
+             "<body name='body'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.025 "
+             "0.02 0.013'/>"
              "<geom name='body' %s/></body></worldbody><keyframe><key %s/></keyframe></mujoco>",
              g->friction, g->restitution, g->geom, g->state);
     cr_sim_options options = {.stepper = stepper,
@@ -85,9 +149,9 @@ static void fill_seed(double *seed, int n) {
     }
 }
 
-/// Which numbers move without leaving the regime: a body at rest on a plane cannot be pushed into it, and
-/// what tilts a face breaks the contact of its four corners at once (four sticking corners of a tilted face
-/// cannot bounce with one e: the law's equations then contradict each other).
+/// Which numbers move without leaving the regime: a body at rest on a plane cannot be pushed into
+/// it, and what tilts a face breaks the contact of its four corners at once (four sticking corners
+/// of a tilted face cannot bounce with one e: the law's equations then contradict each other).
 static bool is_free(const cr_run *r, const regime *g, const char *name) {
     bool is_touching = strstr(g->name, "impact") == NULL;
     bool is_face = strstr(g->name, "face") || strstr(g->name, "sliding and spinning");
@@ -96,8 +160,9 @@ static bool is_free(const cr_run *r, const regime *g, const char *name) {
                    strcmp(name, "body/size[2]") == 0;
     bool is_tilt = strncmp(name, "body/qpos", 9) == 0 && name[10] >= '3';
     bool is_tip = strcmp(name, "body/qvel[3]") == 0 || strcmp(name, "body/qvel[4]") == 0;
-    is_tip = is_tip || ((strcmp(r->options.stepper, "end") == 0 || !is_touching) &&
-                        (strcmp(name, "body/torque[0]") == 0 || strcmp(name, "body/torque[1]") == 0));
+    is_tip =
+        is_tip || ((strcmp(r->options.stepper, "end") == 0 || !is_touching) &&
+                   (strcmp(name, "body/torque[0]") == 0 || strcmp(name, "body/torque[1]") == 0));
     if (strstr(g->geom, "box") && is_face && (is_tilt || is_tip)) {
         return false;
     }
@@ -120,11 +185,12 @@ static void check_number(cr_run *r, const regime *g, const double *seed, const c
     // 1e-6 relative, as asked; entries that are small beside the whole gradient have its noise
     double tolerance = 1e-6 * fmax(fabs(difference), 1e-3 * scale) + 4.0 * uncertainty;
     if (!(uncertainty <= 1e-5 * fmax(fabs(difference), 1e-2 * scale))) {
-        cr_test_fail("%s: %s: the difference is uncertain: %g +- %g", g->name, name, difference, uncertainty);
+        cr_test_fail("%s: %s: the difference is uncertain: %g +- %g", g->name, name, difference,
+                     uncertainty);
     }
     if (!(fabs(adjoint - difference) <= tolerance)) {
-        cr_test_fail("%s: %s: adjoint %.12g, difference %.12g +- %.1g", g->name, name, adjoint, difference,
-                     uncertainty);
+        cr_test_fail("%s: %s: adjoint %.12g, difference %.12g +- %.1g", g->name, name, adjoint,
+                     difference, uncertainty);
     }
 }
 
@@ -143,13 +209,16 @@ static void check_regime(const regime *g, const char *stepper, const char *law) 
     cr_run_gradient(&r, seed);
     double scale = largest_of(&r);
     for (int i = 0; i < r.n.n_x; i++) {
-        check_number(&r, g, seed, cr_model_name(r.model, CR_VECTOR_X, i), &r.x[i], r.x_adj[i], scale);
+        check_number(&r, g, seed, cr_model_name(r.model, CR_VECTOR_X, i), &r.x[i], r.x_adj[i],
+                     scale);
     }
     for (int i = 0; i < r.n.n_u; i++) {
-        check_number(&r, g, seed, cr_model_name(r.model, CR_VECTOR_U, i), &r.u[i], r.u_adj[i], scale);
+        check_number(&r, g, seed, cr_model_name(r.model, CR_VECTOR_U, i), &r.u[i], r.u_adj[i],
+                     scale);
     }
     for (int i = 0; i < r.n.n_p; i++) {
-        check_number(&r, g, seed, cr_model_name(r.model, CR_VECTOR_P, i), &r.p[i], r.p_adj[i], scale);
+        check_number(&r, g, seed, cr_model_name(r.model, CR_VECTOR_P, i), &r.p[i], r.p_adj[i],
+                     scale);
     }
     cr_run_close(&r);
 }
@@ -158,7 +227,8 @@ static void check_regime(const regime *g, const char *stepper, const char *law) 
 static void check_tangent(const regime *g, const char *stepper, const char *law) {
     cr_run r = open_regime(g, stepper, law);
     cr_test_rng rng = cr_test_rng_of(7);
-    double seed[13], *x = calloc((size_t)r.n.n_x, sizeof *x), *u = calloc((size_t)r.n.n_u, sizeof *u);
+    double seed[13], *x = calloc((size_t)r.n.n_x, sizeof *x),
+                     *u = calloc((size_t)r.n.n_u, sizeof *u);
     double *p = calloc((size_t)r.n.n_p, sizeof *p), size = 0.0, adjoint = 0.0;
     fill_seed(seed, r.n.n_x);
     cr_run_gradient(&r, seed);
@@ -179,7 +249,8 @@ static void check_tangent(const regime *g, const char *stepper, const char *law)
     }
     double tangent = cr_run_tangent(&r, seed, x, u, p);
     if (!(fabs(tangent - adjoint) <= 1e-12 * size)) {
-        cr_test_fail("%s, %s, %s: tangent %.15g, adjoint %.15g", g->name, stepper, law, tangent, adjoint);
+        cr_test_fail("%s, %s, %s: tangent %.15g, adjoint %.15g", g->name, stepper, law, tangent,
+                     adjoint);
     }
     free(x);
     free(u);
@@ -225,5 +296,6 @@ TEST(friction_has_exactly_no_influence_while_sticking) {
     }
 }
 
-CR_TEST_MAIN(located_gradients_match_differences, end_of_step_gradients_match_differences_of_the_discrete_map,
+CR_TEST_MAIN(located_gradients_match_differences,
+             end_of_step_gradients_match_differences_of_the_discrete_map,
              tangents_agree_with_adjoints, friction_has_exactly_no_influence_while_sticking)

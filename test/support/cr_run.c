@@ -85,7 +85,8 @@ double cr_run_tangent(cr_run *r, const double *seed, const double *x_tan, const 
     memcpy(x, r->x, sizeof *x * (size_t)r->n.n_x);
     for (int b = 0; x_tan && b < r->n.n_body; b++) {
         memcpy(y + 6 * b, x_tan + 7 * b, 3 * sizeof *y);
-        cri_v3_store(cri_quat_tangent(cri_q4_load(x + 7 * b + 3), x_tan + 7 * b + 3), y + 6 * b + 3);
+        cri_v3_store(cri_quat_tangent(cri_q4_load(x + 7 * b + 3), x_tan + 7 * b + 3),
+                     y + 6 * b + 3);
         memcpy(y + n_v + 6 * b, x_tan + n_q + 6 * b, 6 * sizeof *y);
     }
     must(cr_sim_set_params(r->sim, r->p, &err), &err);
@@ -148,7 +149,7 @@ double cr_run_difference(cr_run *r, const double *seed, double *number, int side
     must(cr_sim_create(r->model, &other.options, &other.sim, &err), &err);
     probe p = {.run = &other, .seed = seed, .number = number};
     double z = *number, difference = NAN;
-    cr_gradient_check(probe_loss, &p, 1, &z, 0, step, side, &difference, uncertainty);
+    cr_gradient_check(probe_loss, &p, &z, 0, step, side, &difference, uncertainty);
     cr_sim_destroy(other.sim);
     return difference;
 }

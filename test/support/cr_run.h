@@ -29,8 +29,8 @@ double cr_run_value(cr_run *run, const double *seed);
 /// As cr_run_value, and fills the gradients.
 double cr_run_gradient(cr_run *run, const double *seed);
 
-/// Directional derivative of seed . x_end by tangents through all steps; any of the tangents may be NULL.
-/// x_tan is raw (n_x).
+/// Directional derivative of seed . x_end by tangents through all steps; any of the tangents may be
+/// NULL. x_tan is raw (n_x).
 double cr_run_tangent(cr_run *run, const double *seed, const double *x_tan, const double *u_tan,
                       const double *p_tan);
 
@@ -39,7 +39,8 @@ int cr_run_p(const cr_run *run, const char *name);
 int cr_run_x(const cr_run *run, const char *name);
 int cr_run_u(const cr_run *run, const char *name);
 
-/// Central difference of seed . x_end in one number of p, x or u (side 0), or one-sided; extrapolated.
-/// Runs without gradients, every decision taken again. *uncertainty gets the difference's own.
+/// Central difference of seed . x_end in one number of p, x or u (side 0), or one-sided;
+/// extrapolated. Runs without gradients, every decision taken again. *uncertainty gets the
+/// difference's own.
 double cr_run_difference(cr_run *run, const double *seed, double *number, int side, double step,
                          double *uncertainty);

@@ -291,7 +291,7 @@ static void check_entries(bench *b) {
             double got = b->jac[j * n + i] * b->v[i];
             // small entries of a row are asked for a thousandth of its size, rows that vanish by
             // cancellation for what is left of the others
-            double floor = fmax(1e-3 * b->row[j], 1e-5 * b->all);
+            double floor = fmax(1e-3 * b->row[j], 1e-7 * b->all);
             double size = fmax(fabs(got), fabs(b->num[j]));
             judge(b, "entry", j, i, got, b->num[j], tol * fmax(size, floor) + 4.0 * b->unc[j]);
 
@@ -371,7 +371,7 @@ static void check_tangents(bench *b) {
         call_jvp(b);
         for (int j = 0; j < m; j++) {
             // a row that vanishes by cancellation has the rounding of the others
-            double row = fmax(b->row[j], 1e-3 * b->all);
+            double row = fmax(b->row[j], 0.1 * b->all);
             judge(b, "jvp against vjp", j, i, b->y_tan[j], b->jac[j * n + i],
                   rounding * (fabs(b->y_tan[j]) + row / b->scale[i]));
         }

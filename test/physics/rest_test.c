@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+//
+// Bodies that come to rest, stay there, or start where they should not: Zeno sequences, corners,
+// friction on a slope, overlaps, a heap.
+
+#include "cr_run.h"
+#include "cr_test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double g = 9.81;
+
+// one step in place; fails the test when the solve did
+static void step(cr_run *r, double *x) {
+    cr_error err = {0};
+    if (cr_sim_step(r->sim, r->dt, x, r->u, x, &err) != CR_OK) {
+        fail_msg("%s", err.text);
+    }
+    CHECK_INT(cr_sim_report(r->sim)->outcome, CR_SOLVED);
+}
+
+static void steps(cr_run *r, double *x, int n) {
+    for (int i = 0; i < n; i++) {
+        step(r, x);
+    }
+}
+
+static double speed_of(const cr_run *r, const double *x) {
+    double sum = 0.0;
+    for (int i = r->n.n_q; i < r->n.n_x; i++) {
+        sum += x[i] * x[i];
+    }
+    return sqrt(sum);
+}
+
+// ---- one ball -----------------------------------------------------------------------------------
+
+static cr_run open_ball(const char *gravity, double e, double dt) {
+    char scene[1024];
+    snprintf(scene, sizeof scene,
+             "<mujoco><option gravity='%s'/><custom>"
+             "<numeric name='carom:restitution:ball' data='%g'/></custom><worldbody>"
+             "<geom name='floor' type='plane' size='9 9 1' friction='0.5'/>"
+             "<geom name='wall' type='plane' size='9 9 1' zaxis='1 0 0' friction='0.5'/>"
+             "<body name='ball' pos='3 0 0.3'><freejoint/>"
+             "<geom name='ball' size='0.1' friction='0.5'/></body></worldbody></mujoco>",
+             gravity, e);
+    return cr_run_open(scene, NULL, 1, dt);
+}
+
+TEST(a_zeno_sequence_ends_in_rest_and_nothing_sinks) {
+    static const double bounce[] = {0.0, 0.3, 0.5, 0.8}, length[] = {0.001, 0.01, 0.1};
+    for (int k = 0; k < 12; k++) {
+        cr_run r = open_ball("0 0 -9.81", bounce[k % 4], length[k / 4]);
+        double x[13];
+        memcpy(x, r.x, sizeof x);
+        // bounces end after sqrt(2 h/g) (1 + e)/(1 - e)
+        double t = sqrt(0.4 / g) * (1.0 + bounce[k % 4]) / (1.0 - bounce[k % 4]);
+        steps(&r, x, (int)ceil(1.2 * t / r.dt) + 2);
+        CHECK(fabs(x[2] - 0.1) <= 1e-9);
+        CHECK(speed_of(&r, x) <= 1e-12);
+        steps(&r, x, 1000);
+        CHECK(fabs(x[2] - 0.1) <= 1e-8);
+        CHECK(speed_of(&r, x) <= 1e-12);
+        CHECK(fabs(x[0] - 3.0) <= 1e-12);
+        CHECK_INT(cr_sim_report(r.sim)->grad & CR_GRAD_DISCRETE, CR_GRAD_DISCRETE);
+        cr_run_close(&r);
+    }
+}
+
+// deepest overlap with the floor or the wall
+static double depth_in_corner(const double *x) {
+    return fmax(0.1 - x[2], 0.1 - x[0]);
+}
+
+TEST(a_ball_comes_to_rest_between_floor_and_wall) {
+    // gravity towards both
+    cr_run r = open_ball("-3 0 -9", 0.6, 0.01);
+    double x[13], deepest = 0.0;
+    memcpy(x, r.x, sizeof x);
+    x[0] = 0.5;
+    for (int i = 0; i < 2000; i++) {
+        step(&r, x);
+        deepest = fmax(deepest, depth_in_corner(x));
+    }
+    CHECK(deepest <= 1e-8);
+    CHECK_CLOSE(x[0], 0.1, 1e-8, 0.0);
+    CHECK_CLOSE(x[2], 0.1, 1e-8, 0.0);
+    CHECK(speed_of(&r, x) <= 1e-9);
+    cr_run_close(&r);
+}
+
+TEST(a_ball_rolls_along_the_floor_and_bounces_off_the_wall) {
+    cr_run r = open_ball("0 0 -9.81", 0.6, 0.01);
+    double x[13], deepest = 0.0;
+    memcpy(x, r.x, sizeof x);
+    x[0] = 0.5;
+    x[2] = 0.1;
+    x[7] = -1.0;
+    x[11] = -10.0;
+    double before = cr_sim_energy(r.sim, x), start = before;
+    bool has_hit = false;
+    for (int i = 0; i < 300; i++) {
+        step(&r, x);
+        deepest = fmax(deepest, depth_in_corner(x));
+        has_hit = has_hit || cr_sim_report(r.sim)->n_event > 0;
+        double after = cr_sim_energy(r.sim, x);
+        CHECK(after <= before + 1e-12 * start);
+        before = after;
+    }
+    CHECK(has_hit);
+    CHECK(deepest <= 1e-8);
+    CHECK(x[7] > 0.0);
+    cr_run_close(&r);
+}
+
+// ---- a box --------------------------------------------------------------------------------------
+
+static cr_run open_box(double slope, double mu) {
+    char scene[1024];
+    snprintf(scene, sizeof scene,
+             "<mujoco><option gravity='%.17g 0 %.17g'/><worldbody>"
+             "<geom name='floor' type='plane' size='9 9 1' friction='%g'/>"
+             "<body name='box' pos='0 0 0.05'><freejoint/>"
+             "<geom name='box' type='box' size='0.2 0.1 0.05' friction='0'/></body></worldbody>"
+             "</mujoco>",
+             g * sin(slope), -g * cos(slope), mu);
+    return cr_run_open(scene, NULL, 1, 0.01);
+}
+
+// how far a box at rest moves in ten seconds
+static double creep(double slope, double mu) {
+    cr_run r = open_box(slope, mu);
+    double x[13], moved = 0.0;
+    memcpy(x, r.x, sizeof x);
+    steps(&r, x, 1000);
+    for (int i = 0; i < 7; i++) {
+        moved = fmax(moved, fabs(x[i] - r.x[i]));
+    }
+    cr_run_close(&r);
+    return moved;
+}
+
+TEST(a_resting_box_does_not_creep) {
+    CHECK(creep(0.0, 0.5) <= 1e-12);
+    CHECK(creep(0.0, 0.0) <= 1e-12);
+}
+
+TEST(a_box_sticks_below_the_angle_of_friction) {
+    const double mu = 0.5, angle = atan(mu);
+    CHECK(creep(0.5 * angle, mu) <= 1e-9);
+    CHECK(creep(0.99 * angle, mu) <= 1e-9);
+    CHECK(creep(-0.99 * angle, mu) <= 1e-9);
+}
+
+TEST(a_box_slides_above_the_angle_of_friction) {
+    const double mu = 0.3, slope = 0.4;
+    cr_run r = open_box(slope, mu);
+    double x[13], a = g * (sin(slope) - mu * cos(slope));
+    memcpy(x, r.x, sizeof x);
+    for (int i = 1; i <= 200; i++) {
+        step(&r, x);
+        double t = 0.01 * i;
+        CHECK_CLOSE(x[7], a * t, 0.0, 1e-11);
+        // velocity first: half a step ahead
+        CHECK_CLOSE(x[0], 0.5 * a * t * (t + 0.01), 0.0, 1e-11);
+        CHECK_CLOSE(x[2], 0.05, 1e-9, 0.0);
+    }
+    cr_run_close(&r);
+}
+
+TEST(a_thrown_box_comes_to_rest_on_a_face) {
+    static const double throws[][6] = {
+        {0.6, 0.2, 0.0, 2.0, 1.0, 3.0}, {-1.0, 0.5, -2.0, 5.0, -4.0, 1.0}, {0, 0, 0, 0.3, 0.2, 0}};
+    for (int k = 0; k < 3; k++) {
+        cr_run r = open_box(0.0, 0.5);
+        double x[13], deepest = 0.0;
+        memcpy(x, r.x, sizeof x);
+        memcpy(x + 7, throws[k], sizeof throws[k]);
+        x[2] = 0.5;
+        for (int i = 0; i < 600; i++) {
+            step(&r, x);
+            deepest = fmax(deepest, cr_sim_report(r.sim)->penetration);
+        }
+        // on one of three faces
+        double height = fmin(fabs(x[2] - 0.05), fmin(fabs(x[2] - 0.1), fabs(x[2] - 0.2)));
+        if (!(height <= 1e-7) || !(speed_of(&r, x) <= 1e-6) || !(deepest <= 1e-5)) {
+            cr_test_fail("throw %d: height off by %g, speed %g, overlap %g", k, height,
+                         speed_of(&r, x), deepest);
+        }
+        cr_run_close(&r);
+    }
+}
+
+// ---- overlaps -----------------------------------------------------------------------------------
+
+TEST(an_overlap_at_the_start_opens_without_tunnelling) {
+    static const double depth[] = {1e-6, 0.02, 0.15}, speed[] = {-1.0, 0.0, 0.3};
+    for (int k = 0; k < 9; k++) {
+        cr_run r = open_ball("0 0 -9.81", 0.5, 0.01);
+        double d = depth[k % 3], x[13];
+        memcpy(x, r.x, sizeof x);
+        x[2] = 0.1 - d;
+        x[9] = speed[k / 3];
+        step(&r, x);
+        if (!(cr_sim_report(r.sim)->grad & CR_GRAD_ONE_SIDED)) {
+            cr_test_fail("depth %g, speed %g: the label is %d", d, speed[k / 3],
+                         cr_sim_report(r.sim)->grad);
+        }
+        CHECK_CLOSE(cr_sim_report(r.sim)->penetration, d, 1e-15, 0.0);
+        double least = x[2];
+        for (int i = 0; i < 500; i++) {
+            step(&r, x);
+            least = fmin(least, x[2]);
+        }
+        // up from where it was, and out in the end
+        if (!(least >= 0.1 - d - 1e-9) || !(fabs(x[2] - 0.1) <= 1e-8)) {
+            cr_test_fail("depth %g, speed %g: lowest %g, at the end %g", d, speed[k / 3],
+                         least - 0.1, x[2] - 0.1);
+        }
+        cr_run_close(&r);
+    }
+}
+
+// ---- a heap -------------------------------------------------------------------------------------
+
+enum { N_BALL = 10 };
+
+static double heap_depth(const double *x) {
+    double depth = 0.0;
+    for (int i = 0; i < N_BALL; i++) {
+        const double *a = x + 7 * i;
+        depth = fmax(depth, 0.1 - fmin(a[0], fmin(a[1], a[2])));
+        for (int j = 0; j < i; j++) {
+            const double *b = x + 7 * j;
+            double d[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+            depth = fmax(depth, 0.2 - sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]));
+        }
+    }
+    return depth;
+}
+
+static cr_run open_heap(double dt) {
+    char scene[4096];
+    int n = snprintf(scene, sizeof scene,
+                     "<mujoco><option gravity='-2 -2 -9'/><default><geom friction='0.4'/></default>"
+                     "<custom><numeric name='carom:restitution:floor' data='0.3'/>"
+                     "</custom><worldbody>"
+                     "<geom name='floor' type='plane' size='9 9 1'/>"
+                     "<geom name='left' type='plane' size='9 9 1' zaxis='1 0 0'/>"
+                     "<geom name='back' type='plane' size='9 9 1' zaxis='0 1 0'/>");
+    for (int i = 0; i < N_BALL; i++) {
+        n += snprintf(scene + n, sizeof scene - (size_t)n,
+                      "<body pos='%g %g %g'><freejoint/><geom size='0.1'/></body>",
+                      0.15 + 0.23 * (i % 2) + 0.01 * i, 0.15 + 0.24 * (i / 2 % 2), 0.2 + 0.13 * i);
+    }
+    snprintf(scene + n, sizeof scene - (size_t)n, "</worldbody></mujoco>");
+    return cr_run_open(scene, NULL, 1, dt);
+}
+
+TEST(ten_balls_fall_into_a_corner) {
+    static const double length[] = {0.002, 0.01};
+    for (int k = 0; k < 2; k++) {
+        cr_run r = open_heap(length[k]);
+        double *x = calloc((size_t)r.n.n_x, sizeof *x), deepest = 0.0;
+        assert_non_null(x);
+        memcpy(x, r.x, sizeof *x * (size_t)r.n.n_x);
+        double start = cr_sim_energy(r.sim, x);
+        int n_event = 0;
+        for (int i = 0; i < (int)round(2.0 / length[k]); i++) {
+            step(&r, x);
+            n_event += cr_sim_report(r.sim)->n_event;
+            deepest = fmax(deepest, heap_depth(x));
+        }
+        CHECK(isfinite(speed_of(&r, x)));
+        CHECK(deepest <= 1e-6);
+        CHECK(n_event > 30);
+        CHECK(cr_sim_energy(r.sim, x) < start);
+        if (!(deepest <= 1e-6)) {
+            cr_test_fail("dt %g: overlap %g", length[k], deepest);
+        }
+        free(x);
+        cr_run_close(&r);
+    }
+}
+
+CR_TEST_MAIN(a_zeno_sequence_ends_in_rest_and_nothing_sinks,
+             a_ball_comes_to_rest_between_floor_and_wall,
+             a_ball_rolls_along_the_floor_and_bounces_off_the_wall, a_resting_box_does_not_creep,
+             a_box_sticks_below_the_angle_of_friction, a_box_slides_above_the_angle_of_friction,
+             a_thrown_box_comes_to_rest_on_a_face, an_overlap_at_the_start_opens_without_tunnelling,
+             ten_balls_fall_into_a_corner)
