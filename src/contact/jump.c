@@ -123,17 +123,17 @@ void cri_jump_begin(const cri_world *world, int n, const int *feature, const dou
     CR_ASSERT(n > 0);
     *jump = (cri_jump){.n = n, .x = x};
     jump->row = CR_PUSH_RAW(keep, cri_row, n);
-    jump->body = CR_PUSH_RAW(keep, int, 2 * n);
     jump->local = cri_arena_push_raw(keep, sizeof *jump->local * (size_t)n);
-    jump->A = CR_PUSH(keep, double, 9 * n * n);
-    jump->b = CR_PUSH_RAW(keep, double, 3 * n);
-    jump->f = CR_PUSH(keep, double, 3 * n);
-    jump->mu = CR_PUSH_RAW(keep, double, n);
-    jump->e = CR_PUSH_RAW(keep, double, n);
-    jump->target = CR_PUSH(keep, double, n);
-    jump->is_plain = CR_PUSH(keep, bool, n);
-    jump->has_e = CR_PUSH_RAW(keep, bool, n);
-    jump->is_sliding = CR_PUSH(keep, bool, n);
+    jump->body = CR_PUSH_RAW(keep, int, 2 * n);
+    jump->A = CR_PUSH(keep, double, 9 * n * n + 9 * n);
+    jump->b = jump->A + 9 * n * n;
+    jump->f = jump->b + 3 * n;
+    jump->mu = jump->f + 3 * n;
+    jump->e = jump->mu + n;
+    jump->target = jump->e + n;
+    jump->is_plain = CR_PUSH(keep, bool, 3 * n);
+    jump->has_e = jump->is_plain + n;
+    jump->is_sliding = jump->has_e + n;
     for (int a = 0; a < n; a++) {
         jump->row[a] = cri_row_at(world, feature[a], x);
         const cri_pair_derived *pair = &world->d->pair[jump->row[a].pair];
@@ -145,8 +145,8 @@ void cri_jump_begin(const cri_world *world, int n, const int *feature, const dou
             jump->local[a][s] = body >= 0 ? place_of(jump, body) : -1;
         }
     }
-    jump->W = CR_PUSH_RAW(keep, double, 6 * jump->n_body);
-    jump->v = CR_PUSH_RAW(keep, double, 6 * jump->n_body);
+    jump->W = CR_PUSH_RAW(keep, double, 12 * jump->n_body);
+    jump->v = jump->W + 6 * jump->n_body;
     for (int k = 0; k < jump->n_body; k++) {
         load_inverse_mass(&world->d->body[jump->body[k]], jump->W + 6 * k);
     }

@@ -46,9 +46,9 @@ static size_t n_byte(int n) {
 
 static phase phase_begin(const cri_contact_problem *p, cr_arena *keep) {
     phase ph = {0};
-    ph.c = CR_PUSH_RAW(keep, double, 3 * p->n);
-    ph.l = CR_PUSH(keep, double, p->n);
-    ph.f = CR_PUSH(keep, double, 3 * p->n);
+    ph.c = CR_PUSH(keep, double, 7 * p->n);
+    ph.f = ph.c + 3 * p->n;
+    ph.l = ph.f + 3 * p->n;
     ph.problem = (cri_coulomb){.n = p->n, .A = p->A, .c = ph.c, .b = p->b, .mu = p->mu, .l = ph.l};
     return ph;
 }
@@ -61,6 +61,11 @@ static void phase_solve(phase *ph, const cri_coulomb_limit *limit, bool has_cach
         cri_coulomb_reduce(&ph->problem, ph->f, limit, &ph->reduced, keep, scratch);
         report->margin = fmin(report->margin, ph->reduced.margin);
         report->is_one_sided = report->is_one_sided || ph->reduced.is_one_sided;
+    } else {
+        bool is_kink;
+        double margin = cri_coulomb_margin(&ph->problem, ph->f, &is_kink, scratch);
+        report->margin = fmin(report->margin, margin);
+        report->is_one_sided = report->is_one_sided || is_kink;
     }
     report->n_iteration += r.n_iteration;
     report->residual = fmax(report->residual, r.residual);
@@ -172,9 +177,9 @@ static const void *solve_poisson(const cri_contact_problem *p, double *f, bool h
     }
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_coulomb_limit limit;
+    report->is_one_sided = report->is_one_sided || is_kink;
     if (is_kink && has_cache) {
         limit = limit_of_no_restitution(p, first, second, scratch);
-        report->is_one_sided = true;
     }
     phase_solve(second, is_kink && has_cache ? &limit : NULL, has_cache, report, keep, scratch);
     cri_arena_rewind(scratch, mark);

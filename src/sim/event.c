@@ -14,8 +14,8 @@
 //   plane, corner     as the sphere + |c| (w^2 (1 + kappa/sqrt 3) + |tau|/I_min),
 //                     w = (|I w| + |tau| T)/I_min                (angular momentum)
 //   resting bodies    8 |a| each instead of the linear part: generous, not proved
-//                     (each evaluation is a contact
-//                     solve, so what does not approach is looked at 32 times at the most
+//                     (each evaluation is a contact solve: what does not approach is looked at
+//                     32 times at the most)
 //
 // A pair that has just bounced has g = 0 and s > 0; the formula then jumps ahead to where it may
 // fall again. A pair that leaves from an overlap hits again when it comes back to that depth: its

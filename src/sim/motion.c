@@ -99,7 +99,7 @@ static bool solve_island(cr_sim *sim, cri_motion *motion, cri_jump *jump, const 
     for (int i = 0; i < jump->n; i++) {
         memcpy(jump->f + 3 * i, sim->warm + 3 * jump->row[i].feature, 3 * sizeof(double));
     }
-    cri_jump_solve(&sim->world, jump, v_free, has_rate || sim->use_gradient, motion->v_new,
+    cri_jump_solve(&sim->world, jump, v_free, has_rate || sim->has_cache, motion->v_new,
                    sim->tape, sim->scratch);
     if (has_rate) {
         // only the velocity moves: the rows stand at the start of the sub-step

@@ -128,6 +128,7 @@ cr_status cr_sim_rollout(cr_sim *sim, const cr_rollout *rollout, const double *x
         memcpy(x_path, x0, sizeof *x * n_x);
     }
     cri_arena_reset(sim->scratch);
+    sim->has_cache = false;
     cr_status status = run(sim, rollout, x, x_path, err);
     sim->report = sim->history.report;
     sim->history.is_valid = status == CR_OK;
@@ -163,6 +164,7 @@ static cr_status replay(cr_sim *sim, pull *p, int segment, int n, cr_error *err)
     const cri_history *h = &sim->history;
     size_t n_x = (size_t)sim->model->sizes.n_x;
     load(sim, segment, p->x);
+    sim->has_cache = true;
     cri_arena_reset(sim->tape);
     for (int k = 0; k < n; k++) {
         int step = segment * h->every + k;

@@ -213,6 +213,7 @@ cr_status cr_sim_step(cr_sim *sim, double dt, const double *x, const double *u, 
     CR_TRY(cri_sim_check_state(sim, x, err));
     CR_TRY(cri_sim_check_control(sim, u, err));
     forget(sim);
+    sim->has_cache = sim->use_gradient;
     cri_arena_reset(sim->tape);
     cri_arena_reset(sim->scratch);
     cri_step_record *record = NULL;

@@ -64,6 +64,7 @@ struct cr_sim {
     double eps_gap, eps_speed, eps_time;
     int event_cap;
     bool use_gradient;
+    bool has_cache; // steps fill what their derivatives need: not in a rollout that is replayed
     int checkpoint_every;
     cri_world world;
 

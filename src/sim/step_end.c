@@ -53,7 +53,7 @@ static bool run_jumps(cr_sim *sim, end_data *data, int n, double *x_next, cri_st
         for (int i = 0; i < n_group; i++) {
             jump->target[i] = -jump->row[i].touch.gap / (n_open * record->h);
         }
-        cri_jump_solve(&sim->world, jump, data->y + n_q, sim->use_gradient, x_next + n_q, sim->tape,
+        cri_jump_solve(&sim->world, jump, data->y + n_q, sim->has_cache, x_next + n_q, sim->tape,
                        sim->scratch);
         cri_report_jump(sim, jump, &record->report);
         record->report.grad |= CR_GRAD_DISCRETE;

@@ -294,7 +294,7 @@ static bool run_jump(cr_sim *sim, sub *s, int n_group, double *x_after, cr_step_
     cri_jump_begin(&sim->world, n_group, sim->group, s->y, &s->jump, sim->tape);
     set_restitution(sim, s, report);
     memcpy(x_after, s->y, sizeof *x_after * (size_t)sim->model->sizes.n_x);
-    cri_jump_solve(&sim->world, &s->jump, s->y + n_q, sim->use_gradient, x_after + n_q, sim->tape,
+    cri_jump_solve(&sim->world, &s->jump, s->y + n_q, sim->has_cache, x_after + n_q, sim->tape,
                    sim->scratch);
     cri_report_jump(sim, &s->jump, report);
     report->n_event++;

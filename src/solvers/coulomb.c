@@ -362,9 +362,9 @@ static void sweep(scaled *s, int n_sweep) {
 static scaled scale_problem(const cri_coulomb *p, const double *f, cr_arena *arena) {
     int n = p->n, m = 3 * n;
     scaled s = {.n = n, .rho = 1.0};
-    s.A = CR_PUSH_RAW(arena, double, m *m);
-    s.matrix = CR_PUSH_RAW(arena, double, m *m);
-    double *rows = CR_PUSH_RAW(arena, double, 10 * m);
+    s.A = CR_PUSH_RAW(arena, double, 2 * m * m + 10 * m + 14 * n);
+    s.matrix = s.A + m * m;
+    double *rows = s.matrix + m * m;
     s.c = rows;
     s.g = rows + m;
     s.best = rows + 2 * m;
@@ -372,7 +372,7 @@ static scaled scale_problem(const cri_coulomb *p, const double *f, cr_arena *are
     s.F = rows + 5 * m;
     s.u = rows + 6 * m;
     s.P = rows + 7 * m;
-    double *contacts = CR_PUSH_RAW(arena, double, 14 * n);
+    double *contacts = rows + 10 * m;
     s.mu = contacts;
     s.l = contacts + n;
     s.r = contacts + 2 * n;

@@ -70,9 +70,8 @@ static double dot3(const double *a, const double *b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-static void note_margin(cri_coulomb_cache *cache, double value, double scale) {
-    double margin = scale > 0.0 ? value / scale : 1.0;
-    cache->margin = fmin(cache->margin, margin);
+static double relative(double value, double scale) {
+    return scale > 0.0 ? value / scale : 1.0;
 }
 
 static void add_column(cri_coulomb_cache *cache, int contact, cri_coulomb_column column) {
@@ -124,46 +123,70 @@ static void add_sticking(cri_coulomb_cache *cache, int i) {
     }
 }
 
-// distance of contact i to its neighbouring classes
-static void note_margins(const cri_coulomb *p, cri_coulomb_cache *cache, int i, const double *f,
-                         const double *u, double f_scale) {
+// distance of a contact to its neighbouring classes
+static double margin_of(const cri_coulomb *p, int i, cri_coulomb_class c, const double *f,
+                        const double *u, double f_scale) {
     double u_scale = f_scale / cri_coulomb_rho(p, i);
-    cri_coulomb_class c = cache->contact[i];
-    if (c == CRI_OPEN || is_bound(c)) {
-        note_margin(cache, u[0], u_scale);
-    } else {
-        note_margin(cache, f[0] - p->l[i], f_scale);
-    }
+    bool is_free = c == CRI_OPEN || is_bound(c);
+    double margin = is_free ? relative(u[0], u_scale) : relative(f[0] - p->l[i], f_scale);
     if (is_sliding(c)) {
-        note_margin(cache, hypot(u[1], u[2]), u_scale);
-    } else if (c != CRI_OPEN) {
-        note_margin(cache, p->mu[i] * f[0] - hypot(f[1], f[2]), f_scale);
+        return fmin(margin, relative(hypot(u[1], u[2]), u_scale));
     }
+    if (c != CRI_OPEN) {
+        return fmin(margin, relative(p->mu[i] * f[0] - hypot(f[1], f[2]), f_scale));
+    }
+    return margin;
+}
+
+// the largest impulse that the data or the solution have
+static double impulse_scale(const cri_coulomb *p, const double *f) {
+    double scale = 1e-300;
+    for (int i = 0; i < p->n; i++) {
+        double c = sqrt(dot3(p->c + 3 * i, p->c + 3 * i));
+        scale = fmax(scale, fmax(sqrt(dot3(f + 3 * i, f + 3 * i)), cri_coulomb_rho(p, i) * c));
+    }
+    return scale;
+}
+
+static cri_coulomb_class class_at(const cri_coulomb *p, int i, const double *f, const double *u,
+                                  double l) {
+    double rho = cri_coulomb_rho(p, i), unused[3];
+    double z[3] = {f[0] - rho * u[0], f[1] - rho * u[1], f[2] - rho * u[2]};
+    cri_coulomb_class c = cri_coulomb_project(z, p->mu[i], l, unused);
+    return cri_coulomb_is_weak(p, i, f[0], l) ? CRI_OPEN : c;
+}
+
+double cri_coulomb_margin(const cri_coulomb *p, const double *f, bool *is_kink, cr_arena *scratch) {
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *u = CR_PUSH_RAW(scratch, double, 3 * p->n), margin = 1.0;
+    double scale = impulse_scale(p, f);
+    multiply(p, f, p->c, u);
+    for (int i = 0; i < p->n; i++) {
+        const double *fi = f + 3 * i, *ui = u + 3 * i;
+        margin = fmin(margin, margin_of(p, i, class_at(p, i, fi, ui, p->l[i]), fi, ui, scale));
+    }
+    cri_arena_rewind(scratch, mark);
+    *is_kink = margin < kink_margin;
+    return margin;
 }
 
 // classes and columns at f; classes come from limit when there is one
 static void classify(const cri_coulomb *p, double *f, const cri_coulomb_limit *limit,
                      cri_coulomb_cache *cache, double *u) {
-    int n = p->n;
-    double f_scale = 1e-300;
+    double f_scale = impulse_scale(p, f);
     multiply(p, f, p->c, u);
-    for (int i = 0; i < n; i++) {
-        double c = sqrt(dot3(p->c + 3 * i, p->c + 3 * i));
-        f_scale = fmax(f_scale, fmax(sqrt(dot3(f + 3 * i, f + 3 * i)), cri_coulomb_rho(p, i) * c));
-    }
     cache->m = 0;
     cache->margin = 1.0;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < p->n; i++) {
         const double *fi = limit ? limit->f + 3 * i : f + 3 * i;
         const double *ui = limit ? limit->u + 3 * i : u + 3 * i;
-        double l = limit ? limit->l[i] : p->l[i], rho = cri_coulomb_rho(p, i), unused[3];
-        double z[3] = {fi[0] - rho * ui[0], fi[1] - rho * ui[1], fi[2] - rho * ui[2]};
-        cache->contact[i] = cri_coulomb_project(z, p->mu[i], l, unused);
-        if (cache->contact[i] != CRI_OPEN && cri_coulomb_is_weak(p, i, fi[0], l)) {
-            cache->contact[i] = CRI_OPEN;
+        double l = limit ? limit->l[i] : p->l[i];
+        cache->contact[i] = class_at(p, i, fi, ui, l);
+        if (cri_coulomb_is_weak(p, i, fi[0], l)) {
             memset(f + 3 * i, 0, 3 * sizeof *f);
         }
-        note_margins(p, cache, i, fi, ui, f_scale);
+        double margin = margin_of(p, i, cache->contact[i], fi, ui, f_scale);
+        cache->margin = fmin(cache->margin, margin);
         if (is_sliding(cache->contact[i])) {
             add_sliding(p, cache, i, fi, ui, l);
         } else if (cache->contact[i] != CRI_OPEN) {

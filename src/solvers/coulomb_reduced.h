@@ -48,6 +48,10 @@ typedef struct cri_coulomb_limit {
 void cri_coulomb_reduce(const cri_coulomb *problem, double *f, const cri_coulomb_limit *limit,
                         cri_coulomb_cache *cache, struct cr_arena *keep, struct cr_arena *scratch);
 
+/// The margin that cri_coulomb_reduce would find, and whether it is that of a kink.
+double cri_coulomb_margin(const cri_coulomb *problem, const double *f, bool *is_kink,
+                          struct cr_arena *scratch);
+
 /// Room that cri_coulomb_reduce needs in keep, and in scratch.
 size_t cri_coulomb_reduce_bytes(int n);
 
