@@ -135,6 +135,7 @@ void table_open(table_stage *s, const char *mjcf, const cr_sim_options *options)
     memset(s, 0, sizeof *s);
     must(cr_model_parse(mjcf, strlen(mjcf), "table scene", &s->model, &err), &err);
     must(cr_sim_create(s->model, options, &s->sim, &err), &err);
+    s->sim->has_cache = true; // rows call what cr_sim_step would
     s->n = cr_model_sizes(s->model);
     s->n_d = s->sim->d.n_double;
     assert_true(s->n.n_x <= TABLE_LIMIT && s->n_d <= TABLE_LIMIT);

@@ -46,7 +46,7 @@ CR_BEGIN_C
 
 // ---- errors ------------------------------------------------------------------------------------
 
-/// What became of a call. Everything but CR_OK leaves its outputs untouched.
+/// What became of a call. Everything but CR_OK leaves its outputs untouched, unless it says so.
 typedef enum cr_status {
     CR_OK = 0,
     CR_ERR_ARGUMENT,    // a value outside its domain, an unknown name, a NaN
@@ -249,7 +249,8 @@ typedef struct cr_seed {
 
 /// Runs from x0 (n_x), with checkpoints when the sim has gradients on. x_path, if not NULL,
 /// receives (n_step + 1, n_x); x_end, if not NULL, the last state (n_x). The sim starts without
-/// warm data, so that equal calls give equal bits.
+/// warm data, so that equal calls give equal bits. On failure x_path holds the steps that were
+/// done.
 CR_MUST_CHECK CR_API cr_status cr_sim_rollout(cr_sim *sim, const cr_rollout *rollout,
                                               const double *x0, double *x_path, double *x_end,
                                               cr_error *err);

@@ -212,8 +212,25 @@ static double advance(double g, double s, double a) {
     return a > 0.0 ? (s + root) / a : INFINITY;
 }
 
-// time of the first impact of one feature in (0, T], infinite when there is none
-static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T, bool *has_memory) {
+// Does a resting body's gap stay open over the whole of T, judged by a parabola through its start
+// and its end? The solve at the end is one for all features.
+static bool stays_open(cr_sim *sim, cri_motion *motion, const search *s, double T,
+                       bool *has_memory) {
+    double g = sim->gap[s->feature] - sim->offset[s->feature], v = sim->speed[s->feature];
+    double end, rate;
+    *has_memory = gap_at(sim, motion, s, T, &end, &rate);
+    if (!*has_memory || !(g > sim->eps_gap) || !(end > sim->eps_gap)) {
+        return false;
+    }
+    double bend = end - g - v * T; // g + v t + bend (t/T)^2
+    bool has_dip = bend > 0.0 && v < 0.0 && -v * T < 2.0 * bend;
+    return !has_dip || g - v * v * T * T / (4.0 * bend) > sim->eps_gap;
+}
+
+// time of the first impact of one feature in (0, T], infinite when there is none; end >= T is that
+// of the sub-step
+static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T, double end,
+                         bool *has_memory) {
     search s = search_begin(sim, motion, feature, T);
     double g = sim->gap[feature] - sim->offset[feature], v = sim->speed[feature], t = 0.0;
     // a resting body's velocity changes with its solve, by little: 64 is a generous lever
@@ -222,8 +239,13 @@ static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T,
     if (g > 0.0 && g + T * (fmin(v, 0.0) - slack - 0.5 * s.bound * T) > 0.0) {
         return INFINITY;
     }
-    if (s.is_resting && !(*has_memory = gap_at(sim, motion, &s, 0.0, &g, &v))) {
-        return INFINITY;
+    if (s.is_resting) {
+        if (stays_open(sim, motion, &s, end, has_memory) || !*has_memory) {
+            return INFINITY;
+        }
+        if (!(*has_memory = gap_at(sim, motion, &s, 0.0, &g, &v))) {
+            return INFINITY;
+        }
     }
     if (g <= sim->eps_gap) {
         g = fmax(g, 0.0);
@@ -269,7 +291,7 @@ double cri_event_search(cr_sim *sim, cri_motion *motion, double T, int n_rest, c
         }
         // nothing later than the best and its neighbours matters
         double horizon = fmin(T, best + sim->eps_time);
-        sim->root[f] = first_root(sim, motion, f, horizon, has_memory);
+        sim->root[f] = first_root(sim, motion, f, horizon, T, has_memory);
         if (sim->root[f] < best) {
             best = sim->root[f];
             *feature = f;

@@ -99,8 +99,8 @@ static bool solve_island(cr_sim *sim, cri_motion *motion, cri_jump *jump, const 
     for (int i = 0; i < jump->n; i++) {
         memcpy(jump->f + 3 * i, sim->warm + 3 * jump->row[i].feature, 3 * sizeof(double));
     }
-    cri_jump_solve(&sim->world, jump, v_free, has_rate || sim->has_cache, motion->v_new,
-                   sim->tape, sim->scratch);
+    cri_jump_solve(&sim->world, jump, v_free, has_rate || sim->has_cache, motion->v_new, sim->tape,
+                   sim->scratch);
     if (has_rate) {
         // only the velocity moves: the rows stand at the start of the sub-step
         memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
@@ -112,7 +112,8 @@ static bool solve_island(cr_sim *sim, cri_motion *motion, cri_jump *jump, const 
 }
 
 bool cri_motion_solve(cr_sim *sim, cri_motion *motion, double t, bool has_rate) {
-    if (motion->n_island == 0) {
+    bool is_solved = motion->t_solved == t && (motion->has_rate || !has_rate);
+    if (motion->n_island == 0 || is_solved) {
         return true;
     }
     int n_v = sim->model->sizes.n_v, n_q = sim->model->sizes.n_q;
@@ -128,6 +129,7 @@ bool cri_motion_solve(cr_sim *sim, cri_motion *motion, double t, bool has_rate) 
     }
     cri_arena_rewind(sim->scratch, mark);
     motion->t_solved = t;
+    motion->has_rate = has_rate;
     return is_good;
 }
 

@@ -16,6 +16,7 @@ typedef struct cri_motion {
     cri_jump *island; // (n_island)
     int *island_of;   // (n_body), -1: free; NULL without islands
     double t_solved;  // time of the islands' last solve, -1: none
+    bool has_rate;    // v_rate is that of this solve
     double *v_new;    // (n_v) their velocities then
     double *v_rate;   // (n_v) d v_new/dt
     double *accel;    // (n_v) acceleration without contact

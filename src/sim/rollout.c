@@ -187,7 +187,8 @@ static cr_status pull_step(cr_sim *sim, pull *p, int step, const cri_step_record
     CR_TRY(cri_sim_step_vjp(sim, record, p->x_adj, p->before, sim->u_adj, err));
     memcpy(p->x_adj, p->before, sizeof(double) * (size_t)z->n_x);
     if (p->u_adj) {
-        size_t row = sim->history.rollout.n_u_row == 1 ? 0 : (size_t)step;
+        const cr_rollout *r = &sim->history.rollout;
+        size_t row = !r->u || r->n_u_row == 1 ? 0 : (size_t)step;
         for (int i = 0; i < z->n_u; i++) {
             p->u_adj[row * (size_t)z->n_u + (size_t)i] += sim->u_adj[i];
         }
@@ -241,11 +242,15 @@ cr_status cr_sim_rollout_vjp(cr_sim *sim, int n_seed, const cr_seed *seed, doubl
     size_t n_x = (size_t)sim->model->sizes.n_x;
     CR_TRY(check_pull(sim, n_seed, seed, err));
     size_t n_record = (size_t)sim->history.every;
+    size_t n_u = (size_t)sim->history.rollout.n_u_row * (size_t)sim->model->sizes.n_u;
+    n_u = sim->history.rollout.u ? n_u : (size_t)sim->model->sizes.n_u;
     double *work = calloc(3 * n_x, sizeof *work);
-    pull p = {.n_seed = n_seed, .seed = seed, .u_adj = u_adj};
+    pull p = {.n_seed = n_seed, .seed = seed};
+    p.u_adj = u_adj ? calloc(n_u, sizeof *p.u_adj) : NULL;
     p.record = malloc(sizeof(cri_step_record *) * n_record);
-    if (!work || !p.record) {
+    if (!work || !p.record || (u_adj && !p.u_adj)) {
         free(work);
+        free(p.u_adj);
         free(p.record);
         return cri_no_memory(err);
     }
@@ -266,10 +271,14 @@ cr_status cr_sim_rollout_vjp(cr_sim *sim, int n_seed, const cr_seed *seed, doubl
     for (size_t i = 0; status == CR_OK && x0_adj && i < n_x; i++) {
         x0_adj[i] += p.x_adj[i];
     }
+    for (size_t i = 0; status == CR_OK && u_adj && i < n_u; i++) {
+        u_adj[i] += p.u_adj[i];
+    }
     if (status == CR_OK && p_adj) {
         cri_derive_vjp(sim->model, sim->p, &sim->d, sim->derive_cache, &sim->d_adj, p_adj);
     }
     free(work);
+    free(p.u_adj);
     free(p.record);
     return status;
 }

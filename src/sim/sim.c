@@ -95,6 +95,7 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
     sim->eps_time = options->eps_time;
     sim->event_cap = options->event_cap;
     sim->use_gradient = options->use_gradient;
+    sim->has_cache = options->use_gradient;
     sim->checkpoint_every = options->checkpoint_every;
     sim->memory = cri_arena_create(8192);
     sim->tape = cri_arena_create(TAPE_BYTES);

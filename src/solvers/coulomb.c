@@ -10,9 +10,9 @@
 // with r_i = sqrt(rho_i) k, so that diagonal blocks have trace 3 and the data size 1. If Newton
 // fails:
 //   ladder      Newton from the best point with other prox terms and other rho
+//   sweeps      Gauss-Seidel, Newton after each batch
 //   homotopy    mu -> theta mu, theta from 0 to 1, each warm-started
 //   Tikhonov    A + d 1 with d from 1 down by tens, homotopy where a step fails
-//   sweeps      Gauss-Seidel, Newton after each batch
 // Source: the projection form of Coulomb's law (De Saxce and Feng 1998; Alart and Curnier 1991).
 
 #include "solvers/coulomb.h"
@@ -405,51 +405,56 @@ static scaled scale_problem(const cri_coulomb *p, const double *f, cr_arena *are
     for (int i = 0; i < n; i++) {
         s.size[i] = fmax(s.size[i], 1e-9 * largest);
     }
+    // a start from another world, such as the last impulse of what now floats, is worse than none
+    double start = 0.0;
     for (int i = 0; i < m; i++) {
         s.g[i] = f[i] / s.r[i / 3];
+        start = fmax(start, fabs(s.g[i]));
+    }
+    if (!(start <= 1e6)) {
+        memset(s.g, 0, sizeof *s.g * (size_t)m);
     }
     return s;
+}
+
+// keeps g if its residual is the best so far; returns the best residual
+static double keep_better(const scaled *s, double next, double residual, double *keep) {
+    if (next < residual) {
+        memcpy(keep, s->g, sizeof(double) * 3 * (size_t)s->n);
+        return next;
+    }
+    return residual;
 }
 
 // everything behind the first Newton solve; keep (twice 3n) gets the best point
 static void try_harder(scaled *s, const double *mu, double residual, double *keep) {
     size_t bytes = sizeof(double) * 3 * (size_t)s->n;
+    double next, *other = keep + 3 * s->n;
     memcpy(keep, s->g, bytes);
-    double next;
     for (size_t k = 0; k < sizeof ladder / sizeof ladder[0] && residual > accept; k++) {
         s->rho = ladder[k].rho;
         newton(s, 40, ladder[k].prox);
         s->rho = 1.0;
         next = newton(s, 6, default_prox);
-        if (next < residual) {
-            residual = next;
-            memcpy(keep, s->g, bytes);
-        }
+        residual = keep_better(s, next, residual, keep);
         memcpy(s->g, keep, bytes);
     }
-    if (residual > accept) {
-        next = homotopy(s, mu);
-        if (next < residual) {
-            residual = next;
-            memcpy(keep, s->g, bytes);
-        }
-    }
-    if (residual > accept) {
-        double *other = keep + 3 * s->n;
-        next = tikhonov(s, mu, other);
-        if (next < residual) {
-            residual = next;
-            memcpy(keep, other, bytes);
-        }
-    }
+    // the first sweeps start from nothing, the later ones go on from the best point
+    memset(s->g, 0, bytes);
     for (int k = 1; k <= 5 && residual > accept; k++) {
-        memcpy(s->g, keep, bytes);
-        sweep(s, 25 * k);
+        sweep(s, 10 * k * k);
+        memcpy(other, s->g, bytes);
         next = newton(s, 40, k % 2 ? default_prox : 1e-6);
-        if (next < residual) {
-            residual = next;
-            memcpy(keep, s->g, bytes);
-        }
+        residual = keep_better(s, next, residual, keep);
+        memcpy(s->g, other, bytes);
+    }
+    if (residual > accept) {
+        residual = keep_better(s, homotopy(s, mu), residual, keep);
+    }
+    if (residual > accept) {
+        next = tikhonov(s, mu, other);
+        memcpy(s->g, other, bytes);
+        keep_better(s, next, residual, keep);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const double g = 9.81;
 
@@ -206,7 +207,9 @@ TEST(an_overlap_at_the_start_opens_without_tunnelling) {
         x[2] = 0.1 - d;
         x[9] = speed[k / 3];
         step(&r, x);
-        if (!(cr_sim_report(r.sim)->grad & CR_GRAD_ONE_SIDED)) {
+        // an impact that is not located; one at rest or on its way out has no kink
+        bool is_one_sided = cr_sim_report(r.sim)->grad & CR_GRAD_ONE_SIDED;
+        if (is_one_sided != (speed[k / 3] < 0.0)) {
             cr_test_fail("depth %g, speed %g: the label is %d", d, speed[k / 3],
                          cr_sim_report(r.sim)->grad);
         }
@@ -262,7 +265,7 @@ static cr_run open_heap(double dt) {
 }
 
 TEST(ten_balls_fall_into_a_corner) {
-    static const double length[] = {0.002, 0.01};
+    static const double length[] = {0.01, 0.002};
     for (int k = 0; k < 2; k++) {
         cr_run r = open_heap(length[k]);
         double *x = calloc((size_t)r.n.n_x, sizeof *x), deepest = 0.0;
@@ -270,13 +273,18 @@ TEST(ten_balls_fall_into_a_corner) {
         memcpy(x, r.x, sizeof *x * (size_t)r.n.n_x);
         double start = cr_sim_energy(r.sim, x);
         int n_event = 0;
+        clock_t begin = clock();
         for (int i = 0; i < (int)round(2.0 / length[k]); i++) {
             step(&r, x);
+            // a shower of tiny impacts takes hours
+            if (clock() - begin > 20 * CLOCKS_PER_SEC) {
+                cr_test_fail("dt %g: %d steps take 20 s", length[k], i + 1);
+                break;
+            }
             n_event += cr_sim_report(r.sim)->n_event;
             deepest = fmax(deepest, heap_depth(x));
         }
         CHECK(isfinite(speed_of(&r, x)));
-        CHECK(deepest <= 1e-6);
         CHECK(n_event > 30);
         CHECK(cr_sim_energy(r.sim, x) < start);
         if (!(deepest <= 1e-6)) {
