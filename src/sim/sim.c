@@ -292,23 +292,28 @@ cr_status cr_sim_step_vjp(cr_sim *sim, const double *x_next_adj, double *x_adj, 
 cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const double *u_tan,
                           const double *p_tan, double *x_next_tan, cr_error *err) {
     const cr_sizes *z = &sim->model->sizes;
+    size_t n_tangent = (size_t)z->n_tangent;
     CR_TRY(check_last(sim, err));
     cri_arena_reset(sim->scratch);
+    // memory can fail in the first seed alone, before anything has been written
+    double *y = CR_PUSH_RAW(sim->scratch, double, n_tangent);
+    if (!y) {
+        return cri_no_memory(err);
+    }
     for (int s = 0; s < n_seed; s++) {
-        double *y = x_next_tan + (size_t)s * (size_t)z->n_tangent;
-        const double *u = u_tan ? u_tan + (size_t)s * (size_t)z->n_u : sim->zero_u;
-        if (!x_tan) {
-            memset(y, 0, sizeof *y * (size_t)z->n_tangent);
-        } else {
-            memmove(y, x_tan + (size_t)s * (size_t)z->n_tangent, sizeof *y * (size_t)z->n_tangent);
+        size_t row = (size_t)s;
+        const double *u = u_tan ? u_tan + row * (size_t)z->n_u : sim->zero_u;
+        memset(y, 0, sizeof *y * n_tangent);
+        if (x_tan) {
+            memcpy(y, x_tan + row * n_tangent, sizeof *y * n_tangent);
         }
+        memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
         if (p_tan) {
             cri_derive_jvp(sim->model, sim->p, &sim->d, sim->derive_cache,
-                           p_tan + (size_t)s * (size_t)z->n_p, &sim->d_tan);
-        } else {
-            memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
+                           p_tan + row * (size_t)z->n_p, &sim->d_tan);
         }
         CR_TRY(sim->stepper->jvp(sim, sim->last, y, u, err));
+        memcpy(x_next_tan + row * n_tangent, y, sizeof *y * n_tangent);
     }
     return CR_OK;
 }
