@@ -14,19 +14,27 @@
 #include <omp.h>
 #endif
 
+// the gradients of one item that has run; its rows are written when they are whole
+static cr_status pull_item(cr_sim *sim, const cr_batch *batch, int k, double *p_adj) {
+    size_t n_x = (size_t)sim->model->sizes.n_x, at = (size_t)k * n_x;
+    cr_seed seed = {.step = batch->rollout.n_step, .x_adj = batch->x_end_adj + at};
+    double *x0_adj = calloc(n_x, sizeof *x0_adj);
+    cr_status status = CR_ERR_MEMORY;
+    if (x0_adj) {
+        status = cr_sim_rollout_vjp(sim, 1, &seed, x0_adj, NULL, p_adj, NULL);
+    }
+    if (status == CR_OK && batch->x0_adj) {
+        memcpy(batch->x0_adj + at, x0_adj, sizeof *x0_adj * n_x);
+    }
+    free(x0_adj);
+    return status;
+}
+
 // one item; its parameter adjoint goes to p_adj (n_p), zeroed by the caller
 static cr_status run_item(cr_sim *sim, const cr_batch *batch, int k, double *p_adj) {
-    size_t n_x = (size_t)sim->model->sizes.n_x, at = (size_t)k * n_x;
-    double *x0_adj = batch->x0_adj ? batch->x0_adj + at : NULL;
+    size_t at = (size_t)k * (size_t)sim->model->sizes.n_x;
     CR_TRY(cr_sim_rollout(sim, &batch->rollout, batch->x0 + at, NULL, batch->x_end + at, NULL));
-    if (!batch->x_end_adj) {
-        return CR_OK;
-    }
-    if (x0_adj) {
-        memset(x0_adj, 0, sizeof *x0_adj * n_x);
-    }
-    cr_seed seed = {.step = batch->rollout.n_step, .x_adj = batch->x_end_adj + at};
-    return cr_sim_rollout_vjp(sim, 1, &seed, x0_adj, NULL, p_adj, NULL);
+    return batch->x_end_adj ? pull_item(sim, batch, k, p_adj) : CR_OK;
 }
 
 // a sim for each thread, with the batch's parameters
