@@ -19,7 +19,9 @@
 // Redundant contacts (a box on four corners) make H singular: L spans {x : A C x = 0, D x = 0},
 // Zc = C L orthonormal. The impulse is then the limit of A + eps 1, which has Zc' f = 0:
 //
-//   [H; Zc' B] y = [as above; Zc' (A_tan q - h)],   q = B H^+ C' f      (least squares, consistent)
+//   [H; Zc' B] y = [as above; Zc' A_tan q],   q = B H^+ C' f      (least squares, consistent)
+//
+// (h has no part in the second row: in every class it is orthogonal to C.)
 //
 // mu_adj is exactly zero for open and sticking contacts. At mu = 0 a contact is sliding with f_t =
 // 0, and mu_adj is the derivative for mu -> 0+. A touching contact without force is open.
@@ -502,7 +504,7 @@ void cri_coulomb_reduced_vjp(const cri_coulomb *p, const cri_coulomb_cache *cach
     }
     cri_qr_solve_vjp(&cache->qr, y_adj, rhs_adj);
 
-    // rhs = -C' (A_tan f + c_tan + A h);  Zc' (A_tan q - h)
+    // rhs = -C' (A_tan f + c_tan + A h);  Zc' A_tan q
     memset(p_out, 0, sizeof *p_out * (size_t)rows);
     memset(z_out, 0, sizeof *z_out * (size_t)rows);
     for (int j = 0; j < m; j++) {
@@ -519,7 +521,7 @@ void cri_coulomb_reduced_vjp(const cri_coulomb *p, const cri_coulomb_cache *cach
     }
     multiply(p, p_out, NULL, h_adj);
     for (int i = 0; i < rows; i++) {
-        h_adj[i] = f_adj[i] - h_adj[i] - z_out[i];
+        h_adj[i] = f_adj[i] - h_adj[i];
     }
 
     // h of the bound and sliding contacts
@@ -560,7 +562,7 @@ void cri_coulomb_reduced_jvp(const cri_coulomb *p, const cri_coulomb_cache *cach
         f_tan[3 * i + 2] = -s[1] * pull;
     }
 
-    // rhs = -C' (A_tan f + c_tan + A h);  Zc' (A_tan q - h)
+    // rhs = -C' (A_tan f + c_tan + A h);  Zc' A_tan q
     multiply(p, f_tan, tan->rhs, w);
     for (int j = 0; j < m; j++) {
         const cri_coulomb_column *cj = &cache->column[j];
@@ -568,7 +570,7 @@ void cri_coulomb_reduced_jvp(const cri_coulomb *p, const cri_coulomb_cache *cach
     }
     for (int k = 0; k < cache->n_null; k++) {
         const double *z = cache->null_space + (size_t)k * (size_t)rows;
-        rhs[m + k] = dot(rows, z, tan->A_q) - dot(rows, z, f_tan);
+        rhs[m + k] = dot(rows, z, tan->A_q);
     }
     solve_columns(cache, rhs, y, f_tan);
     cri_arena_rewind(scratch, mark);
