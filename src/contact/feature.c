@@ -18,6 +18,7 @@ typedef struct view {
 } view;
 
 static view unpack(const cri_world *w, int feature, const double *x) {
+    CR_VALIDATE(feature >= 0 && feature < w->model->n_feature);
     const cri_feature *f = &w->model->feature[feature];
     const cri_pair *pair = &w->model->pair[f->pair];
     view v = {.pair = pair, .corner = f->corner};

@@ -4,6 +4,8 @@
 
 #include "contact/islands.h"
 
+#include "base/base.h"
+
 // gives every body labelled a or b the label to
 static void relabel(int n_body, int *label, int a, int b, int to) {
     for (int j = 0; j < n_body; j++) {
@@ -15,6 +17,7 @@ static void relabel(int n_body, int *label, int a, int b, int to) {
 
 int cri_islands(const cr_model *model, int n, const int *feature, int *island_of_body,
                 int *island) {
+    CR_ASSERT(n >= 0);
     int n_body = model->sizes.n_body, n_island = 0;
     for (int b = 0; b < n_body; b++) {
         island_of_body[b] = -1;

@@ -165,6 +165,8 @@ static cri_contact_problem problem_of(const cri_jump *jump) {
 
 void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, bool has_cache,
                     double *v_out, cr_arena *keep, cr_arena *scratch) {
+    CR_ASSERT(v && v_out && keep != scratch);
+    CR_VALIDATE(cri_all_finite(3 * jump->n, jump->f));
     for (int k = 0; k < jump->n_body; k++) {
         memcpy(jump->v + 6 * k, v + 6 * jump->body[k], 6 * sizeof *v);
     }
@@ -228,6 +230,7 @@ static void coefficients_vjp(const cri_jump *jump, const cri_contact_adj *adj,
 void cri_jump_solve_vjp(const cri_world *world, const cri_jump *jump, const double *v_out_adj,
                         double *v_adj, double *q_adj, const cri_derived *d_adj, double *target_adj,
                         cr_arena *scratch) {
+    CR_ASSERT(jump->law_cache && v_adj && q_adj && target_adj);
     int n_local = 6 * jump->n_body;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *z = CR_PUSH_RAW(scratch, double, n_local);
@@ -330,6 +333,7 @@ static cri_contact_tan data_tangents(const cri_jump *jump, const cri_jump *rows_
 
 void cri_jump_solve_jvp(const cri_world *world, const cri_jump *jump, const cri_jump_tan *tan,
                         double *v_out_tan, cr_arena *scratch) {
+    CR_ASSERT(jump->law_cache && tan->v && tan->q && tan->d);
     int n_local = 6 * jump->n_body;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_jump rows_tan = *jump;

@@ -56,6 +56,7 @@ static phase phase_begin(const cri_contact_problem *p, cr_arena *keep) {
 // solves ph from ph->f; a single contact needs its reduced system only for derivatives
 static void phase_solve(phase *ph, const cri_coulomb_limit *limit, bool has_cache,
                         cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
+    CR_VALIDATE(cri_all_finite(3 * ph->problem.n, ph->c));
     cri_solve_report r = cri_coulomb_solve(&ph->problem, ph->f, scratch);
     if (has_cache || ph->problem.n > 1) {
         cri_coulomb_reduce(&ph->problem, ph->f, limit, &ph->reduced, keep, scratch);

@@ -127,6 +127,8 @@ static stages run_stages(const cri_drive *drive, cri_vec3 spin, double t) {
 }
 
 cri_body_state cri_flow(const cri_drive *drive, const cri_body_state *s, double t) {
+    CR_VALIDATE(isfinite(t));
+    CR_VALIDATE(drive->body->inv_mass > 0.0);
     cri_vec3 a = linear_rate(drive);
     stages st = run_stages(drive, s->spin, t);
     return (cri_body_state){
@@ -171,6 +173,7 @@ static void run_stages_vjp(const cri_drive *drive, const stages *s, double t, cr
 void cri_flow_vjp(const cri_drive *drive, const cri_body_state *s, double t,
                   const cri_body_tangent *out_adj, cri_body_tangent *s_adj, double *t_adj,
                   const cri_drive_adj *adj) {
+    CR_ASSERT(s_adj && t_adj && adj->body && adj->gravity && adj->wrench);
     stages st = run_stages(drive, s->spin, t);
     cri_so3 turn = cri_so3_of(st.turn);
 

@@ -11,7 +11,10 @@
 
 #include "geometry/collide.h"
 
+#include "base/base.h"
+
 cri_touch cri_plane_sphere(cri_vec3 normal, double offset, cri_vec3 pos, double radius) {
+    CR_VALIDATE(radius > 0.0);
     return (cri_touch){.gap = cri_v3_dot(normal, pos) - offset - radius,
                        .normal = normal,
                        .arm = {[1] = cri_v3_scale(-radius, normal)}};
@@ -39,6 +42,7 @@ static cri_vec3 corner_signs(int corner) {
 }
 
 cri_vec3 cri_box_corner(const double *size, int corner) {
+    CR_ASSERT(corner >= 0 && corner < 8);
     return cri_v3_mul(corner_signs(corner), cri_v3_load(size));
 }
 
@@ -80,6 +84,7 @@ static cri_vec3 direction(cri_vec3 delta, double *distance) {
 }
 
 cri_touch cri_sphere_sphere(cri_vec3 delta, double radius0, double radius1) {
+    CR_VALIDATE(radius0 > 0.0 && radius1 > 0.0);
     double distance;
     cri_vec3 n = direction(delta, &distance);
     return (cri_touch){.gap = distance - radius0 - radius1,

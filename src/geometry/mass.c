@@ -9,11 +9,14 @@
 
 #include "geometry/mass.h"
 
+#include "base/base.h"
+
 #include <stddef.h>
 
 static const double ball_volume = 4.18879020478639098462; // 4 pi / 3
 
 double cri_sphere_mass(double radius, double density, double *inertia) {
+    CR_ASSERT(radius > 0.0 && density > 0.0);
     double mass = ball_volume * density * radius * radius * radius;
     if (inertia) {
         inertia[0] = inertia[1] = inertia[2] = 0.4 * mass * radius * radius;
@@ -47,6 +50,7 @@ double cri_sphere_mass_jvp(double radius, double density, double radius_tan, dou
 }
 
 double cri_box_mass(const double *size, double density, double *inertia) {
+    CR_ASSERT(size[0] > 0.0 && size[1] > 0.0 && size[2] > 0.0 && density > 0.0);
     double mass = 8.0 * density * size[0] * size[1] * size[2];
     double s0 = size[0] * size[0], s1 = size[1] * size[1], s2 = size[2] * size[2];
     if (inertia) {

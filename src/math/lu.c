@@ -4,6 +4,8 @@
 
 #include "math/lu.h"
 
+#include "base/base.h"
+
 #include <math.h>
 
 static void swap_rows(int n, double *a, int i, int k) {
@@ -15,6 +17,7 @@ static void swap_rows(int n, double *a, int i, int k) {
 }
 
 bool cri_lu_factor(int n, double *a, int *pivot) {
+    CR_ASSERT(n > 0 && a && pivot);
     for (int k = 0; k < n; k++) {
         int best = k;
         for (int i = k + 1; i < n; i++) {
@@ -41,6 +44,7 @@ bool cri_lu_factor(int n, double *a, int *pivot) {
 }
 
 void cri_lu_solve(int n, const double *lu, const int *pivot, double *b) {
+    CR_VALIDATE(cri_all_finite(n, b));
     for (int k = 0; k < n; k++) {
         double t = b[pivot[k]];
         b[pivot[k]] = b[k];

@@ -43,6 +43,7 @@ cri_quat cri_quat_normalise(cri_quat raw) {
 }
 
 void cri_quat_normalise_vjp(cri_quat raw, cri_vec3 theta_adj, double *raw_adj) {
+    CR_ASSERT(raw_adj);
     double r = length(raw);
 
     // theta = 2 Im(q* o raw_tan)/|raw|, hence raw_adj = 2 q o (0, theta_adj)/|raw|

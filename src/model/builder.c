@@ -374,6 +374,7 @@ static cr_status fill(cr_model *m, const cri_scene_def *def, const char *file, c
 
 cr_status cri_model_build(const cri_scene_def *def, const char *file, cr_model **out,
                           cr_error *err) {
+    CR_ASSERT(def && file && out);
     *out = NULL;
     if (def->n_body == 0) {
         return cri_fail(err, CR_ERR_UNSUPPORTED, 0,

@@ -127,6 +127,8 @@ static int source(const double *p, int own, int first, int second) {
 }
 
 void cri_derive(const cr_model *m, const double *p, cri_derived *d, cri_derive_cache *cache) {
+    CR_ASSERT(d->block && cache);
+    CR_VALIDATE(cri_all_finite(m->sizes.n_p, p));
     memcpy(d->gravity, p, 3 * sizeof *p);
     for (int b = 0; b < m->sizes.n_body; b++) {
         derive_body(m, p, b, &d->body[b]);
@@ -150,6 +152,7 @@ void cri_derive(const cr_model *m, const double *p, cri_derived *d, cri_derive_c
 
 void cri_derive_vjp(const cr_model *m, const double *p, const cri_derived *d,
                     const cri_derive_cache *cache, const cri_derived *d_adj, double *p_adj) {
+    CR_ASSERT(d_adj->block && p_adj);
     for (int k = 0; k < m->n_pair; k++) {
         p_adj[cache[k].slot_friction] += d_adj->pair[k].friction;
         p_adj[cache[k].slot_restitution] += d_adj->pair[k].restitution;
@@ -169,6 +172,7 @@ void cri_derive_vjp(const cr_model *m, const double *p, const cri_derived *d,
 
 void cri_derive_jvp(const cr_model *m, const double *p, const cri_derived *d,
                     const cri_derive_cache *cache, const double *p_tan, cri_derived *d_tan) {
+    CR_ASSERT(d_tan->block && p_tan);
     memcpy(d_tan->gravity, p_tan, 3 * sizeof *p_tan);
     for (int b = 0; b < m->sizes.n_body; b++) {
         derive_body_jvp(m, p, b, &d->body[b], p_tan, &d_tan->body[b]);

@@ -279,6 +279,7 @@ static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T,
 
 double cri_event_search(cr_sim *sim, cri_motion *motion, double T, int n_rest, const int *rest,
                         int *feature, bool *has_memory) {
+    CR_ASSERT(T >= 0.0 && n_rest >= 0);
     double best = INFINITY;
     int next_rest = 0;
     *feature = -1;

@@ -56,6 +56,7 @@ static bool begin_islands(cr_sim *sim, cri_motion *motion, int n, const int *fea
 }
 
 bool cri_motion_begin(cr_sim *sim, cri_motion *motion, int n_rest, const int *rest) {
+    CR_ASSERT(motion->h > 0.0 && motion->x && motion->u && n_rest >= 0);
     motion->n_island = 0;
     motion->t_solved = -1.0;
     if (n_rest == 0) {
@@ -112,6 +113,7 @@ static bool solve_island(cr_sim *sim, cri_motion *motion, cri_jump *jump, const 
 }
 
 bool cri_motion_solve(cr_sim *sim, cri_motion *motion, double t, bool has_rate) {
+    CR_ASSERT(t >= 0.0);
     bool is_solved = motion->t_solved == t && (motion->has_rate || !has_rate);
     if (motion->n_island == 0 || is_solved) {
         return true;
@@ -235,6 +237,7 @@ static double islands_vjp(cr_sim *sim, const cri_motion *motion, double t, const
 
 double cri_motion_vjp(cr_sim *sim, const cri_motion *motion, double t, double *y_adj,
                       double *u_adj) {
+    CR_VALIDATE(motion->n_island == 0 || motion->t_solved == t);
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
     double *v_new_adj = NULL, t_adj = 0.0;
     if (motion->n_island > 0) {
@@ -312,6 +315,7 @@ static cri_body_tangent resting_body_jvp(const cri_motion *motion, int b, double
 
 void cri_motion_jvp(cr_sim *sim, const cri_motion *motion, double t, double t_tan, double *y_tan,
                     const double *u_tan) {
+    CR_VALIDATE(motion->n_island == 0 || motion->t_solved == t);
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
     int n_v = sim->model->sizes.n_v;
     double *v_new_tan = NULL;

@@ -112,6 +112,7 @@ static cr_status run(cr_sim *sim, const cr_rollout *r, double *x, double *x_path
 
 cr_status cr_sim_rollout(cr_sim *sim, const cr_rollout *rollout, const double *x0, double *x_path,
                          double *x_end, cr_error *err) {
+    CR_ASSERT(sim && rollout && x0 && (rollout->dt || rollout->n_step == 0));
     size_t n_x = (size_t)sim->model->sizes.n_x;
     CR_TRY(check_rollout(sim, rollout, err));
     CR_TRY(cri_sim_check_state(sim, x0, err));
@@ -239,6 +240,7 @@ static cr_status check_pull(const cr_sim *sim, int n_seed, const cr_seed *seed, 
 
 cr_status cr_sim_rollout_vjp(cr_sim *sim, int n_seed, const cr_seed *seed, double *x0_adj,
                              double *u_adj, double *p_adj, cr_error *err) {
+    CR_ASSERT(sim && n_seed >= 0 && (seed || n_seed == 0));
     size_t n_x = (size_t)sim->model->sizes.n_x;
     CR_TRY(check_pull(sim, n_seed, seed, err));
     size_t n_record = (size_t)sim->history.every;

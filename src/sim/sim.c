@@ -82,6 +82,7 @@ static cr_status check_options(const cr_sim_options *o, cr_error *err) {
 
 cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr_sim **out,
                         cr_error *err) {
+    CR_ASSERT(model && options && out);
     *out = NULL;
     CR_TRY(check_options(options, err));
     cr_sim *sim = calloc(1, sizeof *sim);
@@ -139,6 +140,7 @@ static void forget(cr_sim *sim) {
 }
 
 cr_status cr_sim_set_params(cr_sim *sim, const double *p, cr_error *err) {
+    CR_ASSERT(sim && p);
     CR_TRY(cri_params_check(sim->model, p, err));
     memmove(sim->p, p, sizeof *p * (size_t)sim->model->sizes.n_p);
     cri_derive(sim->model, sim->p, &sim->d, sim->derive_cache);
@@ -210,6 +212,7 @@ cr_status cri_sim_step(cr_sim *sim, double dt, const double *x, const double *u,
 
 cr_status cr_sim_step(cr_sim *sim, double dt, const double *x, const double *u, double *x_next,
                       cr_error *err) {
+    CR_ASSERT(sim && x && x_next);
     CR_TRY(cri_sim_check_dt(dt, err));
     CR_TRY(cri_sim_check_state(sim, x, err));
     CR_TRY(cri_sim_check_control(sim, u, err));
@@ -267,6 +270,7 @@ static cr_status check_last(const cr_sim *sim, cr_error *err) {
 
 cr_status cr_sim_step_vjp(cr_sim *sim, const double *x_next_adj, double *x_adj, double *u_adj,
                           double *p_adj, cr_error *err) {
+    CR_ASSERT(sim && x_next_adj);
     const cr_sizes *z = &sim->model->sizes;
     CR_TRY(check_last(sim, err));
     cri_arena_reset(sim->scratch);
@@ -291,6 +295,7 @@ cr_status cr_sim_step_vjp(cr_sim *sim, const double *x_next_adj, double *x_adj, 
 
 cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const double *u_tan,
                           const double *p_tan, double *x_next_tan, cr_error *err) {
+    CR_ASSERT(sim && n_seed >= 0 && x_next_tan);
     const cr_sizes *z = &sim->model->sizes;
     size_t n_tangent = (size_t)z->n_tangent;
     CR_TRY(check_last(sim, err));
@@ -367,6 +372,7 @@ size_t cr_sim_save_bytes(const cr_sim *sim) {
 }
 
 void cr_sim_save(const cr_sim *sim, void *bytes) {
+    CR_ASSERT(bytes);
     saved_head head = head_of(sim);
     size_t n_p = sizeof(double) * (size_t)sim->model->sizes.n_p;
     char *at = bytes;

@@ -286,6 +286,7 @@ static void set_restitution(cr_sim *sim, sub *s, cr_step_report *report) {
 
 // F5 and F6: the jump at s->y, on the group; x_after (n_x) may be anything but s->y
 static bool run_jump(cr_sim *sim, sub *s, int n_group, double *x_after, cr_step_report *report) {
+    CR_ASSERT(n_group > 0 && n_group >= s->n_hit);
     size_t room = cri_jump_bytes(&sim->world, n_group);
     if (!cri_arena_reserve(sim->tape, 2 * room) || !cri_arena_reserve(sim->scratch, room)) {
         return false;

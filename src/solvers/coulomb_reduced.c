@@ -462,6 +462,7 @@ static bool select_impulse(const cri_coulomb *p, double *f, cri_coulomb_cache *c
 
 void cri_coulomb_reduce(const cri_coulomb *p, double *f, const cri_coulomb_limit *limit,
                         cri_coulomb_cache *cache, cr_arena *keep, cr_arena *scratch) {
+    CR_ASSERT(p->n > 0 && keep != scratch);
     int n = p->n, rows = 3 * n;
     *cache = (cri_coulomb_cache){.n = n, .f = f};
     cache->contact = CR_PUSH(keep, cri_coulomb_class, n);
@@ -491,6 +492,7 @@ void cri_coulomb_reduce(const cri_coulomb *p, double *f, const cri_coulomb_limit
 void cri_coulomb_reduced_vjp(const cri_coulomb *p, const cri_coulomb_cache *cache,
                              const double *f_adj, double *p_out, double *z_out, double *mu_adj,
                              double *l_adj, cr_arena *scratch) {
+    CR_ASSERT(cache->n == p->n && cache->qr.n == cache->m);
     int rows = 3 * p->n, m = cache->m;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *y_adj = CR_PUSH_RAW(scratch, double, m);
@@ -541,6 +543,7 @@ void cri_coulomb_reduced_vjp(const cri_coulomb *p, const cri_coulomb_cache *cach
 
 void cri_coulomb_reduced_jvp(const cri_coulomb *p, const cri_coulomb_cache *cache,
                              const cri_coulomb_tan *tan, double *f_tan, cr_arena *scratch) {
+    CR_ASSERT(cache->n == p->n && cache->qr.n == cache->m);
     int rows = 3 * p->n, m = cache->m;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *rhs = CR_PUSH_RAW(scratch, double, m + cache->n_null);

@@ -5,6 +5,8 @@
 
 #pragma once
 
+// clang-format off
+
 // a spinning ball hits the floor and slides
 static const char slide_scene[] =
     "<mujoco><option gravity='0 0 -9.8100000000000005'/><custom><numeric name='carom:fric"
