@@ -205,8 +205,9 @@ static bool locate(cr_sim *sim, sub *s, double T, bool is_now, int *n_hit, int *
                 return false;
             }
             double G = weighted_gap(sim, *n_hit, &s->G_rate);
-            if (is_now || *n_hit == 1 || fabs(G / s->G_rate) <= 1e-17 * s->motion.h) {
-                break;
+            bool is_root = fabs(G / s->G_rate) <= 1e-17 * s->motion.h;
+            if (is_now || *n_hit == 1 || is_root || k == 5) {
+                break; // y stands at t
             }
             s->t = fmin(fmax(s->t - G / s->G_rate, 0.0), T);
         }

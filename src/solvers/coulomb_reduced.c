@@ -184,7 +184,7 @@ static void classify(const cri_coulomb *p, double *f, const cri_coulomb_limit *l
         const double *ui = limit ? limit->u + 3 * i : u + 3 * i;
         double l = limit ? limit->l[i] : p->l[i];
         cache->contact[i] = class_at(p, i, fi, ui, l);
-        if (cri_coulomb_is_weak(p, i, fi[0], l)) {
+        if (!limit && cri_coulomb_is_weak(p, i, fi[0], l)) {
             memset(f + 3 * i, 0, 3 * sizeof *f);
         }
         double margin = margin_of(p, i, cache->contact[i], fi, ui, f_scale);

@@ -38,6 +38,11 @@ static const scene scenes[] = {
                         "</worldbody><keyframe><key "
                         "qpos='0 0 0.12 1 0 0 0 0.05 0.01 0.4 1 0 0 0' "
                         "qvel='0 0 0 0 1 0 0 0 -1 0 0 2'/></keyframe></mujoco>"},
+    {"box that lands without restitution",
+     HEAD("0.6", "0") "<body name='box'><freejoint/>"
+                      "<geom name='box' type='box' size='0.1 0.08 0.05'/></body></worldbody>"
+                      "<keyframe><key qpos='0 0 0.1 1 0.01 0 0' qvel='0.6 0.2 0 0 0 0'/>"
+                      "</keyframe></mujoco>"},
     {"rolling ball",
      HEAD("0.3", "0.5") "<body name='ball'><freejoint/><geom name='ball' size='0.1'/></body>"
                         "</worldbody><keyframe><key qpos='0 0 0.1 1 0 0 0' "
@@ -59,10 +64,13 @@ static cr_model *parse(const scene *s) {
     return model;
 }
 
+// "end-poisson" is the stepper end with the law ncp-poisson
 static cr_sim *create(const cr_model *model, const char *stepper, bool use_gradient, int every) {
     cr_error err = {0};
     cr_sim_options options = cr_sim_options_default(model);
-    options.stepper = stepper;
+    bool is_poisson = strcmp(stepper, "end-poisson") == 0;
+    options.stepper = is_poisson ? "end" : stepper;
+    options.law = is_poisson ? "ncp-poisson" : "ncp";
     options.use_gradient = use_gradient;
     options.checkpoint_every = every;
     cr_sim *sim;
@@ -168,6 +176,7 @@ TEST(rollouts_do_not_depend_on_checkpoints_or_gradients) {
     for (int i = 0; i < N_SCENE; i++) {
         compare_rollouts(&scenes[i], "located");
         compare_rollouts(&scenes[i], "end");
+        compare_rollouts(&scenes[i], "end-poisson");
     }
 }
 
@@ -368,9 +377,9 @@ TEST(batches_do_not_depend_on_threads) {
 }
 
 TEST(the_scenes_go_through_their_regimes) {
-    static const int n_event[N_SCENE] = {4, 8, 0};
-    // flat on its largest face; two balls and one ball on the floor
-    static const double height[N_SCENE] = {0.05, 0.1, 0.1};
+    static const int n_event[N_SCENE] = {4, 8, 2, 0};
+    // flat on its largest face; balls on the floor
+    static const double height[N_SCENE] = {0.05, 0.1, 0.05, 0.1};
     for (int i = 0; i < N_SCENE; i++) {
         cr_model *model = parse(&scenes[i]);
         cr_sim *sim = create(model, "located", true, 0);

@@ -102,6 +102,13 @@ static void open_sim(session *s) {
     }
 }
 
+// x_path holds the steps that were made, also on failure
+static cr_status roll(session *s, const cr_rollout *rollout, cr_error *err) {
+    cr_status status = cr_sim_rollout(s->sim, rollout, s->x, s->out.path, s->out.end, err);
+    memcpy(s->before.path, s->out.path, sizeof s->out.path);
+    return status;
+}
+
 // a rollout and its adjoint, twice: the second one is longer
 static void use_rollouts(session *s) {
     cr_error err = {0};
@@ -111,8 +118,7 @@ static void use_rollouts(session *s) {
     for (int n_step = N_STEP / 2; n_step <= N_STEP; n_step += N_STEP / 2) {
         cr_rollout rollout = {.n_step = n_step, .dt = &dt, .n_dt = 1, .u = u, .n_u_row = 1};
         cr_seed seed[] = {{.step = 2, .x_adj = s->seed}, {.step = n_step, .x_adj = s->seed}};
-        while (has_to_repeat(s, "rollout",
-                             cr_sim_rollout(s->sim, &rollout, s->x, o->path, o->end, &err), &err)) {
+        while (has_to_repeat(s, "rollout", roll(s, &rollout, &err), &err)) {
         }
         while (has_to_repeat(
             s, "rollout_vjp",

@@ -33,7 +33,7 @@ typedef struct call {
     bool is_plain[8], is_sliding[8];
 } call;
 
-static call call_solve(const char *name, cri_contact_problem problem, double *f) {
+static call call_law(const char *name, cri_contact_problem problem, bool has_cache, double *f) {
     call c = {.problem = problem};
     const cri_law *law = cri_law_find(name);
     assert_non_null(law);
@@ -43,10 +43,14 @@ static call call_solve(const char *name, cri_contact_problem problem, double *f)
     assert_non_null(c.scratch);
     c.problem.is_plain = c.is_plain;
     c.report = (cri_law_report){.margin = 1.0, .is_sliding = c.is_sliding};
-    c.cache = law->solve(&c.problem, f, true, &c.report, c.keep, c.scratch);
+    c.cache = law->solve(&c.problem, f, has_cache, &c.report, c.keep, c.scratch);
     c.problem.is_plain = NULL;
     c.report.is_sliding = NULL;
     return c;
+}
+
+static call call_solve(const char *name, cri_contact_problem problem, double *f) {
+    return call_law(name, problem, true, f);
 }
 
 static void call_close(call *c) {
@@ -406,6 +410,49 @@ TEST(planted_problems_with_mass_ratios_of_a_million_are_solved) {
     check_rates(6.0, 0.99, 0.98);
 }
 
+// gradients on or off must not change the motion
+static void check_cache(const char *where, const cri_contact_problem *problem) {
+    for (int law = 0; cri_law_at(law); law++) {
+        double f[2][M_MAX] = {{0}};
+        for (int k = 0; k < 2; k++) {
+            call c = call_law(cri_law_at(law)->name, *problem, k == 1, f[k]);
+            call_close(&c);
+        }
+        if (memcmp(f[0], f[1], sizeof f[0]) != 0) {
+            cr_test_fail("%s, %s, %d contacts: the impulse depends on the cache", where,
+                         cri_law_at(law)->name, problem->n);
+        }
+    }
+}
+
+TEST(the_cache_of_the_derivatives_does_not_change_the_impulse) {
+    // as given, and without restitution where an overlap opens
+    static const double none[N_MAX] = {0}, aim[N_MAX] = {.1, .1, .1, .1, .1, .1, .1, .1};
+    for (size_t i = 0; i < sizeof coulomb_vectors / sizeof coulomb_vectors[0]; i += 2) {
+        const coulomb_vector *t = &coulomb_vectors[i];
+        cri_contact_problem problem = {
+            .n = t->n, .A = t->A, .b = t->b, .mu = t->mu, .e = t->e, .target = t->target};
+        check_cache(t->name, &problem);
+        problem.e = none;
+        check_cache(t->name, &problem);
+        problem.target = aim;
+        check_cache(t->name, &problem);
+    }
+    for (int seed = 0; seed < 400; seed++) {
+        cr_test_rng rng = cr_test_rng_of((uint64_t)seed);
+        int n = 1 + seed % N_MAX, n_body = 1 + (int)(chance(&rng) * n);
+        planted p = draw_problem(n, n_body, 2.0, 1.2, &rng);
+        p = seed % 16 < 8 ? p : without_restitution(p);
+        cri_contact_problem problem = {.n = n,
+                                       .A = p.A,
+                                       .b = p.b,
+                                       .mu = p.mu,
+                                       .e = p.e,
+                                       .target = seed % 32 < 16 ? none : aim};
+        check_cache("planted", &problem);
+    }
+}
+
 // a quadratic program, whose velocity is unique also where the impulse is not
 TEST(without_friction_the_planted_velocity_is_recovered) {
     for (int seed = 0; seed < 400; seed++) {
@@ -459,5 +506,6 @@ TEST(without_friction_there_is_no_tangential_impulse) {
 CR_TEST_MAIN(fixed_vectors_match_the_independent_program,
              planted_problems_with_like_masses_are_solved,
              planted_problems_with_mass_ratios_of_a_million_are_solved,
+             the_cache_of_the_derivatives_does_not_change_the_impulse,
              without_friction_the_planted_velocity_is_recovered,
              without_friction_there_is_no_tangential_impulse)
