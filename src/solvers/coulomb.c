@@ -54,6 +54,7 @@ typedef struct scaled {
     int *pivot;
     double rho; // of the natural map; 1 is that of the certificate
     int n_iteration;
+    int budget; // of n_iteration
 } scaled;
 
 size_t cri_coulomb_bytes(int n) {
@@ -262,7 +263,7 @@ static double newton(scaled *s, int n_max, double prox) {
             best = relative;
             memcpy(s->best, s->g, bytes);
         }
-        if (best <= newton_stop || !isfinite(norm)) {
+        if (best <= newton_stop || !isfinite(norm) || s->n_iteration >= s->budget) {
             break;
         }
         // no progress in six iterations
@@ -361,7 +362,8 @@ static void sweep(scaled *s, int n_sweep) {
 // scaled copy of the problem; the start f becomes g
 static scaled scale_problem(const cri_coulomb *p, const double *f, cr_arena *arena) {
     int n = p->n, m = 3 * n;
-    scaled s = {.n = n, .rho = 1.0};
+    // a larger problem that has not been solved by then hardly ever will be
+    scaled s = {.n = n, .rho = 1.0, .budget = n <= 8 ? 4000 : 600};
     s.A = CR_PUSH_RAW(arena, double, 2 * m * m + 10 * m + 14 * n);
     s.matrix = s.A + m * m;
     double *rows = s.matrix + m * m;
