@@ -40,7 +40,7 @@ typedef struct cache {
 
 static size_t n_byte(int n) {
     size_t m = 3 * (size_t)n;
-    return 2 * cri_coulomb_reduce_bytes(n) + cri_coulomb_bytes(n) + sizeof(cache) +
+    return 3 * cri_coulomb_reduce_bytes(n) + cri_coulomb_bytes(n) + sizeof(cache) +
            sizeof(double) * 64 * m + 4096;
 }
 
@@ -58,8 +58,9 @@ static void phase_solve(phase *ph, const cri_coulomb_limit *limit, bool has_cach
                         cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
     CR_VALIDATE(cri_all_finite(3 * ph->problem.n, ph->c));
     cri_solve_report r = cri_coulomb_solve(&ph->problem, ph->f, scratch);
-    if (has_cache || ph->problem.n > 1) {
-        cri_coulomb_reduce(&ph->problem, ph->f, limit, &ph->reduced, keep, scratch);
+    if (ph->problem.n > 1 || (has_cache && !limit)) {
+        // the selection is part of the solution, whoever asks for derivatives
+        cri_coulomb_reduce(&ph->problem, ph->f, NULL, &ph->reduced, keep, scratch);
         report->margin = fmin(report->margin, ph->reduced.margin);
         report->is_one_sided = report->is_one_sided || ph->reduced.is_one_sided;
     } else {
@@ -67,6 +68,9 @@ static void phase_solve(phase *ph, const cri_coulomb_limit *limit, bool has_cach
         double margin = cri_coulomb_margin(&ph->problem, ph->f, &is_kink, scratch);
         report->margin = fmin(report->margin, margin);
         report->is_one_sided = report->is_one_sided || is_kink;
+    }
+    if (limit) {
+        cri_coulomb_reduce(&ph->problem, ph->f, limit, &ph->reduced, keep, scratch);
     }
     report->n_iteration += r.n_iteration;
     report->residual = fmax(report->residual, r.residual);
