@@ -249,7 +249,7 @@ cr_status cr_sim_rollout_vjp(cr_sim *sim, int n_seed, const cr_seed *seed, doubl
     double *work = calloc(3 * n_x, sizeof *work);
     pull p = {.n_seed = n_seed, .seed = seed};
     p.u_adj = u_adj ? calloc(n_u, sizeof *p.u_adj) : NULL;
-    p.record = malloc(sizeof(cri_step_record *) * n_record);
+    p.record = calloc(n_record, sizeof(cri_step_record *));
     if (!work || !p.record || (u_adj && !p.u_adj)) {
         free(work);
         free(p.u_adj);
