@@ -204,8 +204,8 @@ static void compare_steps(const scene *s, const char *stepper, bool use_gradient
     step_on(sim, n_x, 0, single.path);
     check_bits("single steps", s->name, n_path, whole.path, single.path);
 
-    // save at every twentieth step, go on in this sim after other work, and in a new one
-    for (int k = 20; k < N_STEP; k += 20) {
+    // save now and then, go on in this sim after other work, and in a new one
+    for (int k = 30; k < N_STEP; k += 70) {
         must(cr_sim_set_params(sim, single.p_adj, &err), &err);
         memcpy(later.path, single.path, sizeof(double) * (size_t)n_x);
         for (int i = 0; i < k; i++) {
