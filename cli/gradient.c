@@ -190,7 +190,11 @@ static void print(const task *t) {
     printf("loss %.12g m^2 after %d steps; gradient: %s\n", r->loss, t->aim.schedule.n_step,
            r->status);
     if (t->report.n_event > 0) {
-        printf("%d impacts, the slowest at %.3g m/s; ", t->report.n_event, t->report.least_speed);
+        printf("%d impact%s", t->report.n_event, t->report.n_event == 1 ? "" : "s");
+        if (isfinite(t->report.least_speed)) {
+            printf(", the slowest at %.3g m/s", t->report.least_speed);
+        }
+        printf("; ");
     } else {
         printf("no impacts; ");
     }

@@ -2,9 +2,10 @@
 //
 // What the public interface asks of a model: sizes, names, domains, default values.
 //
-// A name is looked up as it stands. A pair of geoms answers in either order; a pair without a slot
+// A name is looked up as it stands. A pair of geoms answers in either order. A pair without a slot
 // of its own answers with the geom's slot that its value comes from, but only if no other pair
-// draws on that slot: then both names mean the same thing.
+// draws on that slot and the other geom's value is 0: else the two names would not mean the same
+// thing.
 
 #include "model/model.h"
 
@@ -106,8 +107,22 @@ static int find_in_pair(const cr_model *m, const char *name, cr_error *err) {
     for (int k = 0; k < m->n_pair; k++) {
         n_user += slot_of_pair(m, &m->pair[k], is_friction) == slot;
     }
-    if (n_user == 1) {
+    const cri_geom *ga = &m->geom[a], *gb = &m->geom[b];
+    int first = is_friction ? ga->slot_friction : ga->slot_restitution;
+    int second = is_friction ? gb->slot_friction : gb->slot_restitution;
+    int other = slot == first ? second : first;
+    bool is_held = (slot == first || slot == second) && m->slot[other].value > 0.0 &&
+                   (is_friction ? pair->slot_friction : pair->slot_restitution) < 0;
+    if (n_user == 1 && !is_held) {
         return slot;
+    }
+    if (is_held) {
+        cri_fail(err, CR_ERR_ARGUMENT, 0,
+                 "%s is the larger of two; tie %s=%s, or add <numeric name=\"carom:%s:%s:%s\" "
+                 "data=\"%g\"/> to <custom>",
+                 name, m->slot[slot].name, m->slot[other].name, slash + 1, m->geom_name[a],
+                 m->geom_name[b], m->slot[slot].value);
+        return -1;
     }
     cri_fail(err, CR_ERR_ARGUMENT, 0,
              "%s has no value of its own; use %s, or add <numeric name=\"carom:%s:%s:%s\" "

@@ -142,7 +142,7 @@ static cr_status unknown_name(const builder *b, const side *s, const cr_error *w
     // a pair of geoms: the model knows why it has no such coefficient
     bool is_pair = strchr(s->name, ':') && strncmp(why->text, "no parameter", 12) != 0;
     if (s->vector == CR_VECTOR_P && is_pair) {
-        return cri_fail(b->err, CR_ERR_ARGUMENT, 0, "%.200s", why->text);
+        return cri_fail(b->err, CR_ERR_ARGUMENT, 0, "%.230s", why->text);
     }
     const char *nearest = cri_name_nearest(b->model, s->vector, s->name);
     if (nearest) {
@@ -151,6 +151,18 @@ static cr_status unknown_name(const builder *b, const side *s, const cr_error *w
     }
     return cri_fail(b->err, CR_ERR_ARGUMENT, 0,
                     "%.80s: unknown name; 'carom params SCENE' lists them", s->text);
+}
+
+/// A pattern fits a whole name, or a name without its index: */size fits box/size[2].
+static bool fits_pattern(const char *pattern, const char *name) {
+    char base[512];
+    size_t n = strcspn(name, "[");
+    if (cri_name_matches(pattern, name) || n >= sizeof base) {
+        return cri_name_matches(pattern, name);
+    }
+    memcpy(base, name, n);
+    base[n] = '\0';
+    return cri_name_matches(pattern, base);
 }
 
 /// The list of entries that a side stands for.
@@ -171,7 +183,7 @@ static cr_status expand_side(builder *b, side *s) {
     for (int i = 0; i < n; i++) {
         const char *name = cr_model_name(b->model, s->vector, i);
         CR_ASSERT(name);
-        if (is_pattern ? cri_name_matches(s->name, name) : is_entry_of(name, s->name)) {
+        if (is_pattern ? fits_pattern(s->name, name) : is_entry_of(name, s->name)) {
             CR_TRY(add_entry(b, s, name, i));
         }
     }

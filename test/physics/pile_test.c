@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Many bodies: balls dropped into a corner of three planes, until they lie in a pile. Energy is lost,
-// nothing overlaps, and every contact solve of a small pile succeeds. In a larger one some miss
-// their tolerance; then the step still ends, and its gradient is refused.
+// Many bodies: balls dropped into a corner of three planes, until they lie in a pile. Energy is
+// lost, nothing overlaps, and every contact solve of a small pile succeeds. In a larger one some
+// miss their tolerance; then the step still ends, and its gradient is refused.
 
 #include "cr_run.h"
 #include "cr_test.h"

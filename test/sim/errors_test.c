@@ -375,11 +375,9 @@ TEST(pairs_are_found_in_either_order_and_by_the_slot_that_they_use) {
     CHECK_TEXT(cr_model_name(f.model, CR_VECTOR_P, own), "floor:one/restitution");
     CHECK_INT(find_p(&f, "one:floor/restitution", &f.err), own);
 
-    // a pair that takes the value of one geom, which no other pair uses
-    int one = find_p(&f, "one/friction", &f.err);
-    CHECK(one >= 0);
-    CHECK_INT(find_p(&f, "floor:one/friction", &f.err), one);
-    CHECK_INT(find_p(&f, "one:floor/friction", &f.err), one);
+    // a pair whose larger value is held by the other geom's is no value of its own
+    CHECK_INT(find_p(&f, "floor:one/friction", &f.err), -1);
+    CHECK(strstr(f.err.text, "one/friction=floor/friction") != NULL);
 
     // the slot of ball two serves two pairs: the text says what to write
     CHECK_INT(find_p(&f, "floor:two/friction", &f.err), -1);
@@ -388,6 +386,21 @@ TEST(pairs_are_found_in_either_order_and_by_the_slot_that_they_use) {
     CHECK_INT(find_p(&f, "two:one/restitution", &f.err), -1);
     CHECK(strstr(f.err.text, "two/restitution") != NULL);
     close_fixture(&f);
+}
+
+TEST(a_pair_answers_with_the_only_value_that_it_can_have) {
+    static const char ball[] =
+        "<mujoco><custom><numeric name='carom:restitution:ball' data='0.5'/></custom><worldbody>"
+        "<geom name='floor' type='plane' size='9 9 1'/><body><freejoint/><geom name='ball' "
+        "size='0.1'/></body></worldbody></mujoco>";
+    cr_error err = {0};
+    cr_model *model = NULL;
+    assert_int_equal(cr_model_parse(ball, sizeof ball - 1, "ball", &model, &err), CR_OK);
+    int slot = cr_model_find(model, CR_VECTOR_P, "ball/restitution", &err);
+    CHECK(slot >= 0);
+    CHECK_INT(cr_model_find(model, CR_VECTOR_P, "floor:ball/restitution", &err), slot);
+    CHECK_INT(cr_model_find(model, CR_VECTOR_P, "ball:floor/restitution", &err), slot);
+    cr_model_destroy(model);
 }
 
 TEST(unknown_names_are_named) {
@@ -439,5 +452,6 @@ CR_TEST_MAIN(options_are_refused_by_name, parameters_are_refused_by_name_and_the
              there_is_no_gradient_without_a_step, rollouts_refuse_what_does_not_fit,
              a_motion_beyond_all_numbers_is_refused, seeds_must_ascend,
              foreign_bytes_are_not_restored, batches_refuse_as_a_whole_or_by_item,
-             pairs_are_found_in_either_order_and_by_the_slot_that_they_use, unknown_names_are_named,
+             pairs_are_found_in_either_order_and_by_the_slot_that_they_use,
+             a_pair_answers_with_the_only_value_that_it_can_have, unknown_names_are_named,
              every_name_is_found_where_it_stands)
