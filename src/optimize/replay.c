@@ -14,6 +14,9 @@
 #include <math.h>
 #include <string.h>
 
+// a fit replays its recording some hundred times: more steps than these take hours
+enum { MAX_STEP = 1000000 };
+
 cr_status cri_replay_init(const cr_model *model, cr_sim *sim, const cri_selection *selection,
                           const cri_recording *recording, double dt, cr_arena *arena,
                           cri_replay *out, cr_error *err) {
@@ -24,6 +27,12 @@ cr_status cri_replay_init(const cr_model *model, cr_sim *sim, const cri_selectio
                          .n_sample = recording->n_sample};
     CR_TRY(
         cri_schedule_push(recording->n_sample, recording->time, dt, arena, &replay.schedule, err));
+    if (replay.schedule.n_step > MAX_STEP) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "the recording lasts %g s, %d steps of %g s; is t in seconds? Else take a "
+                        "longer --dt",
+                        recording->time[recording->n_sample - 1], replay.schedule.n_step, dt);
+    }
     CR_TRY(cri_selection_check_steps(selection, replay.schedule.n_step, err));
     CR_TRY(cri_point_push(selection, replay.schedule.n_step, arena, &replay.point, err));
     replay.has_control = cri_selection_has(selection, CR_VECTOR_U);
