@@ -325,6 +325,8 @@ class Fit(Command):
         refused(1, "column wall", lambda i, s: "t,wall" if i == 2 else s)
         self.write("bad.csv", "t,ball/qpos[2]\n0,0.5\n")
         self.bad(1, "2 rows", "fit", self.scene, self.path("bad.csv"), *end)
+        self.write("bad.csv", "t,ball/qpos[2]\n0,0.5\n90000,0.5\n")
+        self.bad(1, "is t in seconds", "fit", self.scene, self.path("bad.csv"), *end)
         self.write("bad.csv", "t\n0\n1\n")
         self.bad(1, "beside t", "fit", self.scene, self.path("bad.csv"), *end)
         self.write("bad.csv", "")
