@@ -81,7 +81,8 @@ static void note_sliding(const cri_contact_problem *p, const double *f, cri_law_
     for (int i = 0; i < p->n; i++) {
         double pull = hypot(f[3 * i + 1], f[3 * i + 2]);
         // on the cone to the certificate's tolerance
-        report->is_sliding[i] = f[3 * i] > 0.0 && pull >= p->mu[i] * f[3 * i] * (1.0 - 1e-10);
+        bool is_on_cone = f[3 * i] > 0.0 && pull >= p->mu[i] * f[3 * i] * (1.0 - 1e-10);
+        report->is_sliding[i] = report->is_sliding[i] || is_on_cone;
     }
 }
 
@@ -191,7 +192,8 @@ static const void *solve_poisson(const cri_contact_problem *p, double *f, bool h
     for (int i = 0; i < m; i++) {
         f[i] = first->f[i] + second->f[i];
     }
-    note_sliding(p, f, report);
+    note_sliding(p, first->f, report);
+    note_sliding(p, second->f, report);
     return c;
 }
 

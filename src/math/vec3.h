@@ -83,17 +83,3 @@ static inline cri_vec3 cri_m3_tmul(const cri_mat3 *M, cri_vec3 a) {
     return cri_v3(m[0] * a.x + m[3] * a.y + m[6] * a.z, m[1] * a.x + m[4] * a.y + m[7] * a.z,
                   m[2] * a.x + m[5] * a.y + m[8] * a.z);
 }
-
-/// M += a b'
-static inline void cri_m3_add_outer(cri_mat3 *M, cri_vec3 a, cri_vec3 b) {
-    double *m = M->m;
-    m[0] += a.x * b.x;
-    m[1] += a.x * b.y;
-    m[2] += a.x * b.z;
-    m[3] += a.y * b.x;
-    m[4] += a.y * b.y;
-    m[5] += a.y * b.z;
-    m[6] += a.z * b.x;
-    m[7] += a.z * b.y;
-    m[8] += a.z * b.z;
-}

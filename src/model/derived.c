@@ -146,6 +146,8 @@ void cri_derive(const cr_model *m, const double *p, cri_derived *d, cri_derive_c
         c->slot_restitution =
             source(p, pair->slot_restitution, a->slot_restitution, b->slot_restitution);
         c->is_friction_tied = pair->slot_friction < 0 && p[a->slot_friction] == p[b->slot_friction];
+        c->is_restitution_tied =
+            pair->slot_restitution < 0 && p[a->slot_restitution] == p[b->slot_restitution];
         d->pair[k] = (cri_pair_derived){p[c->slot_friction], p[c->slot_restitution]};
     }
 }

@@ -38,7 +38,8 @@ typedef struct cri_derived {
 typedef struct cri_derive_cache {
     int slot_friction;
     int slot_restitution;
-    bool is_friction_tied; // both geoms have the same: the derivative is one-sided
+    bool is_friction_tied;    // both geoms have the same: the derivative is one-sided
+    bool is_restitution_tied; // likewise
 } cri_derive_cache;
 
 /// A zeroed block from arena; block is NULL when there is no memory.

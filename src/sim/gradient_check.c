@@ -5,7 +5,8 @@
 //   central     D(h) = (f(z + h) - f(z - h))/(2 h)             errors h^2, h^4, ...
 //   one-sided   D(h) = (f(z + h) - f(z))/h                     errors h, h^2, ...
 //
-// Neville's table over h, h/2, h/4, ...; the entry with the least uncertainty is the answer: how
+// Neville's table over h, h/2, h/4, ...; the entry with the least uncertainty is the answer, or of
+// several that are good to 1e-8 the one with the smallest steps: how
 // far its neighbours disagree, plus what rounding of the loss does to the smallest step in it. The
 // gradient that is to be checked takes no part in the choice.
 
@@ -14,7 +15,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { N_STEP = 12 };
+enum { N_STEP = 18 };
 
 // a loss is a long sum: its rounding is some ulps
 static const double rounding = 8.0 * DBL_EPSILON;
@@ -52,7 +53,8 @@ bool cr_gradient_check(cr_loss *loss, void *context, double *z, int i, double fi
         for (int j = 1; j <= n_row; j++, factor *= power) {
             row[j] = row[j - 1] + (row[j - 1] - previous[j - 1]) / (factor - 1.0);
             double error = fmax(fabs(row[j] - row[j - 1]), fabs(row[j] - previous[j - 1])) + noise;
-            if (error < *uncertainty) {
+            // a derivative is a limit: smaller steps win as long as they are good enough
+            if (error < fmax(*uncertainty, 1e-8 * fabs(row[j]))) {
                 *uncertainty = error;
                 *out = row[j];
             }

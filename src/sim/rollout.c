@@ -98,11 +98,12 @@ static cr_status run(cr_sim *sim, const cr_rollout *r, double *x, double *x_path
         }
         cri_arena_reset(sim->tape);
         cri_step_record *record = NULL;
-        CR_TRY(cri_sim_step(sim, dt_of(r, k), x, u_of(sim, r, k), x, &record, err));
-        cri_report_add(&sim->history.report, &record->report);
-        if (!cri_all_finite((int)n_x, x)) {
-            return cri_fail(err, CR_ERR_NUMERIC, 0, "the motion left all bounds in step %d", k + 1);
+        cr_status status = cri_sim_step(sim, dt_of(r, k), x, u_of(sim, r, k), x, &record, err);
+        if (status == CR_ERR_NUMERIC) {
+            return cri_fail(err, status, 0, "the motion left all bounds in step %d", k + 1);
         }
+        CR_TRY(status);
+        cri_report_add(&sim->history.report, &record->report);
         if (x_path) {
             memcpy(x_path + n_x * ((size_t)k + 1), x, sizeof *x * n_x);
         }
@@ -233,6 +234,9 @@ static cr_status check_pull(const cr_sim *sim, int n_seed, const cr_seed *seed, 
             return cri_fail(err, CR_ERR_ARGUMENT, 0,
                             "seed %d is at step %d; steps must ascend from 0 to %d", k,
                             seed[k].step, h->rollout.n_step);
+        }
+        if (!cri_all_finite(sim->model->sizes.n_x, seed[k].x_adj)) {
+            return cri_fail(err, CR_ERR_ARGUMENT, 0, "seed %d is not finite", k);
         }
     }
     return CR_OK;

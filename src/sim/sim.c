@@ -142,6 +142,12 @@ static void forget(cr_sim *sim) {
 cr_status cr_sim_set_params(cr_sim *sim, const double *p, cr_error *err) {
     CR_ASSERT(sim && p);
     CR_TRY(cri_params_check(sim->model, p, err));
+    cri_derive(sim->model, p, &sim->d_tan, sim->derive_cache);
+    if (!cri_all_finite(sim->d_tan.n_double, sim->d_tan.block)) {
+        cri_derive(sim->model, sim->p, &sim->d, sim->derive_cache);
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "some mass or inertia is too large or too small for a number");
+    }
     memmove(sim->p, p, sizeof *p * (size_t)sim->model->sizes.n_p);
     cri_derive(sim->model, sim->p, &sim->d, sim->derive_cache);
     memset(sim->warm, 0, sizeof(double) * 3 * (size_t)sim->model->n_feature);
@@ -205,6 +211,10 @@ cr_status cri_sim_step(cr_sim *sim, double dt, const double *x, const double *u,
     *record = (cri_step_record){
         .h = dt, .raw = keep, .x = unit, .u = control, .x_next = end, .report = cri_report_none()};
     CR_TRY(sim->stepper->step(sim, record, end, err));
+    if (!cri_all_finite(z->n_x, end)) {
+        return cri_fail(err, CR_ERR_NUMERIC, 0,
+                        "the motion left all bounds; check speeds, sizes and the step length");
+    }
     memcpy(x_next, end, sizeof *x * (size_t)z->n_x);
     *out = record;
     return CR_OK;
@@ -273,6 +283,9 @@ cr_status cr_sim_step_vjp(cr_sim *sim, const double *x_next_adj, double *x_adj, 
     CR_ASSERT(sim && x_next_adj);
     const cr_sizes *z = &sim->model->sizes;
     CR_TRY(check_last(sim, err));
+    if (!cri_all_finite(z->n_x, x_next_adj)) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "the adjoint of the state is not finite");
+    }
     cri_arena_reset(sim->scratch);
     double *work = CR_PUSH(sim->scratch, double, z->n_x);
     if (!work) {

@@ -51,8 +51,10 @@ void cri_report_jump(const cr_sim *sim, const cri_jump *jump, cr_step_report *re
     report->grad |= r->is_one_sided ? CR_GRAD_ONE_SIDED : 0;
     report->grad |= r->outcome == CR_SOLVED ? 0 : CR_GRAD_REFUSED;
     for (int k = 0; k < jump->n; k++) {
-        bool is_tied = sim->derive_cache[jump->row[k].pair].is_friction_tied;
-        report->grad |= is_tied && jump->is_sliding[k] ? CR_GRAD_ONE_SIDED : 0;
+        const cri_derive_cache *tie = &sim->derive_cache[jump->row[k].pair];
+        bool is_kink = (tie->is_friction_tied && jump->is_sliding[k]) ||
+                       (tie->is_restitution_tied && jump->has_e[k] && jump->e[k] > 0.0);
+        report->grad |= is_kink ? CR_GRAD_ONE_SIDED : 0;
     }
 }
 
