@@ -348,7 +348,34 @@ TEST(a_box_on_its_face_reports_its_four_corners) {
     cr_run_close(&r);
 }
 
-CR_TEST_MAIN(a_free_box_keeps_momentum_and_energy_to_fourth_order, two_balls_conserve_momentum,
+TEST(values_that_two_geoms_share_have_one_sided_gradients) {
+    // restitution from both geoms; friction from both, sliding, under both laws
+    static const char *const law[] = {"ncp", "ncp-poisson"};
+    static const char *const scene[] = {
+        "<mujoco><custom><numeric name='carom:restitution:floor' data='0.5'/><numeric "
+        "name='carom:restitution:ball' data='0.5'/></custom><worldbody><geom name='floor' "
+        "type='plane' size='9 9 1' friction='.1'/><body pos='0 0 .2'><freejoint/><geom name='ball' "
+        "size='0.1' friction='.2'/></body></worldbody></mujoco>",
+        "<mujoco><custom><numeric name='carom:restitution:ball' data='0.5'/></custom><worldbody>"
+        "<geom type='plane' size='9 9 1' friction='.2'/><body pos='0 0 .2'><freejoint/><geom "
+        "name='ball' size='0.1' friction='.2'/></body></worldbody><keyframe><key qvel='5 0 0 0 0 "
+        "0'/>"
+        "</keyframe></mujoco>"};
+    for (int k = 0; k < 4; k++) {
+        cr_run r = cr_run_open(scene[k / 2], NULL, 1, 0.2);
+        cr_sim_options options = r.options;
+        options.law = law[k % 2];
+        cr_run_close(&r);
+        r = cr_run_open(scene[k / 2], &options, 1, 0.2);
+        cr_run_value(&r, NULL);
+        CHECK_INT(cr_sim_report(r.sim)->n_event, 1);
+        CHECK((cr_sim_report(r.sim)->grad & CR_GRAD_ONE_SIDED) != 0);
+        cr_run_close(&r);
+    }
+}
+
+CR_TEST_MAIN(values_that_two_geoms_share_have_one_sided_gradients,
+             a_free_box_keeps_momentum_and_energy_to_fourth_order, two_balls_conserve_momentum,
              energy_never_grows, heights_of_bounces_fall_by_the_square_of_restitution,
              a_bouncing_ball_does_not_depend_on_the_step,
              a_ball_between_two_planes_bounces_many_times_in_a_step,
