@@ -97,7 +97,9 @@ static bool push_work(search *w, cr_arena *arena) {
 }
 
 void cri_lsq_find_null(int n, int m, const double *z, const double *J, bool *is_null) {
-    double largest = 0.0;
+    // one unknown alone has no other to be compared with: residuals count from a thousandth of
+    // their unit
+    double largest = 1e-3 * sqrt((double)m);
     for (int pass = 0; pass < 2; pass++) {
         for (int j = 0; j < n; j++) {
             const double *column = J + (size_t)j * (size_t)m;
