@@ -70,12 +70,12 @@ static int simulate(run_state *s) {
 /// Ends both files when the run is good, else leaves none behind.
 static int finish(run_state *s, int code, const char *json) {
     cr_error err = {0};
+    if (code == CLI_DONE && json && cri_result_simulate(json, &s->result, &err) != CR_OK) {
+        code = cli_error(&err);
+    }
     if (s->has_file && code != CLI_DONE) {
         cri_atomic_cancel(&s->file);
     } else if (s->has_file && cri_atomic_commit(&s->file, &err) != CR_OK) {
-        code = cli_error(&err);
-    }
-    if (code == CLI_DONE && json && cri_result_simulate(json, &s->result, &err) != CR_OK) {
         code = cli_error(&err);
     }
     return code;
@@ -98,6 +98,11 @@ static int run(const cli_options *options) {
     int code = cli_scene_open(options->word[0], options, &scene);
     if (code == CLI_DONE) {
         code = cli_scene_sim(&scene, false, &s.sim);
+    }
+    if (code == CLI_DONE && options->n_step == 0 && DEFAULT_TIME / scene.dt > 1e9) {
+        code = cli_usage(
+            "--dt %g: %g s would take more than 1e9 steps; give --steps N or a longer step",
+            scene.dt, DEFAULT_TIME);
     }
     if (code == CLI_DONE) {
         double n = options->n_step > 0 ? options->n_step : ceil(DEFAULT_TIME / scene.dt - 1e-9);
