@@ -172,7 +172,6 @@ void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, boo
     }
     multiply(jump, jump->v, jump->b);
     cri_contact_problem problem = problem_of(jump);
-    memset(jump->is_sliding, 0, sizeof(bool) * (size_t)jump->n);
     jump->report = (cri_law_report){.margin = 1.0, .is_sliding = jump->is_sliding};
     jump->law_cache = world->law->solve(&problem, jump->f, has_cache, &jump->report, keep, scratch);
 

@@ -28,7 +28,7 @@ typedef struct cri_law_report {
     double residual;
     double margin;     // relative distance to another contact class
     bool is_one_sided; // at a kink
-    bool *is_sliding;  // (n), false on entry; true for what slides in some phase of the law
+    bool *is_sliding;  // (n), filled by the law: what slides in some phase of it
 } cri_law_report;
 
 enum { CRI_MAX_OUTER = 6 };

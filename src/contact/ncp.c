@@ -77,6 +77,7 @@ static void phase_solve(phase *ph, const cri_coulomb_limit *limit, bool has_cach
     report->outcome = r.outcome > report->outcome ? r.outcome : report->outcome;
 }
 
+// marks what lies on its cone
 static void note_sliding(const cri_contact_problem *p, const double *f, cri_law_report *report) {
     for (int i = 0; i < p->n; i++) {
         double pull = hypot(f[3 * i + 1], f[3 * i + 2]);
@@ -106,6 +107,7 @@ static const void *solve_newton(const cri_contact_problem *p, double *f, bool ha
                                 cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
     cache *c = CR_PUSH(keep, cache, 1);
     c->takes_target = CR_PUSH(keep, bool, p->n);
+    memset(report->is_sliding, 0, sizeof(bool) * (size_t)p->n);
     newton_phase(p, f, has_cache, c, report, keep, scratch);
     note_sliding(p, f, report);
     return c;
@@ -154,6 +156,7 @@ static const void *solve_poisson(const cri_contact_problem *p, double *f, bool h
     int m = 3 * p->n;
     cache *c = CR_PUSH(keep, cache, 1);
     c->takes_target = CR_PUSH(keep, bool, p->n);
+    memset(report->is_sliding, 0, sizeof(bool) * (size_t)p->n);
     if (all_plain(p)) {
         newton_phase(p, f, has_cache, c, report, keep, scratch);
         note_sliding(p, f, report);

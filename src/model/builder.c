@@ -366,6 +366,9 @@ static cr_status fill(cr_model *m, const cri_scene_def *def, const char *file, c
     memcpy(m->law, def->law, sizeof m->law);
     memcpy(m->stepper, def->stepper, sizeof m->stepper);
     memcpy(m->warning, def->warning, sizeof m->warning);
+    m->file = cri_arena_push_text(m->memory, file);
+    m->law_line = def->law_line;
+    m->stepper_line = def->stepper_line;
     if (cri_arena_has_failed(m->memory)) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "%s: out of memory", file);
     }

@@ -79,6 +79,8 @@ typedef struct cri_scene_def {
     char law[32];      // empty: default
     char stepper[32];  // empty: default
     char warning[240]; // what was read and has no effect, empty: nothing
+    int law_line;      // where law and stepper were asked for
+    int stepper_line;
     cri_body_def *body;
     cri_geom_def *geom;
     cri_pair_def *pair;
@@ -164,5 +166,8 @@ struct cr_model {
     char law[32];
     char stepper[32];
     char warning[240];
+    const char *file;
+    int law_line;
+    int stepper_line;
     struct cr_arena *memory; // owns everything above
 };

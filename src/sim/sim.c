@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,16 +61,39 @@ static bool allocate(cr_sim *sim) {
     return !cri_arena_has_failed(a);
 }
 
-static cr_status check_options(const cr_sim_options *o, cr_error *err) {
+// appends one more name to a list in a text of n_byte
+static void list_name(char *text, size_t n_byte, const char *name) {
+    size_t used = strlen(text);
+    snprintf(text + used, n_byte - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+// "no KIND is named WORD; there are ...", with the place when the scene file asked for it
+static cr_status fail_choice(const cr_model *m, const char *kind, const char *word, int line,
+                             const char *names, cr_error *err) {
+    word = word ? word : "(null)";
+    if (line > 0) {
+        return cri_fail(err, CR_ERR_SYNTAX, line, "%.80s:%d: no %s is named %.40s; there are %s",
+                        m->file, line, kind, word, names);
+    }
+    return cri_fail(err, CR_ERR_ARGUMENT, 0, "no %s is named %.40s; there are %s", kind, word,
+                    names);
+}
+
+static cr_status check_options(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+    char names[120] = "";
     if (!o->stepper || !cri_stepper_find(o->stepper)) {
-        return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                        "no stepper is named %s; there are located and end",
-                        o->stepper ? o->stepper : "(null)");
+        for (int i = 0; cri_stepper_at(i); i++) {
+            list_name(names, sizeof names, cri_stepper_at(i)->name);
+        }
+        int line = o->stepper == m->stepper ? m->stepper_line : 0;
+        return fail_choice(m, "stepper", o->stepper, line, names, err);
     }
     if (!o->law || !cri_law_find(o->law)) {
-        return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                        "no contact law is named %s; there are ncp and ncp-poisson",
-                        o->law ? o->law : "(null)");
+        for (int i = 0; cri_law_at(i); i++) {
+            list_name(names, sizeof names, cri_law_at(i)->name);
+        }
+        int line = o->law == m->law ? m->law_line : 0;
+        return fail_choice(m, "contact law", o->law, line, names, err);
     }
     if (!(o->eps_gap > 0.0) || !(o->eps_speed > 0.0) || !(o->eps_time > 0.0) || o->event_cap < 1 ||
         o->checkpoint_every < 0) {
@@ -84,7 +108,7 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
                         cr_error *err) {
     CR_ASSERT(model && options && out);
     *out = NULL;
-    CR_TRY(check_options(options, err));
+    CR_TRY(check_options(model, options, err));
     cr_sim *sim = calloc(1, sizeof *sim);
     if (!sim) {
         return cri_no_memory(err);

@@ -369,8 +369,6 @@ static void bad_custom_entries_are_reported(void **state) {
          "<numeric> 'carom:law': " KNOWN},
         {CUSTOM("<text name='carom:law' data=''/>"), CR_ERR_SYNTAX, 2,
          "<text> data=\"\" is no name of a law"},
-        {CUSTOM("<text name='carom:stepper' data='both'/>"), CR_ERR_SYNTAX, 2,
-         "<text> data=\"both\" is no stepper: expected located or end"},
         {CUSTOM("<text name='carom:inertia:floor' data='shape'/>"), CR_ERR_SYNTAX, 2,
          "<text> names no body of this scene: 'floor'"},
         {CUSTOM("<text name='carom:inertia:ball' data='box'/>"), CR_ERR_SYNTAX, 2,
