@@ -175,11 +175,3 @@ void cri_arena_reset(cr_arena *arena) {
 bool cri_arena_has_failed(const cr_arena *arena) {
     return arena->has_failed;
 }
-
-size_t cri_arena_bytes(const cr_arena *arena) {
-    size_t sum = 0;
-    for (const block *b = arena->first; b; b = b->next) {
-        sum += b->size;
-    }
-    return sum;
-}

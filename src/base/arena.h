@@ -48,9 +48,6 @@ void cri_arena_reset(cr_arena *arena);
 /// True when a push has failed since the last reset.
 bool cri_arena_has_failed(const cr_arena *arena);
 
-/// Bytes taken from the heap.
-size_t cri_arena_bytes(const cr_arena *arena);
-
 #define CR_PUSH(arena, type, n) ((type *)cri_arena_push((arena), sizeof(type) * (size_t)(n)))
 #define CR_PUSH_RAW(arena, type, n)                                                                \
     ((type *)cri_arena_push_raw((arena), sizeof(type) * (size_t)(n)))

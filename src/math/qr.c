@@ -15,10 +15,6 @@
 #include <math.h>
 #include <string.h>
 
-unsigned long cri_qr_bytes(int m, int n) {
-    return sizeof(double) * ((unsigned long)m * (unsigned long)n + 4 * (unsigned long)n) + 256;
-}
-
 static void swap_columns(cri_qr *qr, int i, int k) {
     for (int r = 0; r < qr->m; r++) {
         double t = qr->a[r * qr->n + i];
