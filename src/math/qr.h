@@ -19,7 +19,8 @@ typedef struct cri_qr {
     int *column;  // (n) column of A that stands at each place
 } cri_qr;
 
-/// Factors a copy of A. rank_tolerance is relative to the largest diagonal of R. The arena has room.
+/// Factors a copy of A. rank_tolerance is relative to the largest diagonal of R. The arena has
+/// room.
 cri_qr cri_qr_factor(int m, int n, const double *A, double rank_tolerance, struct cr_arena *arena);
 
 /// Least-squares x (n) of A x = b (m); b is overwritten. Entries behind the rank are zero.
