@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// Convex hull of points, and exact mass integrals of closed triangle meshes.
+
+#pragma once
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "geometry/shape.h"
+
+/// Hull of n points (n, 3). Everything lives in arena. Points in a plane (or fewer than four) have
+/// none: CR_ERR_ARGUMENT, text without file or line, the caller adds them.
+CR_MUST_CHECK cr_status cri_hull_build(int n, const double *point, cr_arena *arena,
+                                       const cri_hull **out, cr_error *err);
+
+/// Volume, centre and inertia of unit density.
+typedef struct cri_mesh_mass {
+    double volume;
+    double centre[3];
+    double inertia[6]; // about the centre, mesh axes: xx yy zz xy xz yz
+} cri_mesh_mass;
+
+/// Exact polyhedral integrals over triangles (n_face, 3) of vertices (n_vertex, 3), outward
+/// orientation; also right for nonconvex meshes. False when the mesh is open or its volume is not
+/// positive.
+bool cri_mesh_mass_of(int n_vertex, const double *vertex, int n_face, const int *face,
+                      cri_mesh_mass *out);

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+//
+// A scene as read, before it becomes a model. Readers (src/scene) fill it, cri_model_build reads it.
+//
+// All frames are resolved (fromto, euler, frames, defaults, replicate): pos and unit quat in the
+// parent body's frame. Angles in rad. Strings and arrays belong to memory unless it says otherwise.
+
+#pragma once
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "geometry/shape.h"
+#include "math/quat.h"
+#include "model/mechanism.h"
+
+/// Where something stands, for messages.
+typedef struct cri_place {
+    const char *file;
+    int line;
+} cri_place;
+
+typedef struct cri_body_def {
+    const char *name;
+    int parent; // -1: world; smaller than its own index, subtrees contiguous
+    cri_vec3 pos;
+    cri_quat quat;
+    bool has_inertial;     // mass, com and inertia given, else from the geoms
+    bool is_shape_inertia; // mass and inertia follow sizes and densities, as parameters too
+    double mass;           // kg
+    cri_vec3 com;
+    double inertia[6]; // about com, body axes: xx yy zz xy xz yz, kg m^2
+    cri_place place;
+} cri_body_def;
+
+typedef struct cri_joint_def {
+    const char *name;
+    int body; // joints of one body are consecutive, bodies ascending
+    cri_joint_kind kind;
+    cri_vec3 pos;
+    cri_vec3 axis; // unit
+    double ref;
+    double springref;
+    double stiffness;
+    double damping;
+    double armature;
+    double range[2]; // infinite: no limit. Ball: range[1] is the largest angle
+    cri_place place;
+} cri_joint_def;
+
+typedef struct cri_mesh_def {
+    const char *name;
+    int n_vertex;
+    int n_face;
+    double *vertex; // (n_vertex, 3), scaled and placed
+    int *face;      // (n_face, 3), empty when only points were given: then its hull counts
+    cri_place place;
+} cri_mesh_def;
+
+typedef struct cri_geom_def {
+    const char *name;
+    int body; // -1: world
+    cri_shape_kind shape;
+    int mesh; // -1: none
+    double size[3];
+    cri_vec3 pos;
+    cri_quat quat;
+    bool has_mass;
+    double mass;     // kg, used when has_mass
+    double density;  // kg/m^3, else
+    double friction; // sliding coefficient
+    double restitution;
+    int contype;
+    int conaffinity;
+    int priority;
+    int condim;
+    cri_place place;
+} cri_geom_def;
+
+typedef struct cri_site_def {
+    const char *name;
+    int body; // -1: world
+    cri_vec3 pos;
+    cri_quat quat;
+    cri_place place;
+} cri_site_def;
+
+typedef struct cri_tendon_def {
+    const char *name;
+    int n;
+    int *joint;   // (n)
+    double *coef; // (n)
+    double stiffness;
+    double damping;
+    double springlength; // NAN: that of the reference pose
+    double range[2];     // infinite: no limit
+    cri_place place;
+} cri_tendon_def;
+
+typedef struct cri_actuator_def {
+    const char *name;
+    cri_drive_kind kind;
+    int joint; // -1: none
+    int tendon;
+    int site;
+    int ref_site;
+    double gear[6];
+    double gain;
+    double bias[3];
+    double ctrl[2];  // limits, infinite: none
+    double force[2]; // limits, infinite: none
+    cri_place place;
+} cri_actuator_def;
+
+typedef struct cri_equality_def {
+    const char *name;
+    cri_equality_kind kind;
+    int object[2];     // bodies, joints or tendons, -1: world or none
+    bool has_anchor;   // connect: anchor[0] given in body 0, anchor[1] follows from qpos0
+    bool has_relative; // weld: relative pose given, else that of qpos0
+    cri_vec3 anchor[2];
+    cri_vec3 relative_pos; // weld: of body 1 in body 0
+    cri_quat relative;
+    double poly[5];
+    cri_place place;
+} cri_equality_def;
+
+/// Coefficients of two geoms that override those of the geoms.
+typedef struct cri_pair_def {
+    int geom[2];
+    bool is_listed; // collides whatever contype and conaffinity say
+    bool has_friction;
+    bool has_restitution;
+    double friction;
+    double restitution;
+    cri_place place;
+} cri_pair_def;
+
+/// Two bodies whose geoms do not collide, -1: world.
+typedef struct cri_exclude_def {
+    int body[2];
+    cri_place place;
+} cri_exclude_def;
+
+typedef struct cri_key_def {
+    const char *name;
+    double *qpos; // (n_qpos) NULL: as placed
+    double *qvel; // (n_qvel) NULL: at rest
+    double *ctrl; // (n_ctrl) NULL: zero
+    int n_qpos;
+    int n_qvel;
+    int n_ctrl;
+    cri_place place;
+} cri_key_def;
+
+typedef enum cri_integrator {
+    CRI_INTEGRATOR_ANY, // the file does not say
+    CRI_INTEGRATOR_EULER,
+    CRI_INTEGRATOR_RK4,
+} cri_integrator;
+
+/// Release with cri_scene_def_clear.
+typedef struct cri_scene_def {
+    const char *file;
+    double dt;
+    double gravity[3];
+    cri_integrator integrator;
+    bool has_contact;     // false: <flag contact="disable"/>
+    bool filters_parents; // a body does not collide with its parent
+    char law[32];         // empty: default
+    char stepper[32];     // empty: default
+    char warning[240];    // what was read and has no effect, empty: nothing
+    cri_place law_place;  // where law and stepper were asked for
+    cri_place stepper_place;
+    cri_body_def *body;
+    cri_joint_def *joint;
+    cri_geom_def *geom;
+    cri_mesh_def *mesh;
+    cri_site_def *site;
+    cri_tendon_def *tendon;
+    cri_actuator_def *actuator;
+    cri_equality_def *equality;
+    cri_pair_def *pair;
+    cri_exclude_def *exclude;
+    cri_key_def *key;
+    int n_body, n_joint, n_geom, n_mesh, n_site, n_tendon, n_actuator, n_equality, n_pair,
+        n_exclude, n_key;
+    cr_arena *memory; // owns everything above
+} cri_scene_def;
+
+/// Makes an empty definition with its arena. False for lack of memory.
+CR_MUST_CHECK bool cri_scene_def_begin(cri_scene_def *def, const char *file);
+
+void cri_scene_def_clear(cri_scene_def *def);
+
+/// Room for one more item in a list of n items of item_bytes each, in memory: returns the list, moved
+/// when it was full (capacity is the next power of two, at least 8). NULL for lack of memory.
+void *cri_scene_def_grow(cri_scene_def *def, void *list, int n, size_t item_bytes);
