@@ -16,29 +16,40 @@ set(CAROM_SOURCES
     src/geometry/collide.c
     src/geometry/mass.c
     src/model/builder.c
+    src/model/builder_mechanism.c
+    src/model/builder_shapes.c
+    src/model/builder_slots.c
     src/model/derived.c
     src/model/names.c
+    src/model/scene_def.c
+    src/dynamics/advance.c
+    src/dynamics/body_position.c
     src/dynamics/flow.c
+    src/dynamics/state.c
     src/scene/mjcf.c
     src/scene/mjcf_attr.c
     src/scene/mjcf_body.c
     src/scene/mjcf_custom.c
-    src/contact/feature.c
     src/contact/frame.c
     src/contact/islands.c
     src/contact/jump.c
+    src/contact/jump_jvp.c
+    src/contact/jump_vjp.c
     src/contact/laws.c
     src/contact/ncp.c
+    src/contact/near.c
     src/contact/row.c
     src/sim/batch.c
     src/sim/event.c
     src/sim/gradient_check.c
     src/sim/motion.c
     src/sim/rollout.c
+    src/sim/scan.c
     src/sim/sim.c
     src/sim/step_end.c
     src/sim/step_located.c
     src/sim/stepper.c
+    src/sim/warm.c
     src/optimize/aim.c
     src/optimize/check.c
     src/optimize/fit.c

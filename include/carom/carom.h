@@ -227,8 +227,9 @@ CR_API const cr_step_report *cr_sim_report(const cr_sim *sim);
 /// else. Valid until the next call on sim, NULL when there are none or no memory.
 CR_API const cr_contact *cr_sim_contacts(cr_sim *sim, int *n_contact);
 
-/// Kinetic plus gravitational energy of x, J. Heights count from the origin.
-CR_API double cr_sim_energy(const cr_sim *sim, const double *x);
+/// Kinetic energy plus that of gravity and springs at x, J. Heights count from the origin. NAN when
+/// there is no memory.
+CR_API double cr_sim_energy(cr_sim *sim, const double *x);
 
 // ---- rollout -----------------------------------------------------------------------------------
 

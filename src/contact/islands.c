@@ -1,48 +1,64 @@
 // SPDX-License-Identifier: MIT
 //
-// Islands by merging labels: each feature joins the labels of its two bodies under the lower one.
+// Islands by union and find over units: each contact joins the sets of its two units; a set's root
+// is its lowest unit.
 
 #include "contact/islands.h"
 
 #include "base/base.h"
 
-// gives every body labelled a or b the label to
-static void relabel(int n_body, int *label, int a, int b, int to) {
-    for (int j = 0; j < n_body; j++) {
-        if (label[j] >= 0 && (label[j] == a || label[j] == b)) {
-            label[j] = to;
-        }
+// root of a unit's set; halves the path on its way
+static int find(int *parent, int unit) {
+    while (parent[unit] != unit) {
+        parent[unit] = parent[parent[unit]];
+        unit = parent[unit];
     }
+    return unit;
 }
 
-int cri_islands(const cr_model *model, int n, const int *feature, int *island_of_body,
+// the moving unit of a contact, and its second one or the same
+static void units_of(const cri_near *near, int unit[2]) {
+    unit[1] = near->unit[1] >= 0 ? near->unit[1] : near->unit[0];
+    unit[0] = near->unit[0] >= 0 ? near->unit[0] : unit[1];
+    CR_ASSERT(unit[1] >= 0);
+}
+
+int cri_islands(const cr_model *model, int n, const cri_near *const *near, int *island_of_unit,
                 int *island) {
     CR_ASSERT(n >= 0);
-    int n_body = model->sizes.n_body, n_island = 0;
-    for (int b = 0; b < n_body; b++) {
-        island_of_body[b] = -1;
+    int n_unit = model->mech.n_unit, n_island = 0, unit[2];
+    int *parent = island_of_unit;
+    for (int u = 0; u < n_unit; u++) {
+        parent[u] = -1;
     }
-    // label by the place of the island's first feature
     for (int k = 0; k < n; k++) {
-        const int *body = model->pair[model->feature[feature[k]].pair].body;
-        int a = body[0] >= 0 ? island_of_body[body[0]] : -1, b = island_of_body[body[1]];
-        int label = a < 0 ? b : (b < 0 || a < b) ? a : b;
-        label = label < 0 ? k : label;
-        if (a >= 0 && b >= 0 && a != b) {
-            relabel(n_body, island_of_body, a, b, label);
+        units_of(near[k], unit);
+        for (int s = 0; s < 2; s++) {
+            parent[unit[s]] = parent[unit[s]] < 0 ? unit[s] : parent[unit[s]];
         }
-        island_of_body[body[1]] = label;
-        if (body[0] >= 0) {
-            island_of_body[body[0]] = label;
-        }
+        int a = find(parent, unit[0]), b = find(parent, unit[1]);
+        parent[a < b ? b : a] = a < b ? a : b;
     }
-    // number the labels in their order
     for (int k = 0; k < n; k++) {
-        int label = island_of_body[model->pair[model->feature[feature[k]].pair].body[1]];
-        island[k] = label == k ? n_island++ : island[label];
+        units_of(near[k], unit);
+        island[k] = find(parent, unit[0]);
     }
-    for (int b = 0; b < n_body; b++) {
-        island_of_body[b] = island_of_body[b] >= 0 ? island[island_of_body[b]] : -1;
+    for (int u = 0; u < n_unit; u++) {
+        parent[u] = parent[u] < 0 ? -1 : find(parent, u);
+    }
+    // numbers in the order of the first contact; a numbered root holds -2 - number
+    for (int k = 0; k < n; k++) {
+        int root = island[k];
+        if (parent[root] >= 0) {
+            parent[root] = -2 - n_island++;
+        }
+        island[k] = -2 - parent[root];
+    }
+    for (int u = 0; u < n_unit; u++) {
+        parent[u] = parent[u] >= 0 ? -2 - parent[parent[u]] : parent[u];
+    }
+    for (int u = 0; u < n_unit; u++) {
+        parent[u] = parent[u] <= -2 ? -2 - parent[u] : parent[u];
     }
     return n_island;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Islands: groups of contacts linked through moving bodies. Planes do not link.
+// Islands: groups of contacts linked through units that move. What stands still does not link.
 
 #pragma once
 
-#include "model/model.h"
+#include "contact/near.h"
 
-/// Numbers the islands of these features (n, ascending) in the order of their first feature, and
-/// returns how many there are. island (n) gets that of each feature, island_of_body (n_body) that
-/// of each body, -1 for a body that no feature touches.
-int cri_islands(const cr_model *model, int n, const int *feature, int *island_of_body, int *island);
+/// Numbers the islands of these contacts (n) in the order of their first contact, and returns how
+/// many there are. near (n) gives the units; island (n) gets that of each contact, island_of_unit
+/// (n_unit) that of each unit, -1 for a unit that no contact touches.
+int cri_islands(const cr_model *model, int n, const cri_near *const *near, int *island_of_unit,
+                int *island);

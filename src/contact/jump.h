@@ -1,22 +1,41 @@
 // SPDX-License-Identifier: MIT
 //
-// The velocity jump of one island: v+ = v + W J' f, f = law(A = J W J', b = J v, mu, e, target).
+// The velocity jump of one island: v+ = v + W G' f, f = law(A = G W G', b = G v, mu, e, target).
 //
-// Impacts and resting contacts share it. Velocities and poses are those of the whole model (n_v and
-// n_x numbers); only the bodies of the island are read and written.
+// Impacts and resting contacts share it. Velocities are those of the whole model (n_v numbers); only
+// the units of the island are read and written. G = J K: rows in the velocities of bodies times the
+// bodies' motion in those of dofs; W is the (constrained) inverse mass matrix.
 
 #pragma once
 
 #include "contact/row.h"
 
+/// A touch that takes part.
+typedef struct cri_contact_ref {
+    const cri_near *near;
+    const cri_narrow_touch *touch;
+} cri_contact_ref;
+
+/// Three rows of G in the dofs of one unit.
+typedef struct cri_block {
+    int place;       // of the unit in the island, -1: nothing moves
+    const double *G; // (3, n_v of the unit)
+    const double *Y; // (3, n_v of the unit) W G' by rows, trees only
+} cri_block;
+
 /// One island's solve, and what its derivatives replay. Points into the arena that kept it.
 typedef struct cri_jump {
     int n;            // contacts
-    int n_body;       // bodies of the island
-    const double *x;  // state at which the rows stand, borrowed
+    int n_unit;       // units of the island
+    int n_dof;        // their dofs
+    int n_row;        // rows of their equalities
+    bool has_tree;    // some unit is no free body
+    cri_state *state; // where the rows stand, borrowed
     cri_row *row;     // (n)
-    int *body;        // (n_body)
-    int (*local)[2];  // (n) place of each side's body in body, -1: world
+    int *unit;        // (n_unit)
+    int *at;          // (n_unit) first of its dofs in the island's vectors
+    int *row_at;      // (n_unit) first of its multipliers
+    cri_block (*block)[2]; // (n) of the two sides
     double *A, *b;    // (3n, 3n), (3n)
     double *mu, *e;   // (n)
     double *target;   // (n), zero unless the caller sets it
@@ -24,39 +43,42 @@ typedef struct cri_jump {
     bool *has_e;      // (n), whether restitution has a derivative; set by the caller
     bool *is_sliding; // (n)
     double *f;        // (3n) impulses
-    double *W, *v;    // (6 n_body) inverse inertia, velocity before
+    double *W, *v;    // (n_dof) inverse inertia of free bodies, velocity before
+    size_t n_byte;    // room that one more call needs in scratch, and a solve in keep
     const void *law_cache;
     cri_law_report report;
 } cri_jump;
 
 /// Room for cri_jump_begin and one cri_jump_solve in keep; the same suffices in scratch for the
 /// solve and for the derivatives.
-size_t cri_jump_bytes(const cri_world *world, int n);
+size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref);
 
-/// Rows, A, mu and e of these features (n) at x. Nothing is plain; has_e is true. Has room.
-void cri_jump_begin(const cri_world *world, int n, const int *feature, const double *x,
-                    cri_jump *jump, cr_arena *keep);
+/// Rows, A, mu and e of these contacts (n) at a state. Nothing is plain; has_e is true. Has room.
+void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, cri_state *state,
+                    cri_jump *jump, cr_arena *keep, cr_arena *scratch);
 
-/// Solves for the velocity v (n_v) from the impulses in jump->f, and writes the bodies' v_out
-/// (n_v).
+/// Solves for the velocity v (n_v) from the impulses in jump->f, and writes the units' v_out (n_v).
 void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, bool has_cache,
                     double *v_out, cr_arena *keep, cr_arena *scratch);
 
-/// Adjoint for v_out_adj (n_v), of which the island's bodies are read. Adds to v_adj (n_v) what
-/// goes through the solve and v_out_adj itself, to q_adj (n_v), d_adj, and overwrites target_adj
-/// (n).
+/// Adjoint for v_out_adj (n_v), of which the island's dofs are read. Adds to v_adj (n_v) what goes
+/// through the solve and v_out_adj itself, to q_adj (n_v), d_adj, and overwrites target_adj (n).
 void cri_jump_solve_vjp(const cri_world *world, const cri_jump *jump, const double *v_out_adj,
                         double *v_adj, double *q_adj, const cri_derived *d_adj, double *target_adj,
                         cr_arena *scratch);
 
 /// Tangents of the inputs; target may be NULL.
 typedef struct cri_jump_tan {
-    const double *v; // (n_v)
-    const double *q; // (n_v)
+    const double *v;        // (n_v)
+    const double *q;        // (n_v)
+    const double *body_tan; // (n_body, 6): cri_state_motion of q
     const cri_derived *d;
     const double *target; // (n)
 } cri_jump_tan;
 
-/// Writes the bodies' entries of v_out_tan (n_v).
+/// Writes the units' entries of v_out_tan (n_v).
 void cri_jump_solve_jvp(const cri_world *world, const cri_jump *jump, const cri_jump_tan *tan,
                         double *v_out_tan, cr_arena *scratch);
+
+/// Sets the island's dofs of a vector (n_v) to zero.
+void cri_jump_clear(const cri_world *world, const cri_jump *jump, double *v);

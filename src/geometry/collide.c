@@ -3,7 +3,6 @@
 // Gap g, normal n and arms rho of primitive pairs.
 //
 //   plane n.x = d, sphere       g = n.x - d - r         rho_1 = -r n
-//   plane, box corner c         g = n.(x + R c) - d     rho_1 = R c
 //   spheres, D = x_1 - x_0      g = |D| - r_0 - r_1     n = D/|D|   rho_0 = r_0 n   rho_1 = -r_1 n
 //
 // Smooth except for two spheres with one centre, which nothing can reach from outside; there the
@@ -14,7 +13,7 @@
 #include "base/base.h"
 
 cri_touch cri_plane_sphere(cri_vec3 normal, double offset, cri_vec3 pos, double radius) {
-    CR_VALIDATE(radius > 0.0);
+    CR_VALIDATE(radius >= 0.0);
     return (cri_touch){.gap = cri_v3_dot(normal, pos) - offset - radius,
                        .normal = normal,
                        .arm = {[1] = cri_v3_scale(-radius, normal)}};
@@ -35,46 +34,6 @@ cri_touch cri_plane_sphere_jvp(cri_vec3 normal, cri_vec3 pos_tan, double offset_
                                double radius_tan) {
     return (cri_touch){.gap = cri_v3_dot(normal, pos_tan) - offset_tan - radius_tan,
                        .arm = {[1] = cri_v3_scale(-radius_tan, normal)}};
-}
-
-static cri_vec3 corner_signs(int corner) {
-    return cri_v3(corner & 4 ? 1.0 : -1.0, corner & 2 ? 1.0 : -1.0, corner & 1 ? 1.0 : -1.0);
-}
-
-cri_vec3 cri_box_corner(const double *size, int corner) {
-    CR_ASSERT(corner >= 0 && corner < 8);
-    return cri_v3_mul(corner_signs(corner), cri_v3_load(size));
-}
-
-cri_touch cri_plane_box(cri_vec3 normal, double offset, cri_vec3 pos, const cri_mat3 *R,
-                        cri_vec3 corner) {
-    cri_vec3 arm = cri_m3_mul(R, corner);
-    return (cri_touch){.gap = cri_v3_dot(normal, cri_v3_add(pos, arm)) - offset,
-                       .normal = normal,
-                       .arm = {[1] = arm}};
-}
-
-void cri_plane_box_vjp(cri_vec3 normal, const cri_mat3 *R, int corner_i, const double *size,
-                       const cri_touch *adj, cri_vec3 *pos_adj, cri_vec3 *rot_adj,
-                       double *offset_and_size_adj[2]) {
-    // gap = n.(x + arm) - d
-    *pos_adj = cri_v3_mad(*pos_adj, adj->gap, normal);
-    offset_and_size_adj[0][0] -= adj->gap;
-    cri_vec3 arm_adj = cri_v3_mad(adj->arm[1], adj->gap, normal);
-
-    // arm = R c, which moves by R (theta x c) and R c_tan
-    cri_vec3 c_adj = cri_m3_tmul(R, arm_adj);
-    *rot_adj = cri_v3_add(*rot_adj, cri_v3_cross(cri_box_corner(size, corner_i), c_adj));
-    cri_v3_accumulate(cri_v3_mul(corner_signs(corner_i), c_adj), offset_and_size_adj[1]);
-}
-
-cri_touch cri_plane_box_jvp(cri_vec3 normal, const cri_mat3 *R, int corner_i, const double *size,
-                            cri_vec3 pos_tan, cri_vec3 rot_tan, double offset_tan,
-                            const double *size_tan) {
-    cri_vec3 turn = cri_v3_cross(rot_tan, cri_box_corner(size, corner_i));
-    cri_vec3 arm_tan = cri_m3_mul(R, cri_v3_add(turn, cri_box_corner(size_tan, corner_i)));
-    return (cri_touch){.gap = cri_v3_dot(normal, cri_v3_add(pos_tan, arm_tan)) - offset_tan,
-                       .arm = {[1] = arm_tan}};
 }
 
 // D/|D|, +z for a zero D

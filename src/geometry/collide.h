@@ -17,23 +17,12 @@ typedef struct cri_touch {
     cri_vec3 arm[2]; // arm[0] is unused when shape 0 is a plane
 } cri_touch;
 
-/// Sphere above the plane normal . x = offset.
+/// Sphere, or with radius 0 a point, above the plane normal . x = offset.
 cri_touch cri_plane_sphere(cri_vec3 normal, double offset, cri_vec3 pos, double radius);
 void cri_plane_sphere_vjp(cri_vec3 normal, const cri_touch *adj, cri_vec3 *pos_adj,
                           double *offset_adj, double *radius_adj);
 cri_touch cri_plane_sphere_jvp(cri_vec3 normal, cri_vec3 pos_tan, double offset_tan,
                                double radius_tan);
-
-/// One corner of a box: bits 2, 1, 0 of corner are the signs of x, y, z.
-cri_vec3 cri_box_corner(const double *size, int corner);
-cri_touch cri_plane_box(cri_vec3 normal, double offset, cri_vec3 pos, const cri_mat3 *R,
-                        cri_vec3 corner);
-void cri_plane_box_vjp(cri_vec3 normal, const cri_mat3 *R, int corner_i, const double *size,
-                       const cri_touch *adj, cri_vec3 *pos_adj, cri_vec3 *rot_adj,
-                       double *offset_and_size_adj[2]);
-cri_touch cri_plane_box_jvp(cri_vec3 normal, const cri_mat3 *R, int corner_i, const double *size,
-                            cri_vec3 pos_tan, cri_vec3 rot_tan, double offset_tan,
-                            const double *size_tan);
 
 /// Two spheres; delta goes from the centre of 0 to that of 1 and is not zero.
 cri_touch cri_sphere_sphere(cri_vec3 delta, double radius0, double radius1);

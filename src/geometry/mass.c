@@ -1,96 +1,278 @@
 // SPDX-License-Identifier: MIT
 //
-// Mass and principal moments of solid primitives.
+// Solids. Per unit density, with MJCF's sizes (r radius, h half length, a b c half sizes):
 //
-//   ball   m = 4/3 pi rho r^3        I = 2/5 m r^2
-//   box    m = 8 rho a b c           I = m/3 (b^2 + c^2, a^2 + c^2, a^2 + b^2)
+//   sphere      V = 4/3 pi r^3                   J = 8/15 pi r^5
+//   capsule     V = 2 pi r^2 h + 4/3 pi r^3      Jx = pi (3/2 r^4 h + 2/3 r^2 h^3 + 4/3 r^3 h^2
+//                                                         + 8/15 r^5),  Jz = pi (r^4 h + 8/15 r^5)
+//   ellipsoid   V = 4/3 pi a b c                 Jx = V (b^2 + c^2)/5
+//   cylinder    V = 2 pi r^2 h                   Jx = pi (r^4 h/2 + 2/3 r^2 h^3),  Jz = pi r^4 h
+//   box         V = 8 a b c                      Jx = V (b^2 + c^2)/3
 //
-// Polynomials: smooth everywhere.
+// All are sums of monomials, held in one table and differentiated by rule. Of several solids
+//
+//   m = sum m_i,  c = sum m_i c_i/m,  J = sum R_i J_i R_i' + m_i (|d|^2 - d d'),  d = c_i - c
+//
+//   m_i_adj = m_adj + c_adj . d/m + |d|^2 tr A - d . A d,     J_i_adj = R_i' A R_i
+//
+// with A the symmetric adjoint of J; J does not feel c, because sum m_i d = 0. Polynomials: smooth
+// wherever there is mass.
 
 #include "geometry/mass.h"
 
 #include "base/base.h"
 
-#include <stddef.h>
+#include <math.h>
+#include <string.h>
 
-static const double ball_volume = 4.18879020478639098462; // 4 pi / 3
+#define PI 3.14159265358979323846
 
-double cri_sphere_mass(double radius, double density, double *inertia) {
-    CR_ASSERT(radius > 0.0 && density > 0.0);
-    double mass = ball_volume * density * radius * radius * radius;
-    if (inertia) {
-        inertia[0] = inertia[1] = inertia[2] = 0.4 * mass * radius * radius;
+/// coef times sizes to these powers, in moment 0 (volume), 1, 2 or 3.
+typedef struct monomial {
+    cri_shape_kind kind;
+    int moment;
+    double coef;
+    int power[3];
+} monomial;
+
+static const monomial table[] = {
+    {CRI_SHAPE_SPHERE, 0, 4.0 / 3.0 * PI, {3, 0, 0}},
+    {CRI_SHAPE_SPHERE, 1, 8.0 / 15.0 * PI, {5, 0, 0}},
+    {CRI_SHAPE_SPHERE, 2, 8.0 / 15.0 * PI, {5, 0, 0}},
+    {CRI_SHAPE_SPHERE, 3, 8.0 / 15.0 * PI, {5, 0, 0}},
+    {CRI_SHAPE_CAPSULE, 0, 2.0 * PI, {2, 1, 0}},
+    {CRI_SHAPE_CAPSULE, 0, 4.0 / 3.0 * PI, {3, 0, 0}},
+    {CRI_SHAPE_CAPSULE, 1, 1.5 * PI, {4, 1, 0}},
+    {CRI_SHAPE_CAPSULE, 1, 2.0 / 3.0 * PI, {2, 3, 0}},
+    {CRI_SHAPE_CAPSULE, 1, 4.0 / 3.0 * PI, {3, 2, 0}},
+    {CRI_SHAPE_CAPSULE, 1, 8.0 / 15.0 * PI, {5, 0, 0}},
+    {CRI_SHAPE_CAPSULE, 2, 1.5 * PI, {4, 1, 0}},
+    {CRI_SHAPE_CAPSULE, 2, 2.0 / 3.0 * PI, {2, 3, 0}},
+    {CRI_SHAPE_CAPSULE, 2, 4.0 / 3.0 * PI, {3, 2, 0}},
+    {CRI_SHAPE_CAPSULE, 2, 8.0 / 15.0 * PI, {5, 0, 0}},
+    {CRI_SHAPE_CAPSULE, 3, PI, {4, 1, 0}},
+    {CRI_SHAPE_CAPSULE, 3, 8.0 / 15.0 * PI, {5, 0, 0}},
+    {CRI_SHAPE_ELLIPSOID, 0, 4.0 / 3.0 * PI, {1, 1, 1}},
+    {CRI_SHAPE_ELLIPSOID, 1, 4.0 / 15.0 * PI, {1, 3, 1}},
+    {CRI_SHAPE_ELLIPSOID, 1, 4.0 / 15.0 * PI, {1, 1, 3}},
+    {CRI_SHAPE_ELLIPSOID, 2, 4.0 / 15.0 * PI, {3, 1, 1}},
+    {CRI_SHAPE_ELLIPSOID, 2, 4.0 / 15.0 * PI, {1, 1, 3}},
+    {CRI_SHAPE_ELLIPSOID, 3, 4.0 / 15.0 * PI, {3, 1, 1}},
+    {CRI_SHAPE_ELLIPSOID, 3, 4.0 / 15.0 * PI, {1, 3, 1}},
+    {CRI_SHAPE_CYLINDER, 0, 2.0 * PI, {2, 1, 0}},
+    {CRI_SHAPE_CYLINDER, 1, 0.5 * PI, {4, 1, 0}},
+    {CRI_SHAPE_CYLINDER, 1, 2.0 / 3.0 * PI, {2, 3, 0}},
+    {CRI_SHAPE_CYLINDER, 2, 0.5 * PI, {4, 1, 0}},
+    {CRI_SHAPE_CYLINDER, 2, 2.0 / 3.0 * PI, {2, 3, 0}},
+    {CRI_SHAPE_CYLINDER, 3, PI, {4, 1, 0}},
+    {CRI_SHAPE_BOX, 0, 8.0, {1, 1, 1}},
+    {CRI_SHAPE_BOX, 1, 8.0 / 3.0, {1, 3, 1}},
+    {CRI_SHAPE_BOX, 1, 8.0 / 3.0, {1, 1, 3}},
+    {CRI_SHAPE_BOX, 2, 8.0 / 3.0, {3, 1, 1}},
+    {CRI_SHAPE_BOX, 2, 8.0 / 3.0, {1, 1, 3}},
+    {CRI_SHAPE_BOX, 3, 8.0 / 3.0, {3, 1, 1}},
+    {CRI_SHAPE_BOX, 3, 8.0 / 3.0, {1, 3, 1}},
+};
+
+static double power(double x, int n) {
+    double y = 1.0;
+    for (int i = 0; i < n; i++) {
+        y *= x;
     }
-    return mass;
+    return y;
 }
 
-void cri_sphere_mass_vjp(double radius, double density, double mass_adj, const double *inertia_adj,
-                         double *radius_adj, double *density_adj) {
-    double r2 = radius * radius;
-    double mass = ball_volume * density * r2 * radius;
-
-    // inertia = 2/5 m r^2, three times
-    double sum = inertia_adj[0] + inertia_adj[1] + inertia_adj[2];
-    double m_adj = mass_adj + 0.4 * r2 * sum;
-    *radius_adj += 0.8 * mass * radius * sum;
-
-    // m = 4/3 pi rho r^3
-    *radius_adj += m_adj * 3.0 * ball_volume * density * r2;
-    *density_adj += m_adj * ball_volume * r2 * radius;
-}
-
-double cri_sphere_mass_jvp(double radius, double density, double radius_tan, double density_tan,
-                           double *inertia_tan) {
-    double r2 = radius * radius;
-    double mass = ball_volume * density * r2 * radius;
-    double mass_tan = ball_volume * (density_tan * r2 * radius + 3.0 * density * r2 * radius_tan);
-    double i_tan = 0.4 * (mass_tan * r2 + 2.0 * mass * radius * radius_tan);
-    inertia_tan[0] = inertia_tan[1] = inertia_tan[2] = i_tan;
-    return mass_tan;
-}
-
-double cri_box_mass(const double *size, double density, double *inertia) {
-    CR_ASSERT(size[0] > 0.0 && size[1] > 0.0 && size[2] > 0.0 && density > 0.0);
-    double mass = 8.0 * density * size[0] * size[1] * size[2];
-    double s0 = size[0] * size[0], s1 = size[1] * size[1], s2 = size[2] * size[2];
-    if (inertia) {
-        inertia[0] = mass / 3.0 * (s1 + s2);
-        inertia[1] = mass / 3.0 * (s0 + s2);
-        inertia[2] = mass / 3.0 * (s0 + s1);
+void cri_shape_moments(cri_shape_kind kind, const double *size, double m[4], double m_size[4][3]) {
+    CR_ASSERT(kind != CRI_SHAPE_PLANE && kind != CRI_SHAPE_MESH);
+    memset(m, 0, 4 * sizeof *m);
+    if (m_size) {
+        memset(m_size, 0, 12 * sizeof(double));
     }
-    return mass;
+    for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {
+        const monomial *t = &table[k];
+        if (t->kind != kind) {
+            continue;
+        }
+        double f[3];
+        for (int i = 0; i < 3; i++) {
+            f[i] = power(size[i], t->power[i]);
+        }
+        m[t->moment] += t->coef * f[0] * f[1] * f[2];
+        for (int i = 0; m_size && i < 3; i++) {
+            if (t->power[i] > 0) {
+                double other = f[(i + 1) % 3] * f[(i + 2) % 3];
+                m_size[t->moment][i] +=
+                    t->coef * t->power[i] * power(size[i], t->power[i] - 1) * other;
+            }
+        }
+    }
 }
 
-void cri_box_mass_vjp(const double *size, double density, double mass_adj,
-                      const double *inertia_adj, double *size_adj, double *density_adj) {
-    double mass = 8.0 * density * size[0] * size[1] * size[2];
-    double m_adj = mass_adj;
-
-    // inertia[i] = m/3 (size[j]^2 + size[k]^2)
-    for (int i = 0; i < 3; i++) {
-        int j = (i + 1) % 3, k = (i + 2) % 3;
-        m_adj += inertia_adj[i] * (size[j] * size[j] + size[k] * size[k]) / 3.0;
-        size_adj[j] += inertia_adj[i] * mass / 1.5 * size[j];
-        size_adj[k] += inertia_adj[i] * mass / 1.5 * size[k];
-    }
-
-    // m = 8 rho a b c
-    size_adj[0] += m_adj * 8.0 * density * size[1] * size[2];
-    size_adj[1] += m_adj * 8.0 * density * size[0] * size[2];
-    size_adj[2] += m_adj * 8.0 * density * size[0] * size[1];
-    *density_adj += m_adj * 8.0 * size[0] * size[1] * size[2];
+/// A symmetric tensor as six numbers xx yy zz xy xz yz, and as a matrix.
+static cri_mat3 tensor(const double *J) {
+    return (cri_mat3){{J[0], J[3], J[4], J[3], J[1], J[5], J[4], J[5], J[2]}};
 }
 
-double cri_box_mass_jvp(const double *size, double density, const double *size_tan,
-                        double density_tan, double *inertia_tan) {
-    double mass = 8.0 * density * size[0] * size[1] * size[2];
-    double volume_tan = 8.0 * (size_tan[0] * size[1] * size[2] + size[0] * size_tan[1] * size[2] +
-                               size[0] * size[1] * size_tan[2]);
-    double mass_tan = 8.0 * density_tan * size[0] * size[1] * size[2] + density * volume_tan;
-    for (int i = 0; i < 3; i++) {
-        int j = (i + 1) % 3, k = (i + 2) % 3;
-        inertia_tan[i] = mass_tan / 3.0 * (size[j] * size[j] + size[k] * size[k]) +
-                         mass / 1.5 * (size[j] * size_tan[j] + size[k] * size_tan[k]);
+static void add_tensor(const cri_mat3 *T, double *J) {
+    J[0] += T->m[0];
+    J[1] += T->m[4];
+    J[2] += T->m[8];
+    J[3] += 0.5 * (T->m[1] + T->m[3]);
+    J[4] += 0.5 * (T->m[2] + T->m[6]);
+    J[5] += 0.5 * (T->m[5] + T->m[7]);
+}
+
+// R T R'
+static cri_mat3 turned(const cri_mat3 *R, const cri_mat3 *T) {
+    cri_mat3 RT, out;
+    for (int i = 0; i < 9; i++) {
+        RT.m[i] = R->m[i / 3 * 3] * T->m[i % 3] + R->m[i / 3 * 3 + 1] * T->m[3 + i % 3] +
+                  R->m[i / 3 * 3 + 2] * T->m[6 + i % 3];
     }
-    return mass_tan;
+    for (int i = 0; i < 9; i++) {
+        const double *row = RT.m + i / 3 * 3, *col = R->m + i % 3 * 3;
+        out.m[i] = row[0] * col[0] + row[1] * col[1] + row[2] * col[2];
+    }
+    return out;
+}
+
+// |d|^2 - d d'
+static cri_mat3 parallel(cri_vec3 d) {
+    double s = cri_v3_dot(d, d);
+    return (cri_mat3){{s - d.x * d.x, -d.x * d.y, -d.x * d.z, -d.x * d.y, s - d.y * d.y, -d.y * d.z,
+                       -d.x * d.z, -d.y * d.z, s - d.z * d.z}};
+}
+
+/// One solid with unit density: volume, centre in the body, tensor about it in body axes.
+typedef struct part {
+    double volume;
+    cri_vec3 centre;
+    cri_mat3 J;
+} part;
+
+static part part_of(const cri_solid *s) {
+    part p = {.centre = s->pos};
+    if (s->kind == CRI_SHAPE_MESH) {
+        cri_mat3 local = tensor(s->moment + 4);
+        p.volume = s->moment[0];
+        p.centre = cri_v3_add(s->pos, cri_m3_mul(&s->R, cri_v3_load(s->moment + 1)));
+        p.J = turned(&s->R, &local);
+        return p;
+    }
+    double m[4];
+    cri_shape_moments(s->kind, s->size, m, NULL);
+    cri_mat3 local = {{m[1], 0, 0, 0, m[2], 0, 0, 0, m[3]}};
+    p.volume = m[0];
+    p.J = turned(&s->R, &local);
+    return p;
+}
+
+cri_inertia cri_inertia_of(int n, const cri_solid *solid) {
+    cri_inertia out = {0};
+    for (int i = 0; i < n; i++) {
+        part p = part_of(&solid[i]);
+        out.mass += solid[i].density * p.volume;
+        out.com = cri_v3_mad(out.com, solid[i].density * p.volume, p.centre);
+    }
+    if (!(out.mass > 0.0)) {
+        return (cri_inertia){0};
+    }
+    out.com = cri_v3_scale(1.0 / out.mass, out.com);
+    for (int i = 0; i < n; i++) {
+        part p = part_of(&solid[i]);
+        cri_mat3 steiner = parallel(cri_v3_sub(p.centre, out.com));
+        for (int k = 0; k < 9; k++) {
+            p.J.m[k] = solid[i].density * (p.J.m[k] + p.volume * steiner.m[k]);
+        }
+        add_tensor(&p.J, out.J);
+    }
+    return out;
+}
+
+// sum of the products of two matrices, entry by entry
+static double contract(const cri_mat3 *A, const cri_mat3 *B) {
+    double sum = 0.0;
+    for (int i = 0; i < 9; i++) {
+        sum += A->m[i] * B->m[i];
+    }
+    return sum;
+}
+
+// the symmetric adjoint of a tensor whose off-diagonal numbers occur twice
+static cri_mat3 symmetric_adjoint(const double *J) {
+    double half[6] = {J[0], J[1], J[2], 0.5 * J[3], 0.5 * J[4], 0.5 * J[5]};
+    return tensor(half);
+}
+
+void cri_inertia_of_vjp(int n, const cri_solid *solid, const cri_inertia *adj, double (*size_adj)[3],
+                        double *density_adj) {
+    cri_inertia sum = cri_inertia_of(n, solid);
+    if (!(sum.mass > 0.0)) {
+        return;
+    }
+    cri_mat3 A = symmetric_adjoint(adj->J);
+    for (int i = 0; i < n; i++) {
+        part p = part_of(&solid[i]);
+        cri_vec3 d = cri_v3_sub(p.centre, sum.com);
+        cri_mat3 steiner = parallel(d);
+
+        // m_i in mass, com and the parallel axes; J_i = density R J R'
+        double m_adj = adj->mass + cri_v3_dot(adj->com, d) / sum.mass + contract(&A, &steiner);
+        density_adj[i] += m_adj * p.volume + contract(&A, &p.J);
+        if (solid[i].kind == CRI_SHAPE_MESH) {
+            continue;
+        }
+        double m[4], m_size[4][3], moment_adj[4];
+        cri_shape_moments(solid[i].kind, solid[i].size, m, m_size);
+        moment_adj[0] = m_adj * solid[i].density;
+        for (int k = 0; k < 3; k++) {
+            cri_vec3 axis = cri_v3(solid[i].R.m[k], solid[i].R.m[3 + k], solid[i].R.m[6 + k]);
+            moment_adj[1 + k] = solid[i].density * cri_v3_dot(axis, cri_m3_mul(&A, axis));
+        }
+        for (int k = 0; k < 12; k++) {
+            size_adj[i][k % 3] += moment_adj[k / 3] * m_size[k / 3][k % 3];
+        }
+    }
+}
+
+// tangents of density and unit moments: of the mass and of density J
+static double part_jvp(const cri_solid *s, const part *p, const double *size_tan, double density_tan,
+                       cri_mat3 *J_tan) {
+    double volume_tan = 0.0;
+    cri_mat3 local = {{0}};
+    if (s->kind != CRI_SHAPE_MESH) {
+        double m[4], m_size[4][3], m_tan[4] = {0};
+        cri_shape_moments(s->kind, s->size, m, m_size);
+        for (int k = 0; k < 12; k++) {
+            m_tan[k / 3] += m_size[k / 3][k % 3] * size_tan[k % 3];
+        }
+        volume_tan = m_tan[0];
+        local = (cri_mat3){{m_tan[1], 0, 0, 0, m_tan[2], 0, 0, 0, m_tan[3]}};
+    }
+    cri_mat3 turn = turned(&s->R, &local);
+    for (int k = 0; k < 9; k++) {
+        J_tan->m[k] = density_tan * p->J.m[k] + s->density * turn.m[k];
+    }
+    return density_tan * p->volume + s->density * volume_tan;
+}
+
+cri_inertia cri_inertia_of_jvp(int n, const cri_solid *solid, const double (*size_tan)[3],
+                               const double *density_tan) {
+    cri_inertia sum = cri_inertia_of(n, solid), out = {0};
+    if (!(sum.mass > 0.0)) {
+        return out;
+    }
+    for (int i = 0; i < n; i++) {
+        part p = part_of(&solid[i]);
+        cri_vec3 d = cri_v3_sub(p.centre, sum.com);
+        cri_mat3 steiner = parallel(d), J_tan;
+        double m_tan = part_jvp(&solid[i], &p, size_tan[i], density_tan[i], &J_tan);
+        out.mass += m_tan;
+        out.com = cri_v3_mad(out.com, m_tan / sum.mass, d);
+        for (int k = 0; k < 9; k++) {
+            J_tan.m[k] += m_tan * steiner.m[k];
+        }
+        add_tensor(&J_tan, out.J);
+    }
+    return out;
 }

@@ -1,29 +1,43 @@
 // SPDX-License-Identifier: MIT
 //
-// Mass and principal moments of solid primitives, with their adjoints and tangents.
+// Mass, centre and inertia of solid shapes and of bodies made of several, with adjoints and
+// tangents.
 //
-// Lengths in metres, density in kg/m^3. Moments are about the centre, along the shape's own axes.
+// Lengths in metres, density in kg/m^3. Inertia tensors are six numbers xx yy zz xy xz yz.
 
 #pragma once
 
-/// Mass of a ball; inertia (3), when not NULL, gets its moments.
-double cri_sphere_mass(double radius, double density, double *inertia);
+#include "geometry/shape.h"
 
-/// Adds to radius_adj and density_adj.
-void cri_sphere_mass_vjp(double radius, double density, double mass_adj, const double *inertia_adj,
-                         double *radius_adj, double *density_adj);
+/// Volume and principal moments of unit density, about the centre, of a primitive: m (4). m_size, if
+/// not NULL, gets their derivatives (4, 3) for the sizes. Not for planes and meshes.
+void cri_shape_moments(cri_shape_kind kind, const double *size, double m[4], double m_size[4][3]);
 
-/// Tangent of cri_sphere_mass: returns that of the mass, overwrites inertia_tan (3).
-double cri_sphere_mass_jvp(double radius, double density, double radius_tan, double density_tan,
-                           double *inertia_tan);
+/// One solid part of a body.
+typedef struct cri_solid {
+    cri_shape_kind kind;
+    const double *size;
+    const double *moment; // mesh: volume, centre (3), inertia (6) of unit density
+    double density;
+    cri_vec3 pos; // frame in the body
+    cri_mat3 R;
+} cri_solid;
 
-/// Mass of a box with half lengths size (3); inertia (3), when not NULL, gets its moments.
-double cri_box_mass(const double *size, double density, double *inertia);
+/// Also the type of its own adjoint and tangent. In an adjoint an off-diagonal entry of J stands for
+/// the one number that occurs twice in the tensor.
+typedef struct cri_inertia {
+    double mass;
+    cri_vec3 com;
+    double J[6]; // about com
+} cri_inertia;
 
-/// Adds to size_adj (3) and density_adj.
-void cri_box_mass_vjp(const double *size, double density, double mass_adj,
-                      const double *inertia_adj, double *size_adj, double *density_adj);
+/// Sum of n solids. A mass of 0 has its centre at the origin and no inertia.
+cri_inertia cri_inertia_of(int n, const cri_solid *solid);
 
-/// Tangent of cri_box_mass: returns that of the mass, overwrites inertia_tan (3).
-double cri_box_mass_jvp(const double *size, double density, const double *size_tan,
-                        double density_tan, double *inertia_tan);
+/// Adds to size_adj[i] (3) and density_adj[i] of each solid.
+void cri_inertia_of_vjp(int n, const cri_solid *solid, const cri_inertia *adj, double (*size_adj)[3],
+                        double *density_adj);
+
+/// Tangent for size_tan[i] (3) and density_tan[i].
+cri_inertia cri_inertia_of_jvp(int n, const cri_solid *solid, const double (*size_tan)[3],
+                               const double *density_tan);

@@ -1,33 +1,53 @@
 // SPDX-License-Identifier: MIT
 //
-// d = derive(p):  1/m, I, 1/I per body; sizes per geom; friction and restitution per pair.
+// d = derive(p):
 //
-//   mass, inertia   slots of p, or those of the shape with its density (geometry/mass.h)
-//   friction        the pair's own slot, else the larger of the two geoms' (as in MJCF)
-//   restitution     the same
-//
-// At a tie of two geoms the body's slot (geom[1]) counts: the derivative for an increase of it.
+//   mass, com, J    slots of p, or those of the body's shapes with their densities
+//                   (geometry/mass.h)
+//   free bodies     1/m, I, 1/I of the same numbers
+//   the rest        slots of p, in another order
 
 #include "model/derived.h"
 
 #include "base/arena.h"
-#include "geometry/mass.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { N_BODY = sizeof(cri_body_derived) / sizeof(double) };
 enum { N_GEOM = sizeof(cri_geom_derived) / sizeof(double) };
 enum { N_PAIR = sizeof(cri_pair_derived) / sizeof(double) };
+enum { N_LINK = sizeof(cri_link_derived) / sizeof(double) };
+enum { N_JOINT = sizeof(cri_joint_derived) / sizeof(double) };
+enum { N_ACTUATOR = sizeof(cri_actuator_derived) / sizeof(double) };
+enum { N_TENDON = sizeof(cri_tendon_derived) / sizeof(double) };
+enum { N_BIAS = 4 }; // gain and bias, in front of gear
+enum { MAX_SOLID = 64 };
 
 cri_derived cri_derived_push(const cr_model *model, cr_arena *arena) {
-    int n_body = model->sizes.n_body, n_geom = model->sizes.n_geom;
-    cri_derived d = {.n_double = 3 + N_BODY * n_body + N_GEOM * n_geom + N_PAIR * model->n_pair};
+    const cri_mechanism *mech = &model->mech;
+    int n_body = mech->n_body, n_geom = model->sizes.n_geom;
+    cri_derived d = {.n_double = 3 + (N_BODY + N_LINK) * n_body + N_GEOM * n_geom +
+                                 N_PAIR * model->n_pair + N_JOINT * mech->n_joint +
+                                 N_ACTUATOR * mech->n_actuator + N_TENDON * mech->n_tendon};
     d.block = CR_PUSH(arena, double, d.n_double);
-    if (d.block) {
-        d.gravity = d.block;
-        d.body = (cri_body_derived *)(d.block + 3);
-        d.geom = (cri_geom_derived *)(d.block + 3 + N_BODY * n_body);
-        d.pair = (cri_pair_derived *)(d.block + 3 + N_BODY * n_body + N_GEOM * n_geom);
+    double *at = d.block;
+    if (at) {
+        d.mech.gravity = at;
+        at += 3;
+        d.body = (cri_body_derived *)at;
+        at += N_BODY * n_body;
+        d.mech.link = (cri_link_derived *)at;
+        at += N_LINK * n_body;
+        d.geom = (cri_geom_derived *)at;
+        at += N_GEOM * n_geom;
+        d.pair = (cri_pair_derived *)at;
+        at += N_PAIR * model->n_pair;
+        d.mech.joint = (cri_joint_derived *)at;
+        at += N_JOINT * mech->n_joint;
+        d.mech.actuator = (cri_actuator_derived *)at;
+        at += N_ACTUATOR * mech->n_actuator;
+        d.mech.tendon = (cri_tendon_derived *)at;
     }
     return d;
 }
@@ -49,143 +69,252 @@ cr_status cri_params_check(const cr_model *model, const double *p, cr_error *err
     return CR_OK;
 }
 
-static bool is_ball(const cr_model *m, int b) {
-    return m->geom[m->body[b].geom].shape == CRI_SHAPE_SPHERE;
+// leading minors of the tensor
+static bool is_positive(const double *J) {
+    double minor = J[0] * J[1] - J[3] * J[3];
+    double det = J[0] * (J[1] * J[2] - J[5] * J[5]) - J[3] * (J[3] * J[2] - J[5] * J[4]) +
+                 J[4] * (J[3] * J[5] - J[1] * J[4]);
+    return J[0] > 0.0 && minor > 0.0 && det > 0.0;
 }
 
-static void derive_body(const cr_model *m, const double *p, int b, cri_body_derived *d) {
-    const cri_body *body = &m->body[b];
-    double mass, inertia[3];
-    if (body->slot_density >= 0) {
-        const double *size = p + m->geom[body->geom].slot_size;
-        double density = p[body->slot_density];
-        mass = is_ball(m, b) ? cri_sphere_mass(size[0], density, inertia)
-                             : cri_box_mass(size, density, inertia);
-    } else {
-        mass = p[body->slot_mass];
-        memcpy(inertia, p + body->slot_inertia, sizeof inertia);
+cr_status cri_derived_check(const cr_model *model, const cri_derived *d, cr_error *err) {
+    if (!cri_all_finite(d->n_double, d->block)) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "some mass or inertia is too large or too small for a number");
     }
-    d->inv_mass = 1.0 / mass;
-    d->inertia = cri_v3_load(inertia);
-    d->inv_inertia = cri_v3(1.0 / inertia[0], 1.0 / inertia[1], 1.0 / inertia[2]);
-}
-
-static void derive_body_vjp(const cr_model *m, const double *p, int b, const cri_body_derived *d,
-                            const cri_body_derived *d_adj, double *p_adj) {
-    const cri_body *body = &m->body[b];
-
-    // inv_inertia = 1/inertia, inv_mass = 1/mass
-    cri_vec3 square = cri_v3_mul(d->inv_inertia, d->inv_inertia);
-    cri_vec3 i_adj = cri_v3_sub(d_adj->inertia, cri_v3_mul(d_adj->inv_inertia, square));
-    double mass_adj = -d_adj->inv_mass * d->inv_mass * d->inv_mass;
-
-    // mass, inertia from slots or from the shape
-    double inertia_adj[3];
-    cri_v3_store(i_adj, inertia_adj);
-    if (body->slot_density < 0) {
-        p_adj[body->slot_mass] += mass_adj;
-        cri_v3_accumulate(i_adj, p_adj + body->slot_inertia);
-        return;
-    }
-    int size = m->geom[body->geom].slot_size, density = body->slot_density;
-    if (is_ball(m, b)) {
-        cri_sphere_mass_vjp(p[size], p[density], mass_adj, inertia_adj, p_adj + size,
-                            p_adj + density);
-    } else {
-        cri_box_mass_vjp(p + size, p[density], mass_adj, inertia_adj, p_adj + size,
-                         p_adj + density);
-    }
-}
-
-static void derive_body_jvp(const cr_model *m, const double *p, int b, const cri_body_derived *d,
-                            const double *p_tan, cri_body_derived *d_tan) {
-    const cri_body *body = &m->body[b];
-    double mass_tan, inertia_tan[3];
-    if (body->slot_density >= 0) {
-        int size = m->geom[body->geom].slot_size;
-        double density = p[body->slot_density], density_tan = p_tan[body->slot_density];
-        mass_tan =
-            is_ball(m, b)
-                ? cri_sphere_mass_jvp(p[size], density, p_tan[size], density_tan, inertia_tan)
-                : cri_box_mass_jvp(p + size, density, p_tan + size, density_tan, inertia_tan);
-    } else {
-        mass_tan = p_tan[body->slot_mass];
-        memcpy(inertia_tan, p_tan + body->slot_inertia, sizeof inertia_tan);
-    }
-    cri_vec3 square = cri_v3_mul(d->inv_inertia, d->inv_inertia);
-    d_tan->inv_mass = -mass_tan * d->inv_mass * d->inv_mass;
-    d_tan->inertia = cri_v3_load(inertia_tan);
-    d_tan->inv_inertia = cri_v3_scale(-1.0, cri_v3_mul(square, d_tan->inertia));
-}
-
-// the pair's own slot, else the larger of the two geoms', the second at a tie
-static int source(const double *p, int own, int first, int second) {
-    if (own >= 0) {
-        return own;
-    }
-    return p[first] > p[second] ? first : second;
-}
-
-void cri_derive(const cr_model *m, const double *p, cri_derived *d, cri_derive_cache *cache) {
-    CR_ASSERT(d->block && cache);
-    CR_VALIDATE(cri_all_finite(m->sizes.n_p, p));
-    memcpy(d->gravity, p, 3 * sizeof *p);
-    for (int b = 0; b < m->sizes.n_body; b++) {
-        derive_body(m, p, b, &d->body[b]);
-    }
-    for (int g = 0; g < m->sizes.n_geom; g++) {
-        for (int i = 0; i < m->geom[g].n_size; i++) {
-            d->geom[g].size[i] = p[m->geom[g].slot_size + i];
+    for (int b = 0; b < model->mech.n_body; b++) {
+        const cri_body *body = &model->body[b];
+        if (body->n_inertia == 6 && d->mech.link[b].mass > 0.0 &&
+            !is_positive(d->mech.link[b].J)) {
+            return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                            "%s/inertia has a direction without positive moment of inertia; raise "
+                            "the first three or bring the others nearer to 0",
+                            model->body_name[b]);
         }
+    }
+    return CR_OK;
+}
+
+int cri_body_solids(const cr_model *m, int b, const double *p, int n_max, cri_solid *solid,
+                    int *geom) {
+    const cri_body *body = &m->body[b];
+    int n = 0;
+    for (int i = 0; i < body->n_geom && n < n_max; i++) {
+        int g = m->geom_of_body[body->first_geom + i];
+        const cri_geom *gm = &m->geom[g];
+        if (gm->slot_density < 0) {
+            continue;
+        }
+        geom[n] = g;
+        solid[n++] = (cri_solid){.kind = gm->shape,
+                                 .size = p + (gm->n_size > 0 ? gm->slot_size : 0),
+                                 .moment = gm->moment,
+                                 .density = p[gm->slot_density],
+                                 .pos = gm->pos,
+                                 .R = gm->R};
+    }
+    return n;
+}
+
+static bool is_from_shapes(const cr_model *m, int b) {
+    return m->body[b].slot_mass < 0 && m->mech.link[b].unit >= 0;
+}
+
+static bool is_free(const cr_model *m, int b) {
+    int unit = m->mech.link[b].unit;
+    return unit >= 0 && m->mech.unit[unit].is_free_body;
+}
+
+static void derive_body(const cr_model *m, const double *p, int b, cri_derived *d) {
+    const cri_body *body = &m->body[b];
+    cri_link_derived *link = &d->mech.link[b];
+    if (is_from_shapes(m, b)) {
+        cri_solid solid[MAX_SOLID];
+        int geom[MAX_SOLID];
+        int n = cri_body_solids(m, b, p, MAX_SOLID, solid, geom);
+        cri_inertia sum = cri_inertia_of(n, solid);
+        *link = (cri_link_derived){.mass = sum.mass, .com = sum.com};
+        memcpy(link->J, sum.J, sizeof link->J);
+    } else if (body->slot_mass >= 0) {
+        *link = (cri_link_derived){.mass = p[body->slot_mass]};
+        link->com = body->slot_com >= 0 ? cri_v3_load(p + body->slot_com) : cri_v3(0, 0, 0);
+        memcpy(link->J, p + body->slot_inertia, sizeof(double) * (size_t)body->n_inertia);
+    }
+    if (is_free(m, b)) {
+        cri_body_derived *f = &d->body[b];
+        f->inv_mass = 1.0 / link->mass;
+        f->inertia = cri_v3_load(link->J);
+        f->inv_inertia = cri_v3(1.0 / link->J[0], 1.0 / link->J[1], 1.0 / link->J[2]);
+    }
+}
+
+// adds the fast path's adjoint to that of the link
+static void free_body_vjp(const cri_body_derived *f, const cri_body_derived *f_adj,
+                          cri_link_derived *link_adj) {
+    // inv_inertia = 1/inertia, inv_mass = 1/mass
+    cri_vec3 square = cri_v3_mul(f->inv_inertia, f->inv_inertia);
+    cri_vec3 i_adj = cri_v3_sub(f_adj->inertia, cri_v3_mul(f_adj->inv_inertia, square));
+    cri_v3_accumulate(i_adj, link_adj->J);
+    link_adj->mass -= f_adj->inv_mass * f->inv_mass * f->inv_mass;
+}
+
+// adjoint of mass, com and J from the body's shapes
+static void shapes_vjp(const cr_model *m, const double *p, int b, const cri_link_derived *adj,
+                       double *p_adj) {
+    cri_solid solid[MAX_SOLID];
+    int geom[MAX_SOLID];
+    double size_adj[MAX_SOLID][3] = {{0}}, density_adj[MAX_SOLID] = {0};
+    int n = cri_body_solids(m, b, p, MAX_SOLID, solid, geom);
+    cri_inertia sum = {.mass = adj->mass, .com = adj->com};
+    memcpy(sum.J, adj->J, sizeof sum.J);
+    cri_inertia_of_vjp(n, solid, &sum, size_adj, density_adj);
+    for (int i = 0; i < n; i++) {
+        const cri_geom *g = &m->geom[geom[i]];
+        p_adj[g->slot_density] += density_adj[i];
+        for (int k = 0; k < g->n_size; k++) {
+            p_adj[g->slot_size + k] += size_adj[i][k];
+        }
+    }
+}
+
+static void derive_body_vjp(const cr_model *m, const double *p, int b, const cri_derived *d,
+                            const cri_derived *d_adj, double *p_adj) {
+    const cri_body *body = &m->body[b];
+    cri_link_derived link_adj = d_adj->mech.link[b];
+    if (is_free(m, b)) {
+        free_body_vjp(&d->body[b], &d_adj->body[b], &link_adj);
+    }
+    if (is_from_shapes(m, b)) {
+        shapes_vjp(m, p, b, &link_adj, p_adj);
+    } else if (body->slot_mass >= 0) {
+        p_adj[body->slot_mass] += link_adj.mass;
+        for (int i = 0; i < body->n_inertia; i++) {
+            p_adj[body->slot_inertia + i] += link_adj.J[i];
+        }
+        if (body->slot_com >= 0) {
+            cri_v3_accumulate(link_adj.com, p_adj + body->slot_com);
+        }
+    }
+}
+
+static void shapes_jvp(const cr_model *m, const double *p, int b, const double *p_tan,
+                       cri_link_derived *tan) {
+    cri_solid solid[MAX_SOLID];
+    int geom[MAX_SOLID];
+    double size_tan[MAX_SOLID][3] = {{0}}, density_tan[MAX_SOLID] = {0};
+    int n = cri_body_solids(m, b, p, MAX_SOLID, solid, geom);
+    for (int i = 0; i < n; i++) {
+        const cri_geom *g = &m->geom[geom[i]];
+        density_tan[i] = p_tan[g->slot_density];
+        for (int k = 0; k < g->n_size; k++) {
+            size_tan[i][k] = p_tan[g->slot_size + k];
+        }
+    }
+    cri_inertia sum =
+        cri_inertia_of_jvp(n, solid, (const double(*)[3])size_tan, density_tan);
+    *tan = (cri_link_derived){.mass = sum.mass, .com = sum.com};
+    memcpy(tan->J, sum.J, sizeof tan->J);
+}
+
+static void derive_body_jvp(const cr_model *m, const double *p, int b, const cri_derived *d,
+                            const double *p_tan, cri_derived *d_tan) {
+    const cri_body *body = &m->body[b];
+    cri_link_derived *tan = &d_tan->mech.link[b];
+    if (is_from_shapes(m, b)) {
+        shapes_jvp(m, p, b, p_tan, tan);
+    } else if (body->slot_mass >= 0) {
+        *tan = (cri_link_derived){.mass = p_tan[body->slot_mass]};
+        tan->com = body->slot_com >= 0 ? cri_v3_load(p_tan + body->slot_com) : cri_v3(0, 0, 0);
+        memcpy(tan->J, p_tan + body->slot_inertia, sizeof(double) * (size_t)body->n_inertia);
+    }
+    if (is_free(m, b)) {
+        const cri_body_derived *f = &d->body[b];
+        cri_body_derived *f_tan = &d_tan->body[b];
+        cri_vec3 square = cri_v3_mul(f->inv_inertia, f->inv_inertia);
+        f_tan->inv_mass = -tan->mass * f->inv_mass * f->inv_mass;
+        f_tan->inertia = cri_v3_load(tan->J);
+        f_tan->inv_inertia = cri_v3_scale(-1.0, cri_v3_mul(square, f_tan->inertia));
+    }
+}
+
+/// A run of numbers that stands both in p and in d.
+typedef struct copy {
+    double *in_d;
+    int slot;
+    int n;
+} copy;
+
+typedef void copy_visitor(const copy *c, void *context);
+
+// everything that is copied as it stands
+static void visit_copies(const cr_model *m, const cri_derived *d, copy_visitor *visit,
+                         void *context) {
+    visit(&(copy){d->mech.gravity, 0, 3}, context);
+    for (int g = 0; g < m->sizes.n_geom; g++) {
+        const cri_geom *geom = &m->geom[g];
+        visit(&(copy){d->geom[g].size, geom->slot_size, geom->n_size}, context);
+        visit(&(copy){&d->geom[g].friction, geom->slot_friction, 1}, context);
+        visit(&(copy){&d->geom[g].restitution, geom->slot_restitution, 1}, context);
     }
     for (int k = 0; k < m->n_pair; k++) {
         const cri_pair *pair = &m->pair[k];
-        const cri_geom *a = &m->geom[pair->geom[0]], *b = &m->geom[pair->geom[1]];
-        cri_derive_cache *c = &cache[k];
-        c->slot_friction = source(p, pair->slot_friction, a->slot_friction, b->slot_friction);
-        c->slot_restitution =
-            source(p, pair->slot_restitution, a->slot_restitution, b->slot_restitution);
-        c->is_friction_tied = pair->slot_friction < 0 && p[a->slot_friction] == p[b->slot_friction];
-        c->is_restitution_tied =
-            pair->slot_restitution < 0 && p[a->slot_restitution] == p[b->slot_restitution];
-        d->pair[k] = (cri_pair_derived){p[c->slot_friction], p[c->slot_restitution]};
+        if (pair->slot_friction >= 0) {
+            visit(&(copy){&d->pair[k].friction, pair->slot_friction, 1}, context);
+        }
+        if (pair->slot_restitution >= 0) {
+            visit(&(copy){&d->pair[k].restitution, pair->slot_restitution, 1}, context);
+        }
+    }
+    for (int j = 0; j < m->mech.n_joint; j++) {
+        if (m->slot_joint[j] >= 0) {
+            bool has_rest = m->mech.joint[j].n_q == 1;
+            visit(&(copy){&d->mech.joint[j].stiffness, m->slot_joint[j], has_rest ? 4 : 3},
+                  context);
+        }
+    }
+    for (int a = 0; a < m->mech.n_actuator; a++) {
+        visit(&(copy){&d->mech.actuator[a].gain, m->slot_actuator[a], N_BIAS + m->n_gear[a]},
+              context);
+    }
+    for (int k = 0; k < m->mech.n_tendon; k++) {
+        visit(&(copy){&d->mech.tendon[k].stiffness, m->slot_tendon[k], 3}, context);
+    }
+}
+
+static void copy_in(const copy *c, void *context) {
+    memcpy(c->in_d, (const double *)context + c->slot, sizeof(double) * (size_t)c->n);
+}
+
+static void copy_out(const copy *c, void *context) {
+    double *p_adj = context;
+    for (int i = 0; i < c->n; i++) {
+        p_adj[c->slot + i] += c->in_d[i];
+    }
+}
+
+void cri_derive(const cr_model *m, const double *p, cri_derived *d) {
+    CR_ASSERT(d->block);
+    CR_VALIDATE(cri_all_finite(m->sizes.n_p, p));
+    visit_copies(m, d, copy_in, (double *)p);
+    for (int b = 0; b < m->mech.n_body; b++) {
+        derive_body(m, p, b, d);
     }
 }
 
 void cri_derive_vjp(const cr_model *m, const double *p, const cri_derived *d,
-                    const cri_derive_cache *cache, const cri_derived *d_adj, double *p_adj) {
+                    const cri_derived *d_adj, double *p_adj) {
     CR_ASSERT(d_adj->block && p_adj);
-    for (int k = 0; k < m->n_pair; k++) {
-        p_adj[cache[k].slot_friction] += d_adj->pair[k].friction;
-        p_adj[cache[k].slot_restitution] += d_adj->pair[k].restitution;
-    }
-    for (int g = 0; g < m->sizes.n_geom; g++) {
-        for (int i = 0; i < m->geom[g].n_size; i++) {
-            p_adj[m->geom[g].slot_size + i] += d_adj->geom[g].size[i];
-        }
-    }
-    for (int b = 0; b < m->sizes.n_body; b++) {
-        derive_body_vjp(m, p, b, &d->body[b], &d_adj->body[b], p_adj);
-    }
-    for (int i = 0; i < 3; i++) {
-        p_adj[i] += d_adj->gravity[i];
+    visit_copies(m, d_adj, copy_out, p_adj);
+    for (int b = 0; b < m->mech.n_body; b++) {
+        derive_body_vjp(m, p, b, d, d_adj, p_adj);
     }
 }
 
-void cri_derive_jvp(const cr_model *m, const double *p, const cri_derived *d,
-                    const cri_derive_cache *cache, const double *p_tan, cri_derived *d_tan) {
+void cri_derive_jvp(const cr_model *m, const double *p, const cri_derived *d, const double *p_tan,
+                    cri_derived *d_tan) {
     CR_ASSERT(d_tan->block && p_tan);
-    memcpy(d_tan->gravity, p_tan, 3 * sizeof *p_tan);
-    for (int b = 0; b < m->sizes.n_body; b++) {
-        derive_body_jvp(m, p, b, &d->body[b], p_tan, &d_tan->body[b]);
-    }
-    for (int g = 0; g < m->sizes.n_geom; g++) {
-        for (int i = 0; i < m->geom[g].n_size; i++) {
-            d_tan->geom[g].size[i] = p_tan[m->geom[g].slot_size + i];
-        }
-    }
-    for (int k = 0; k < m->n_pair; k++) {
-        d_tan->pair[k] =
-            (cri_pair_derived){p_tan[cache[k].slot_friction], p_tan[cache[k].slot_restitution]};
+    visit_copies(m, d_tan, copy_in, (double *)p_tan);
+    for (int b = 0; b < m->mech.n_body; b++) {
+        derive_body_jvp(m, p, b, d, p_tan, d_tan);
     }
 }

@@ -7,8 +7,10 @@
 
 #pragma once
 
+#include "geometry/mass.h"
 #include "model/model.h"
 
+/// A free body with its principal axes, for the fast path.
 typedef struct cri_body_derived {
     double inv_mass;      // 1/kg
     cri_vec3 inertia;     // principal moments, kg m^2
@@ -16,9 +18,12 @@ typedef struct cri_body_derived {
 } cri_body_derived;
 
 typedef struct cri_geom_derived {
-    double size[3]; // radius; half lengths; a plane's offset
+    double size[3]; // as cri_shape_kind says; a plane's first is its offset
+    double friction;
+    double restitution;
 } cri_geom_derived;
 
+/// Where the pair has coefficients of its own; else not used.
 typedef struct cri_pair_derived {
     double friction;
     double restitution;
@@ -28,33 +33,34 @@ typedef struct cri_pair_derived {
 typedef struct cri_derived {
     double *block; // n_double of them
     int n_double;
-    double *gravity;        // (3)
-    cri_body_derived *body; // (n_body)
+    cri_mech_derived mech;
+    cri_body_derived *body; // (n_body), of free bodies alone
     cri_geom_derived *geom; // (n_geom)
     cri_pair_derived *pair; // (n_pair)
 } cri_derived;
 
-/// Which slot of p the coefficients of a pair came from; the vjp replays it.
-typedef struct cri_derive_cache {
-    int slot_friction;
-    int slot_restitution;
-    bool is_friction_tied;    // both geoms have the same: the derivative is one-sided
-    bool is_restitution_tied; // likewise
-} cri_derive_cache;
-
 /// A zeroed block from arena; block is NULL when there is no memory.
 cri_derived cri_derived_push(const cr_model *model, struct cr_arena *arena);
 
-/// Fills d and cache (n_pair). p has been checked.
-void cri_derive(const cr_model *model, const double *p, cri_derived *d, cri_derive_cache *cache);
+/// Fills d. p has been checked.
+void cri_derive(const cr_model *model, const double *p, cri_derived *d);
 
-/// Adds to p_adj (n_p).
+/// Adds to p_adj (n_p). d_adj is used up.
 void cri_derive_vjp(const cr_model *model, const double *p, const cri_derived *d,
-                    const cri_derive_cache *cache, const cri_derived *d_adj, double *p_adj);
+                    const cri_derived *d_adj, double *p_adj);
 
 /// Overwrites d_tan.
 void cri_derive_jvp(const cr_model *model, const double *p, const cri_derived *d,
-                    const cri_derive_cache *cache, const double *p_tan, cri_derived *d_tan);
+                    const double *p_tan, cri_derived *d_tan);
 
 /// Every value in its domain, else the slot is named.
 CR_MUST_CHECK cr_status cri_params_check(const cr_model *model, const double *p, cr_error *err);
+
+/// Masses, inertia tensors positive, all finite; else the body is named.
+CR_MUST_CHECK cr_status cri_derived_check(const cr_model *model, const cri_derived *d,
+                                          cr_error *err);
+
+/// The solid parts of a body at p, up to n_max; returns how many. For bodies whose inertia follows
+/// from their shapes.
+int cri_body_solids(const cr_model *model, int body, const double *p, int n_max, cri_solid *solid,
+                    int *geom);

@@ -1,138 +1,78 @@
 // SPDX-License-Identifier: MIT
 //
-// The compiled scene, and the definition it is built from.
+// The compiled scene.
 //
 // A reader (src/scene) fills a cri_scene_def; cri_model_build checks it and lays out p, x and u.
 // The model owns everything it points to and never changes afterwards.
 //
-// Order of p: gravity; per body mass and inertia (or density, when they follow from the shape); per
-// geom size (plane: offset along its normal), friction, restitution; then the coefficients of pairs
-// that have their own.
+// Order of p: gravity; per moving body mass, centre of mass and inertia (or the densities of its
+// geoms, when they follow from the shapes); per geom size (plane: offset along its normal),
+// friction, restitution; coefficients of pairs that have their own; per joint stiffness, damping,
+// armature, rest position; per actuator gain, bias, gear; per tendon stiffness, damping, rest
+// length. A free body with nothing attached has no joint parameters, and its centre of mass is its
+// origin.
 
 #pragma once
 
 #include "carom/carom.h"
 
 #include "base/base.h"
-#include "math/quat.h"
-#include "math/vec3.h"
+#include "geometry/shape.h"
+#include "model/mechanism.h"
+#include "model/scene_def.h"
 
-typedef enum cri_shape_kind {
-    CRI_SHAPE_PLANE,  // half-space below the local z axis; world geoms only
-    CRI_SHAPE_SPHERE, // size[0] radius
-    CRI_SHAPE_BOX,    // size half lengths
-} cri_shape_kind;
-
-// ---- definition --------------------------------------------------------------------------------
-
-typedef struct cri_body_def {
-    char *name;
-    cri_vec3 pos;
-    cri_quat quat;         // unit
-    bool has_inertial;     // mass and inertia given, else from the geom
-    bool is_shape_inertia; // mass and inertia follow size and density, as parameters too
-    double mass;           // kg
-    double inertia[3];     // principal moments about the body axes, kg m^2
-    int line;
-} cri_body_def;
-
-typedef struct cri_geom_def {
-    char *name;
-    cri_shape_kind shape;
-    int body; // -1: world
-    double size[3];
-    cri_vec3 pos;
-    cri_quat quat;   // unit
-    double mass;     // kg, 0: from density
-    double density;  // kg/m^3
-    double friction; // sliding coefficient
-    double restitution;
-    int contype;
-    int conaffinity;
-    int line;
-} cri_geom_def;
-
-/// Coefficients of two geoms that override those of the geoms.
-typedef struct cri_pair_def {
-    int geom[2];
-    bool has_friction;
-    bool has_restitution;
-    double friction;
-    double restitution;
-    int friction_geom; // without has_friction: 1 + the geom whose friction counts, 0: the larger
-    int line;
-} cri_pair_def;
-
-typedef struct cri_key_def {
-    char *name;
-    double *qpos; // (7 n_body), NULL: as placed
-    double *qvel; // (6 n_body), NULL: at rest
-    int n_qpos;
-    int n_qvel;
-    int line;
-} cri_key_def;
-
-/// A scene as read. Arrays and strings are owned; release with cri_scene_def_clear.
-typedef struct cri_scene_def {
-    double dt;
-    double gravity[3];
-    char law[32];      // empty: default
-    char stepper[32];  // empty: default
-    char warning[240]; // what was read and has no effect, empty: nothing
-    int law_line;      // where law and stepper were asked for
-    int stepper_line;
-    cri_body_def *body;
-    cri_geom_def *geom;
-    cri_pair_def *pair;
-    cri_key_def *key;
-    int n_body, n_geom, n_pair, n_key;
-} cri_scene_def;
-
-void cri_scene_def_clear(cri_scene_def *def);
-
-/// Builds the model. def is read, not kept; file stands in messages.
-CR_MUST_CHECK cr_status cri_model_build(const cri_scene_def *def, const char *file, cr_model **out,
-                                        cr_error *err);
-
-// ---- model -------------------------------------------------------------------------------------
-
+/// Where a body's mass, centre of mass and inertia come from.
 typedef struct cri_body {
-    int geom;
-    int slot_mass;    // -1: follows the shape
-    int slot_inertia; // 3 slots, -1: follows the shape
-    int slot_density; // -1: mass and inertia are slots
+    int slot_mass;    // -1: follows the shapes, or static
+    int slot_com;     // 3 slots, -1: at the origin, or follows the shapes
+    int slot_inertia; // 3 slots (principal) or 6, -1: follows the shapes
+    int n_inertia;    // 3 or 6
+    int first_geom;   // of its geoms in model->geom_of_body
+    int n_geom;
 } cri_body;
 
 typedef struct cri_geom {
     cri_shape_kind shape;
-    int body;      // -1: world
+    int body;  // -1: world
+    int unit;  // that moves it, -1: static
+    int group; // geoms with equal group >= 0 never collide: they are rigidly linked
     int slot_size; // n_size slots; a plane's only one is its offset
     int n_size;
+    int slot_density; // -1: none
     int slot_friction;
     int slot_restitution;
-    cri_vec3 normal; // plane only, world
+    bool is_centred; // frame is the body's
+    cri_vec3 pos;    // in the body
+    cri_quat quat;
+    cri_mat3 R;
+    cri_vec3 normal;      // plane only, world
+    const cri_hull *hull; // mesh only
+    const double *moment; // mesh only: volume, centre (3), inertia (6) of unit density
+    double scale_mass;    // of unit density: mass / volume as given, for shape inertia
+    int contype;
+    int conaffinity;
 } cri_geom;
 
-typedef enum cri_pair_kind {
-    CRI_PAIR_PLANE_SPHERE,
-    CRI_PAIR_PLANE_BOX,
-    CRI_PAIR_SPHERE_SPHERE,
-} cri_pair_kind;
-
-/// Two geoms that may collide. A plane is geom[0]; of two bodies the lower one is.
+/// Two geoms with coefficients of their own, or that collide whatever their types say. Sorted by
+/// geom[0], then geom[1]; geom[0] < geom[1].
 typedef struct cri_pair {
-    cri_pair_kind kind;
     int geom[2];
-    int body[2];          // body[0] -1 for a plane
-    int slot_friction;    // own, or a geom's that alone counts; -1: maximum of the two geoms
-    int slot_restitution; // own; -1: maximum of the two geoms
+    bool is_listed;
+    int slot_friction;    // own, -1: none
+    int slot_restitution; // own, -1: none
+    int friction_geom;    // whose friction alone counts, -1: the larger of the two
 } cri_pair;
 
-/// The smallest thing that touches: a pair, and for a box the corner. Its index breaks every tie.
-typedef struct cri_feature {
-    int pair;
-    int corner; // bit 2: +x, bit 1: +y, bit 0: +z; 0 for spheres
-} cri_feature;
+/// A bound on a combination of hinges and slides: sign (sum coef q - bound) >= 0.
+typedef struct cri_limit {
+    int unit;
+    int n;
+    const int *q;       // (n) their place in q
+    const int *dof;     // (n) and in v
+    const double *coef; // (n)
+    double bound;
+    double sign;
+} cri_limit;
 
 /// One entry of p.
 typedef struct cri_slot {
@@ -146,28 +86,67 @@ typedef struct cri_slot {
 typedef struct cri_key {
     const char *name;
     const double *x; // (n_x)
+    const double *u; // (n_u)
 } cri_key;
 
 struct cr_model {
     cr_sizes sizes;
+    cri_mechanism mech;
     int n_pair;
-    int n_feature;
+    int n_limit;
+    int n_exclude;
     cri_body *body;
     cri_geom *geom;
+    int *geom_of_body; // (n_geom) geoms by body
     cri_pair *pair;
-    cri_feature *feature;
-    cri_slot *slot;         // (n_p)
-    const char **x_name;    // (n_x)
-    const char **u_name;    // (n_u)
-    const char **body_name; // (n_body)
-    const char **geom_name; // (n_geom)
-    double *x_placed;       // (n_x) bodies as placed, at rest
+    cri_limit *limit;
+    int (*exclude)[2];       // (n_exclude) bodies, -1: world
+    cri_pose *static_pose;   // (n_body) of bodies that do not move
+    int *slot_joint;         // (n_joint) first of 4 slots, -1: none
+    int *slot_actuator;      // (n_actuator) first of 4 + n_gear slots
+    int *n_gear;             // (n_actuator)
+    int *slot_tendon;        // (n_tendon) first of 3 slots
+    double *gear;            // (n_actuator, 6) where there is no slot
+    double *springref;       // (n_joint)
+    cri_slot *slot;          // (n_p)
+    const char **x_name;     // (n_x)
+    const char **u_name;     // (n_u)
+    const char **body_name;  // (n_body)
+    const char **geom_name;  // (n_geom)
+    const char **joint_name; // (n_joint)
+    double *x_placed;        // (n_x) bodies as placed, at rest
     cri_key *key;
+    bool has_contact;
+    bool filters_parents;
     char law[32];
     char stepper[32];
     char warning[240];
-    const char *file;
-    int law_line;
-    int stepper_line;
+    cri_place law_place;
+    cri_place stepper_place;
     struct cr_arena *memory; // owns everything above
 };
+
+/// Builds the model. def is read, not kept.
+CR_MUST_CHECK cr_status cri_model_build(const cri_scene_def *def, cr_model **out, cr_error *err);
+
+/// May two geoms touch? The rules of MJCF: types, parents, exclusions, listed pairs. *pair, if not
+/// NULL, gets their own coefficients, -1: none.
+bool cri_model_may_collide(const cr_model *model, int geom0, int geom1, int *pair);
+
+/// Pose of a body that does not move (-1: world).
+cri_pose cri_model_static_pose(const cr_model *model, int body);
+
+/// One entry of x: the joint that it belongs to, and whether it is part of a quaternion.
+typedef struct cri_entry {
+    int joint;
+    int part;  // within the joint's numbers
+    int quat;  // first of its quaternion in x, -1: an ordinary number
+    int theta; // first of its rotation vector, or its own place, in the tangent of q
+} cri_entry;
+
+/// i < n_q.
+cri_entry cri_model_q_entry(const cr_model *model, int i);
+
+/// Normalises every quaternion of q (n_q) in place; returns the joint whose quaternion has no
+/// direction, -1: all have one.
+int cri_model_normalise(const cr_model *model, double *q);

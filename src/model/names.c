@@ -66,27 +66,51 @@ static int find_geom(const cr_model *m, const char *text, size_t n) {
     return -1;
 }
 
-static const cri_pair *find_pair(const cr_model *m, int a, int b) {
-    for (int k = 0; k < m->n_pair; k++) {
-        const cri_pair *pair = &m->pair[k];
-        if ((pair->geom[0] == a && pair->geom[1] == b) ||
-            (pair->geom[0] == b && pair->geom[1] == a)) {
-            return pair;
-        }
-    }
-    return NULL;
-}
-
 // the slot that a pair draws on by default values, its own or a geom's
-static int slot_of_pair(const cr_model *m, const cri_pair *pair, bool is_friction) {
-    int own = is_friction ? pair->slot_friction : pair->slot_restitution;
-    if (own >= 0) {
-        return own;
+static int slot_of_pair(const cr_model *m, int g0, int g1, int pair, bool is_friction) {
+    const cri_pair *own = pair >= 0 ? &m->pair[pair] : NULL;
+    int slot = !own ? -1 : is_friction ? own->slot_friction : own->slot_restitution;
+    if (slot >= 0) {
+        return slot;
     }
-    const cri_geom *a = &m->geom[pair->geom[0]], *b = &m->geom[pair->geom[1]];
+    if (own && is_friction && own->friction_geom >= 0) {
+        return m->geom[own->friction_geom].slot_friction;
+    }
+    const cri_geom *a = &m->geom[g0], *b = &m->geom[g1];
     int first = is_friction ? a->slot_friction : a->slot_restitution;
     int second = is_friction ? b->slot_friction : b->slot_restitution;
     return m->slot[first].value > m->slot[second].value ? first : second;
+}
+
+// how many pairs of geoms draw on a slot
+static int count_users(const cr_model *m, int slot, bool is_friction) {
+    int n = 0, pair;
+    for (int a = 0; a < m->sizes.n_geom; a++) {
+        for (int b = a + 1; b < m->sizes.n_geom; b++) {
+            if (cri_model_may_collide(m, a, b, &pair)) {
+                n += slot_of_pair(m, a, b, pair, is_friction) == slot;
+            }
+        }
+    }
+    return n;
+}
+
+// why a pair has no name of its own, with the remedy
+static void explain_pair(const cr_model *m, const char *name, const char *what, const int *geom,
+                         int slot, int other, cr_error *err) {
+    if (other >= 0) {
+        cri_fail(err, CR_ERR_ARGUMENT, 0,
+                 "%s is the larger of two; tie %s=%s, or add <numeric name=\"carom:%s:%s:%s\" "
+                 "data=\"%g\"/> to <custom>",
+                 name, m->slot[slot].name, m->slot[other].name, what, m->geom_name[geom[0]],
+                 m->geom_name[geom[1]], m->slot[slot].value);
+        return;
+    }
+    cri_fail(err, CR_ERR_ARGUMENT, 0,
+             "%s has no value of its own; use %s, or add <numeric name=\"carom:%s:%s:%s\" "
+             "data=\"%g\"/> to <custom>",
+             name, m->slot[slot].name, what, m->geom_name[geom[0]], m->geom_name[geom[1]],
+             m->slot[slot].value);
 }
 
 static int find_in_pair(const cr_model *m, const char *name, cr_error *err) {
@@ -95,45 +119,61 @@ static int find_in_pair(const cr_model *m, const char *name, cr_error *err) {
     if (!colon || !slash || slash < colon || (!is_friction && strcmp(slash, "/restitution") != 0)) {
         return -1;
     }
-    int a = find_geom(m, name, (size_t)(colon - name));
-    int b = find_geom(m, colon + 1, (size_t)(slash - colon - 1));
-    const cri_pair *pair = a >= 0 && b >= 0 ? find_pair(m, a, b) : NULL;
-    if (!pair) {
+    int geom[2] = {find_geom(m, name, (size_t)(colon - name)),
+                   find_geom(m, colon + 1, (size_t)(slash - colon - 1))};
+    int pair;
+    if (geom[0] < 0 || geom[1] < 0 || !cri_model_may_collide(m, geom[0], geom[1], &pair)) {
         cri_fail(err, CR_ERR_ARGUMENT, 0, "no pair of colliding geoms is named %.*s",
                  (int)(slash - name), name);
         return -1;
     }
-    int slot = slot_of_pair(m, pair, is_friction), n_user = 0;
-    for (int k = 0; k < m->n_pair; k++) {
-        n_user += slot_of_pair(m, &m->pair[k], is_friction) == slot;
-    }
-    const cri_geom *ga = &m->geom[a], *gb = &m->geom[b];
-    int first = is_friction ? ga->slot_friction : ga->slot_restitution;
-    int second = is_friction ? gb->slot_friction : gb->slot_restitution;
+    int slot = slot_of_pair(m, geom[0], geom[1], pair, is_friction);
+    const cri_geom *a = &m->geom[geom[0]], *b = &m->geom[geom[1]];
+    int first = is_friction ? a->slot_friction : a->slot_restitution;
+    int second = is_friction ? b->slot_friction : b->slot_restitution;
     int other = slot == first ? second : first;
-    bool is_held = (slot == first || slot == second) && m->slot[other].value > 0.0 &&
-                   (is_friction ? pair->slot_friction : pair->slot_restitution) < 0;
-    if (n_user == 1 && !is_held) {
+    bool has_own = pair >= 0 && (is_friction ? m->pair[pair].friction_geom >= 0 ||
+                                                   m->pair[pair].slot_friction >= 0
+                                             : m->pair[pair].slot_restitution >= 0);
+    bool is_held =
+        (slot == first || slot == second) && m->slot[other].value > 0.0 && !has_own;
+    if (!is_held && count_users(m, slot, is_friction) == 1) {
         return slot;
     }
-    if (is_held) {
-        cri_fail(err, CR_ERR_ARGUMENT, 0,
-                 "%s is the larger of two; tie %s=%s, or add <numeric name=\"carom:%s:%s:%s\" "
-                 "data=\"%g\"/> to <custom>",
-                 name, m->slot[slot].name, m->slot[other].name, slash + 1, m->geom_name[a],
-                 m->geom_name[b], m->slot[slot].value);
+    explain_pair(m, name, slash + 1, geom, slot, is_held ? other : -1, err);
+    return -1;
+}
+
+// JOINT/qpos and JOINT/qvel, with an index where there are several
+static int find_in_joint(const cr_model *m, const char *name) {
+    const char *slash = strrchr(name, '/');
+    bool is_velocity = slash && strncmp(slash, "/qvel", 5) == 0;
+    if (!slash || (!is_velocity && strncmp(slash, "/qpos", 5) != 0)) {
         return -1;
     }
-    cri_fail(err, CR_ERR_ARGUMENT, 0,
-             "%s has no value of its own; use %s, or add <numeric name=\"carom:%s:%s:%s\" "
-             "data=\"%g\"/> to <custom>",
-             name, m->slot[slot].name, slash + 1, m->geom_name[a], m->geom_name[b],
-             m->slot[slot].value);
+    for (int j = 0; j < m->mech.n_joint; j++) {
+        const cri_joint *joint = &m->mech.joint[j];
+        size_t n = strlen(m->joint_name[j]);
+        if (n != (size_t)(slash - name) || memcmp(m->joint_name[j], name, n) != 0) {
+            continue;
+        }
+        int first = is_velocity ? m->sizes.n_q + joint->v : joint->q;
+        int length = is_velocity ? joint->n_v : joint->n_q, used = 0, i = 0;
+        if (slash[5] == '\0' && length == 1) {
+            return first;
+        }
+        bool is_read = sscanf(slash + 5, "[%d]%n", &i, &used) == 1 && slash[5 + used] == '\0';
+        return is_read && i >= 0 && i < length ? first + i : -1;
+    }
     return -1;
 }
 
 int cr_model_find(const cr_model *model, cr_vector vector, const char *name, cr_error *err) {
     int i = find_exact(model, vector, name);
+    if (i >= 0) {
+        return i;
+    }
+    i = vector == CR_VECTOR_X ? find_in_joint(model, name) : -1;
     if (i >= 0) {
         return i;
     }
@@ -161,6 +201,9 @@ void cr_model_defaults(const cr_model *model, int key, double *p, double *x, dou
     }
     if (u) {
         memset(u, 0, sizeof *u * (size_t)model->sizes.n_u);
+        if (model->sizes.n_key > 0) {
+            memcpy(u, model->key[key < 0 ? 0 : key].u, sizeof *u * (size_t)model->sizes.n_u);
+        }
     }
 }
 
@@ -169,6 +212,42 @@ int cr_model_find_key(const cr_model *model, const char *name) {
         if (strcmp(model->key[k].name, name) == 0) {
             return k;
         }
+    }
+    return -1;
+}
+
+cri_entry cri_model_q_entry(const cr_model *model, int i) {
+    CR_ASSERT(i >= 0 && i < model->sizes.n_q);
+    const cri_joint *joint = model->mech.joint;
+    int low = 0, high = model->mech.n_joint - 1;
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        low = joint[middle].q <= i ? middle : low;
+        high = joint[middle].q <= i ? high : middle - 1;
+    }
+    const cri_joint *j = &joint[low];
+    int part = i - j->q, n_linear = j->kind == CRI_JOINT_FREE ? 3 : 0;
+    bool is_quat = j->n_q >= 4 && part >= n_linear;
+    return (cri_entry){.joint = low,
+                       .part = part,
+                       .quat = is_quat ? j->q + n_linear : -1,
+                       .theta = is_quat ? j->v + n_linear : j->v + part};
+}
+
+int cri_model_normalise(const cr_model *model, double *q) {
+    for (int j = 0; j < model->mech.n_joint; j++) {
+        const cri_joint *joint = &model->mech.joint[j];
+        if (joint->n_q < 4) {
+            continue;
+        }
+        double *quat = q + joint->q + joint->n_q - 4;
+        double length2 =
+            quat[0] * quat[0] + quat[1] * quat[1] + quat[2] * quat[2] + quat[3] * quat[3];
+        // anything that can be normalised without overflow
+        if (!(length2 > 1e-200 && length2 < 1e200)) {
+            return j;
+        }
+        cri_q4_store(cri_quat_normalise(cri_q4_load(quat)), quat);
     }
     return -1;
 }

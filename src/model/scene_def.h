@@ -132,6 +132,7 @@ typedef struct cri_pair_def {
     bool has_restitution;
     double friction;
     double restitution;
+    int friction_geom; // without has_friction: 1 + the geom whose friction counts, 0: the larger
     cri_place place;
 } cri_pair_def;
 

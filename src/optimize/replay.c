@@ -20,7 +20,8 @@ enum { MAX_STEP = 1000000 };
 cr_status cri_replay_init(const cr_model *model, cr_sim *sim, const cri_selection *selection,
                           const cri_recording *recording, double dt, cr_arena *arena,
                           cri_replay *out, cr_error *err) {
-    cri_replay replay = {.sizes = cr_model_sizes(model),
+    cri_replay replay = {.model = model,
+                         .sizes = cr_model_sizes(model),
                          .sim = sim,
                          .selection = selection,
                          .recording = recording,
@@ -80,7 +81,7 @@ static void compare(const cri_replay *replay, int sample, double *r, double *J) 
         r[i] = replay->x[entry] - recording->value[i];
         for (int j = 0; J && j < replay->selection->n_variable; j++) {
             const double *x_tan = replay->x_tan + (size_t)j * (size_t)replay->sizes.n_tangent;
-            J[(size_t)j * m + i] = cri_entry_of_tangent(&replay->sizes, replay->x, entry, x_tan);
+            J[(size_t)j * m + i] = cri_entry_of_tangent(replay->model, replay->x, entry, x_tan);
         }
     }
 }
@@ -89,7 +90,7 @@ static cr_status run(cri_replay *replay, const double *z, double *r, double *J, 
     cri_selection_write(replay->selection, z, &replay->point);
     CR_TRY(cr_sim_set_params(replay->sim, replay->point.p, err));
     memcpy(replay->x, replay->point.x0, (size_t)replay->sizes.n_x * sizeof *replay->x);
-    if (!cri_state_normalise(&replay->sizes, replay->x)) {
+    if (cri_model_normalise(replay->model, replay->x) >= 0) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0, "a quaternion of the initial state is zero");
     }
     if (J) {

@@ -15,6 +15,7 @@
 #include "optimize/select.h"
 
 typedef struct cri_replay {
+    const cr_model *model;
     cr_sizes sizes;
     cr_sim *sim; // with gradients
     const cri_selection *selection;

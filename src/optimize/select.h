@@ -34,6 +34,7 @@ typedef struct cri_variable {
 } cri_variable;
 
 typedef struct cri_selection {
+    const cr_model *model; // borrowed
     cr_sizes sizes;
     cri_variable *variable;
     int n_variable; // at least 1

@@ -139,7 +139,7 @@ void cri_selection_x0_tan(const cri_selection *selection, const double *x0, doub
         const cri_variable *variable = &selection->variable[j];
         for (int k = 0; k < variable->n_place; k++) {
             if (variable->place[k].vector == CR_VECTOR_X) {
-                cri_tangent_of_entry(&selection->sizes, x0, variable->place[k].index,
+                cri_tangent_of_entry(selection->model, x0, variable->place[k].index,
                                      x0_tan + (size_t)j * n);
             }
         }

@@ -7,13 +7,10 @@
 
 #pragma once
 
-#include "base/base.h"
+#include "model/model.h"
 
 /// Adds the tangent of a unit change of entry i of x to x_tan (n_tangent).
-void cri_tangent_of_entry(const cr_sizes *sizes, const double *x, int i, double *x_tan);
+void cri_tangent_of_entry(const cr_model *model, const double *x, int i, double *x_tan);
 
 /// The change of entry i of x, its quaternions of length one, for the tangent x_tan (n_tangent).
-double cri_entry_of_tangent(const cr_sizes *sizes, const double *x, int i, const double *x_tan);
-
-/// Gives the quaternions of x length one, as a step does. False when one has none.
-bool cri_state_normalise(const cr_sizes *sizes, double *x);
+double cri_entry_of_tangent(const cr_model *model, const double *x, int i, const double *x_tan);

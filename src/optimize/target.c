@@ -4,6 +4,7 @@
 
 #include "optimize/target.h"
 
+#include "dynamics/body_position.h"
 #include "io/number.h"
 #include "optimize/nearest.h"
 
@@ -50,6 +51,16 @@ static cr_status unknown_body(const cr_model *model, const char *text, const cha
                     "%.80s: unknown body; 'carom params SCENE' lists the names", text);
 }
 
+// index of the body whose name is text[0 .. n)
+static int find_body(const cr_model *m, const char *text, size_t n) {
+    for (int b = 0; b < m->sizes.n_body; b++) {
+        if (strlen(m->body_name[b]) == n && memcmp(m->body_name[b], text, n) == 0) {
+            return b;
+        }
+    }
+    return -1;
+}
+
 cr_status cri_target_parse(const cr_model *model, const char *text, cri_target *out,
                            cr_error *err) {
     CR_ASSERT(model && text && out);
@@ -62,40 +73,37 @@ cr_status cri_target_parse(const cr_model *model, const char *text, cri_target *
     cri_target target = {0};
     CR_TRY(read_place(text, colon + 1, &target, err));
 
-    char entry[NAME_LIMIT + 16];
-    snprintf(entry, sizeof entry, "%.*s/qpos[0]", (int)n, text);
-    target.x_index = cr_model_find(model, CR_VECTOR_X, entry, NULL);
-    if (target.x_index < 0) {
+    target.model = model;
+    target.body = find_body(model, text, n);
+    if (target.body < 0) {
+        char entry[NAME_LIMIT + 16];
+        snprintf(entry, sizeof entry, "%.*s/qpos[0]", (int)n, text);
         return unknown_body(model, text, entry, err);
     }
     *out = target;
     return CR_OK;
 }
 
+// where the body is, less where it should be
+static cri_vec3 miss(const cri_target *target, const double *x) {
+    cri_vec3 pos = cri_body_position(target->model, target->body, x);
+    return cri_v3_sub(pos, cri_v3_load(target->point));
+}
+
 double cri_target_loss(const cri_target *target, const double *x) {
-    double loss = 0.0;
-    for (int i = 0; i < 3; i++) {
-        double d = x[target->x_index + i] - target->point[i];
-        loss += d * d;
-    }
-    return loss;
+    cri_vec3 d = miss(target, x);
+    return cri_v3_dot(d, d);
 }
 
 void cri_target_loss_vjp(const cri_target *target, const double *x, double loss_adj,
                          double *x_adj) {
-    for (int i = 0; i < 3; i++) {
-        double d = x[target->x_index + i] - target->point[i];
-        // loss += d * d
-        x_adj[target->x_index + i] += 2.0 * d * loss_adj;
-    }
+    // loss = d . d
+    cri_vec3 d_adj = cri_v3_scale(2.0 * loss_adj, miss(target, x));
+    cri_body_position_vjp(target->model, target->body, x, d_adj, x_adj);
 }
 
 double cri_target_scale(const cri_target *target, const double *x) {
-    double scale = 0.0;
-    for (int i = 0; i < 3; i++) {
-        double a = x[target->x_index + i];
-        double b = target->point[i];
-        scale += a * a + b * b;
-    }
-    return scale;
+    cri_vec3 pos = cri_body_position(target->model, target->body, x);
+    cri_vec3 point = cri_v3_load(target->point);
+    return cri_v3_dot(pos, pos) + cri_v3_dot(point, point);
 }

@@ -9,7 +9,8 @@
 #include "base/base.h"
 
 typedef struct cri_target {
-    int x_index;     // of the body's position in x
+    const cr_model *model; // borrowed
+    int body;
     double point[3]; // world, m
     bool has_time;   // else at the end of the run
     double time;     // s after the start

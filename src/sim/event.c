@@ -7,15 +7,18 @@
 //   tau = (s + sqrt(s^2 + 2 a g))/a         else (no end if a = 0)
 //
 // which near a root converges like Newton from the safe side, and is exact for constant g''. Newton
-// polishes. Bounds a (F force, w spin, c corner; kappa = max |I_j - I_k|/I_i):
+// polishes. Bounds a (F force, w spin, c point of the body; kappa = max |I_j - I_k|/I_i):
 //
-//   plane, sphere     max(0, -n.a_i)
-//   two spheres       |a_1 - a_0|             (the rest of |D|'' is positive)
-//   plane, corner     as the sphere + |c| (w^2 (1 + kappa/sqrt 3) + |tau|/I_min),
-//                     w = (|I w| + |tau| T)/I_min                (angular momentum)
-//   resting bodies    8 |a| each instead of the linear part: generous, not proved
-//                     (each evaluation is a contact solve: what does not approach is looked at
-//                     32 times at the most)
+//   plane, ball        max(0, -n.a_i) + turn(c)
+//   two balls          |a_1 - a_0| + turn(c_0) + turn(c_1)     (the rest of |D|'' is positive)
+//   turn(c)            |c| (w^2 (1 + kappa/sqrt 3) + |tau|/I_min),
+//                      w = (|I w| + |tau| T)/I_min                       (angular momentum)
+//   any two shapes     as two balls with the farthest points of both. Their distance has kinks, so s
+//                      is the least rate of any two points along n:
+//                      s = n.(v_1 - v_0) - |n x w_0| r_0 - |n x w_1| r_1
+//   sampled            units at rest and trees: 8 |a| each, or four times the mean change of the
+//                      rate over T; generous, not proved. Each evaluation is a contact solve or a
+//                      flow: what does not approach is looked at 32 times at the most
 //
 // A pair that has just bounced has g = 0 and s > 0; the formula then jumps ahead to where it may
 // fall again. A pair that leaves from an overlap hits again when it comes back to that depth: its
@@ -25,7 +28,8 @@
 // What counts as rest: gap <= eps_gap and |rate| <= eps_speed. Contact points that roll on move on
 // circles: with the centripetal part of the gap's acceleration
 //
-//   plane, corner     k = n.R(w x (w x c))             two spheres     k = (|D'|^2 - (n.D')^2)/|D|
+//   plane, ball at c     k = n.R(w x (w x c))          two balls     k = (|D'|^2 - (n.D')^2)/|D|
+//   any two shapes       k = w_0^2 |rho_0| + w_1^2 |rho_1|           (no more than that)
 //
 // a velocity-first step lifts such a contact by h^2 k/2 and leaves a rate of h k, then of h k/2 in
 // every further step. So for k > 0
@@ -33,7 +37,7 @@
 //   gap <= eps_gap + 3/4 h^2 k,     -eps_speed <= rate <= eps_speed + 5/4 h k
 //
 // Without this a rocking box or a rolling pile would fall back in a shower of tiny impacts. What
-// approaches is always located, until a body has had event_cap impacts in the step: then whatever
+// approaches is always located, until a unit has had event_cap impacts in the step: then whatever
 // is slower than h |g| rests.
 
 #include "sim/event.h"
@@ -44,156 +48,278 @@
 /// One feature's search.
 typedef struct search {
     int feature;
-    int body[2]; // -1: none
-    bool is_resting;
-    bool is_round; // spheres and planes: rotation does not matter
-    double bound;  // a
+    const cri_near *near;
+    int slot;
+    bool is_resting; // a unit is in a resting island
+    bool is_sampled; // a unit rests or is a tree
+    bool is_round;   // centred spheres of free bodies and planes: rotation does not matter
+    double bound;    // a
 } search;
 
-// centripetal part of the gap's acceleration
-static double centripetal(const cr_sim *sim, int feature, const double *x) {
-    const cri_feature *f = &sim->model->feature[feature];
-    const cri_pair *pair = &sim->model->pair[f->pair];
-    const double *v = x + sim->model->sizes.n_q, *x1 = x + 7 * pair->body[1];
-    switch (pair->kind) {
-    case CRI_PAIR_PLANE_SPHERE:
-        return 0.0;
-    case CRI_PAIR_PLANE_BOX: {
-        cri_vec3 spin = cri_v3_load(v + 6 * pair->body[1] + 3);
-        cri_vec3 corner = cri_box_corner(sim->d.geom[pair->geom[1]].size, f->corner);
-        cri_vec3 accel = cri_v3_cross(spin, cri_v3_cross(spin, corner));
-        cri_mat3 R = cri_quat_rotation(cri_q4_load(x1 + 3));
-        return cri_v3_dot(sim->model->geom[pair->geom[0]].normal, cri_m3_mul(&R, accel));
+// velocity of a point of a body
+static cri_vec3 velocity_at(const cri_state *state, int body, cri_vec3 point) {
+    const double *m = state->motion + 6 * body;
+    cri_vec3 spin = cri_m3_mul(&state->pose[body].R, cri_v3_load(m + 3));
+    cri_vec3 arm = cri_v3_sub(point, state->pose[body].pos);
+    return cri_v3_add(cri_v3_load(m), cri_v3_cross(spin, arm));
+}
+
+// the ball's centre behind a touch
+static cri_vec3 centre_of(const cr_sim *sim, const cri_near *near, const cri_narrow_touch *touch,
+                          int side) {
+    double r = near->kind == CRI_NEAR_PLANE_BOX ? 0.0 : sim->d.geom[near->geom[side]].size[0];
+    return cri_v3_mad(touch->point[side], side == 0 ? -r : r, touch->normal);
+}
+
+// centripetal part of the gap's acceleration for two balls
+static double roll_of_balls(const cr_sim *sim, const cri_near *near, const cri_narrow_touch *touch,
+                            const cri_state *state) {
+    cri_vec3 D = cri_v3_sub(centre_of(sim, near, touch, 1), centre_of(sim, near, touch, 0));
+    cri_vec3 rate = {0};
+    for (int s = 0; s < 2; s++) {
+        if (near->unit[s] >= 0) {
+            cri_vec3 v = velocity_at(state, near->body[s], centre_of(sim, near, touch, s));
+            rate = cri_v3_mad(rate, s == 0 ? -1.0 : 1.0, v);
+        }
     }
-    case CRI_PAIR_SPHERE_SPHERE:
-        break;
-    }
-    cri_vec3 D = cri_v3_sub(cri_v3_load(x1), cri_v3_load(x + 7 * pair->body[0]));
-    cri_vec3 rate =
-        cri_v3_sub(cri_v3_load(v + 6 * pair->body[1]), cri_v3_load(v + 6 * pair->body[0]));
     double distance = cri_v3_norm(D);
     cri_vec3 across = cri_v3_cross(D, rate);
     return distance > 0.0 ? cri_v3_dot(across, across) / (distance * distance * distance) : 0.0;
 }
 
-// a body that has had its share of impacts in this step: rest is then what one step of its weight
+static double centripetal(const cr_sim *sim, const cri_near *near, const cri_narrow_touch *touch,
+                          const cri_state *state) {
+    if (near->kind == CRI_NEAR_LIMIT) {
+        return 0.0;
+    }
+    if (near->kind == CRI_NEAR_SPHERE_SPHERE) {
+        return roll_of_balls(sim, near, touch, state);
+    }
+    double sum = 0.0;
+    for (int s = 0; s < 2; s++) {
+        if (near->unit[s] < 0) {
+            continue;
+        }
+        const cri_pose *pose = &state->pose[near->body[s]];
+        cri_vec3 w = cri_m3_mul(&pose->R, cri_v3_load(state->motion + 6 * near->body[s] + 3));
+        if (near->kind == CRI_NEAR_GENERAL) {
+            cri_vec3 arm = cri_v3_sub(touch->point[s], pose->pos);
+            sum += cri_v3_dot(w, w) * cri_v3_norm(arm);
+        } else {
+            cri_vec3 arm = cri_v3_sub(centre_of(sim, near, touch, s), pose->pos);
+            sum += cri_v3_dot(touch->normal, cri_v3_cross(w, cri_v3_cross(w, arm)));
+        }
+    }
+    return sum;
+}
+
+// a unit that has had its share of impacts in this step: rest is then what one step of its weight
 // would do
-static bool is_rest_by_cap(const cr_sim *sim, int feature, double h, double gap, double speed) {
-    const cri_pair *pair = &sim->model->pair[sim->model->feature[feature].pair];
-    double change = h * cri_v3_norm(cri_v3_load(sim->d.gravity));
+static bool is_rest_by_cap(const cr_sim *sim, const cri_near *near, double h, double gap,
+                           double speed) {
+    double change = h * cri_v3_norm(cri_v3_load(sim->d.mech.gravity));
     bool is_capped = false;
     for (int side = 0; side < 2; side++) {
-        int b = pair->body[side];
-        is_capped = is_capped || (b >= 0 && sim->n_body_event[b] >= sim->event_cap);
+        int u = near->unit[side];
+        is_capped = is_capped || (u >= 0 && sim->n_unit_event[u] >= sim->event_cap);
     }
     return is_capped && gap <= fmax(sim->eps_gap, h * change) && fabs(speed) <= change;
 }
 
-bool cri_event_is_rest(const cr_sim *sim, int feature, const double *x, double h, double gap,
-                       double speed) {
+bool cri_event_is_rest(const cr_sim *sim, int feature, const cri_narrow_touch *touch,
+                       const cri_state *state, double h, double speed) {
+    const cri_near *near = cri_scan_near(&sim->scan, feature);
+    double gap = touch->gap;
     if (fabs(speed) <= sim->eps_speed && gap <= sim->eps_gap) {
         return true;
     }
-    if (is_rest_by_cap(sim, feature, h, gap, speed)) {
+    if (is_rest_by_cap(sim, near, h, gap, speed)) {
         return true;
     }
-    if (speed < -sim->eps_speed) {
+    // no body turns fast enough to lift a contact by a metre
+    if (speed < -sim->eps_speed || !(gap <= 1.0)) {
         return false;
     }
-    double k = centripetal(sim, feature, x);
+    double k = centripetal(sim, near, touch, state);
     return k > 0.0 && gap <= sim->eps_gap + 0.75 * h * h * k &&
            speed <= sim->eps_speed + 1.25 * h * k;
 }
 
-void cri_event_measure(cr_sim *sim, const double *x) {
-    const double *v = x + sim->model->sizes.n_q;
-    for (int f = 0; f < sim->model->n_feature; f++) {
-        cri_touch touch = cri_feature_touch(&sim->world, f, x);
-        sim->gap[f] = touch.gap;
-        sim->offset[f] = fmin(touch.gap, 0.0);
-        sim->speed[f] = cri_feature_speed(&sim->world, f, &touch, x, v);
+// ---- bounds ------------------------------------------------------------------------------------
+
+static cri_vec3 linear_accel(const cr_sim *sim, const cri_motion *motion, int unit) {
+    if (unit < 0) {
+        return cri_v3(0.0, 0.0, 0.0);
     }
+    const cri_unit *u = &sim->model->mech.unit[unit];
+    cri_vec3 gravity = cri_v3_load(sim->d.mech.gravity);
+    if (!u->is_free_body) {
+        return gravity;
+    }
+    const double *force = motion->u + sim->model->mech.n_actuator + u->first_v;
+    return cri_v3_mad(gravity, sim->d.body[u->first_body].inv_mass, cri_v3_load(force));
 }
 
-static cri_vec3 linear_accel(const cr_sim *sim, const cri_motion *motion, int b) {
-    cri_vec3 force = cri_v3_load(motion->u + 6 * b);
-    return cri_v3_mad(cri_v3_load(sim->d.gravity), sim->d.body[b].inv_mass, force);
-}
-
-// the rotational part of the bound for a corner
-static double corner_bound(const cr_sim *sim, const cri_motion *motion, int b, double T) {
-    const cri_body_derived *d = &sim->d.body[b];
-    cri_vec3 I = d->inertia, spin = cri_v3_load(motion->x + sim->model->sizes.n_q + 6 * b + 3);
+// acceleration of a point at distance r from a free body's origin, by its rotation within T
+static double turn_bound(const cr_sim *sim, const cri_motion *motion, int unit, double r, double T) {
+    const cri_unit *u = &sim->model->mech.unit[unit];
+    const cri_body_derived *d = &sim->d.body[u->first_body];
+    const double *force = motion->u + sim->model->mech.n_actuator + u->first_v;
+    cri_vec3 I = d->inertia, spin = cri_v3_load(motion->state.motion + 6 * u->first_body + 3);
     double least = fmin(I.x, fmin(I.y, I.z));
-    double torque = cri_v3_norm(cri_v3_load(motion->u + 6 * b + 3));
+    double torque = cri_v3_norm(cri_v3_load(force + 3));
     double w = (cri_v3_norm(cri_v3_mul(I, spin)) + torque * T) / least;
     double kappa = fmax(fabs(I.y - I.z) / I.x, fmax(fabs(I.z - I.x) / I.y, fabs(I.x - I.y) / I.z));
-    cri_vec3 size = cri_v3_load(sim->d.geom[sim->model->body[b].geom].size);
-    return cri_v3_norm(size) * (w * w * (1.0 + kappa / sqrt(3.0)) + torque / least);
+    return r * (w * w * (1.0 + kappa / sqrt(3.0)) + torque / least);
+}
+
+// distance of a ball's centre from its body's origin, or of the geom's farthest point
+static double lever(const cr_sim *sim, const cri_near *near, int side) {
+    const cri_geom *geom = &sim->model->geom[near->geom[side]];
+    if (near->kind == CRI_NEAR_GENERAL) {
+        return sim->reach[near->geom[side]];
+    }
+    if (near->kind == CRI_NEAR_PLANE_SPHERE || near->kind == CRI_NEAR_SPHERE_SPHERE) {
+        return geom->is_centred ? 0.0 : cri_v3_norm(geom->pos);
+    }
+    return sim->reach[near->geom[side]]; // a corner or an end, no farther than the whole
 }
 
 static search search_begin(const cr_sim *sim, const cri_motion *motion, int feature, double T) {
-    const cri_pair *pair = &sim->model->pair[sim->model->feature[feature].pair];
-    search s = {.feature = feature, .body = {pair->body[0], pair->body[1]}};
-    s.is_round = pair->kind != CRI_PAIR_PLANE_BOX;
-    cri_vec3 a1 = linear_accel(sim, motion, s.body[1]), a0 = {0};
-    if (s.body[0] >= 0) {
-        a0 = linear_accel(sim, motion, s.body[0]);
-    }
+    const cri_near *near = cri_scan_near(&sim->scan, feature);
+    search s = {.feature = feature, .near = near, .slot = cri_scan_slot(&sim->scan, feature)};
     for (int k = 0; k < 2; k++) {
-        bool is_resting =
-            motion->n_island > 0 && s.body[k] >= 0 && motion->island_of[s.body[k]] >= 0;
+        int unit = near->unit[k];
+        bool is_resting = unit >= 0 && cri_motion_is_resting(motion, unit);
+        bool is_tree = unit >= 0 && !sim->model->mech.unit[unit].is_free_body;
         s.is_resting = s.is_resting || is_resting;
+        s.is_sampled = s.is_sampled || is_resting || is_tree;
     }
-    if (s.is_resting) {
+    cri_vec3 a0 = linear_accel(sim, motion, near->unit[0]);
+    cri_vec3 a1 = linear_accel(sim, motion, near->unit[1]);
+    if (s.is_sampled) {
         s.bound = 8.0 * (cri_v3_norm(a0) + cri_v3_norm(a1));
-    } else if (s.body[0] >= 0) {
-        s.bound = cri_v3_norm(cri_v3_sub(a1, a0));
+    } else if (near->unit[0] < 0 && cri_near_has_points(near) &&
+               near->kind != CRI_NEAR_SPHERE_SPHERE) {
+        s.bound = fmax(0.0, -cri_v3_dot(sim->model->geom[near->geom[0]].normal, a1));
     } else {
-        s.bound = fmax(0.0, -cri_v3_dot(sim->model->geom[pair->geom[0]].normal, a1));
+        s.bound = cri_v3_norm(cri_v3_sub(a1, a0));
     }
-    if (!s.is_round) {
-        s.bound += corner_bound(sim, motion, s.body[1], T);
+    bool is_ball =
+        near->kind == CRI_NEAR_PLANE_SPHERE || near->kind == CRI_NEAR_SPHERE_SPHERE;
+    double levers = 0.0;
+    for (int k = 0; k < 2 && near->kind != CRI_NEAR_LIMIT; k++) {
+        if (near->unit[k] >= 0) {
+            double r = lever(sim, near, k);
+            levers += r;
+            bool is_free = sim->model->mech.unit[near->unit[k]].is_free_body;
+            s.bound += r > 0.0 && is_free ? turn_bound(sim, motion, near->unit[k], r, T) : 0.0;
+        }
     }
+    s.is_round = is_ball && levers == 0.0 && !s.is_sampled;
     return s;
 }
 
-// gap and rate at time t along the motion; false for lack of memory
+// ---- the gap along the motion ------------------------------------------------------------------
+
+// pose and rate of one unit at time t, in sim->work
+static bool work_unit(cr_sim *sim, cri_motion *motion, const search *s, int unit, double t) {
+    const cri_unit *u = &sim->model->mech.unit[unit];
+    int n_q = sim->model->sizes.n_q;
+    if (sim->time_of[unit] == t) {
+        return true;
+    }
+    if (s->is_round) {
+        // centred balls of free bodies: neither turns matter
+        cri_vec3 a = linear_accel(sim, motion, unit);
+        cri_vec3 v = cri_v3_load(motion->state.motion + 6 * u->first_body);
+        cri_vec3 pos = cri_v3_mad(motion->state.pose[u->first_body].pos, t, v);
+        sim->work.pose[u->first_body].pos = cri_v3_mad(pos, 0.5 * t * t, a);
+        cri_v3_store(cri_v3_mad(v, t, a), sim->work.motion + 6 * u->first_body);
+        sim->time_of[unit] = NAN;
+        return true;
+    }
+    bool is_tree = !u->is_free_body && !cri_motion_is_resting(motion, unit);
+    cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
+    // the flow over the whole sub-step is what it ends with, unless there is an impact
+    cr_arena *keep = t == motion->t_end ? sim->tape : sim->scratch;
+    bool is_good =
+        cri_motion_unit(sim, motion, unit, t, sim->y, is_tree ? NULL : sim->y_rate, keep);
+    cri_arena_rewind(sim->scratch, mark);
+    if (!is_good) {
+        return false;
+    }
+    if (!is_tree) {
+        // the pose moves by its rate in t, which the velocity is up to the order of the step
+        memcpy(sim->y + n_q + u->first_v, sim->y_rate + u->first_v,
+               sizeof(double) * (size_t)u->n_v);
+    }
+    cri_state_set_unit(sim->model, &sim->work, unit);
+    sim->time_of[unit] = t;
+    return true;
+}
+
+// gap and rate at time t along the motion; *least gets the least rate of any two points. False for
+// lack of memory
 static bool gap_at(cr_sim *sim, cri_motion *motion, const search *s, double t, double *gap,
                    double *speed) {
     if (s->is_resting && !cri_motion_solve(sim, motion, t, true)) {
         return false;
     }
     for (int k = 0; k < 2; k++) {
-        int b = s->body[k];
-        if (b < 0) {
-            continue;
-        }
-        if (s->is_round && !s->is_resting) {
-            cri_vec3 a = linear_accel(sim, motion, b), v;
-            v = cri_v3_load(motion->x + sim->model->sizes.n_q + 6 * b);
-            cri_vec3 pos = cri_v3_mad(cri_v3_load(motion->x + 7 * b), t, v);
-            cri_v3_store(cri_v3_mad(pos, 0.5 * t * t, a), sim->y + 7 * b);
-            cri_v3_store(cri_v3_mad(v, t, a), sim->y_rate + 6 * b);
-        } else {
-            cri_body_tangent rate;
-            cri_body_state state = cri_motion_body(sim, motion, b, t, &rate);
-            cri_state_store(sim, &state, sim->y, b);
-            cri_tangent_store(sim, &rate, sim->y_rate, b);
+        if (s->near->unit[k] >= 0 && !work_unit(sim, motion, s, s->near->unit[k], t)) {
+            return false;
         }
     }
-    cri_touch touch = cri_feature_touch(&sim->world, s->feature, sim->y);
-    *gap = touch.gap - sim->offset[s->feature];
-    *speed = cri_feature_speed(&sim->world, s->feature, &touch, sim->y, sim->y_rate);
+    cri_narrow_touch touch;
+    cri_near_touch(&sim->world, s->near, s->slot, &sim->work, &touch);
+    *gap = touch.gap - sim->scan.offset[s->feature];
+    *speed = cri_near_rate(&sim->world, s->near, &touch, &sim->work,
+                           sim->y + sim->model->sizes.n_q, sim->work.motion);
+    sim->scan.now[s->feature] = touch;
     return true;
 }
 
-// Newton from the safe side of a root, within [0, T]
+// the least rate along the normal of any two points of the two shapes
+static double least_rate(const cr_sim *sim, const search *s, const cri_state *state,
+                         const cri_narrow_touch *touch, double speed) {
+    if (cri_near_has_points(s->near)) {
+        return speed;
+    }
+    double least = 0.0;
+    for (int k = 0; k < 2; k++) {
+        if (s->near->unit[k] < 0) {
+            continue;
+        }
+        int body = s->near->body[k];
+        const double *m = state->motion + 6 * body;
+        cri_vec3 spin = cri_m3_mul(&state->pose[body].R, cri_v3_load(m + 3));
+        double along = cri_v3_dot(touch->normal, cri_v3_load(m));
+        least += (k == 0 ? -along : along) -
+                 cri_v3_norm(cri_v3_cross(touch->normal, spin)) * sim->reach[s->near->geom[k]];
+    }
+    return fmin(least, speed);
+}
+
+// ---- roots -------------------------------------------------------------------------------------
+
+// Newton from the safe side of a root, within [0, T]; kept in [low, high] once it has been passed
 static bool polish(cr_sim *sim, cri_motion *motion, const search *s, double T, double *t,
                    double *gap, double *speed) {
-    for (int k = 0; k < 20; k++) {
-        double step = -*gap / *speed;
-        *t = fmin(fmax(*t + step, 0.0), T);
+    double low = 0.0, high = INFINITY;
+    for (int k = 0; k < 30; k++) {
+        if (*gap > 0.0) {
+            low = fmax(low, *t);
+        } else {
+            high = fmin(high, *t);
+        }
+        double next = *speed < 0.0 ? *t - *gap / *speed : *t;
+        if (isfinite(high) && !(next >= low && next <= high)) {
+            next = 0.5 * (low + high);
+        }
+        next = fmin(fmax(next, 0.0), T);
+        double step = next - *t;
+        *t = next;
         if (!gap_at(sim, motion, s, *t, gap, speed)) {
             return false;
         }
@@ -212,14 +338,17 @@ static double advance(double g, double s, double a) {
     return a > 0.0 ? (s + root) / a : INFINITY;
 }
 
-// Does a resting body's gap stay open over the whole of T, judged by a parabola through its start
-// and its end? The solve at the end is one for all features.
-static bool stays_open(cr_sim *sim, cri_motion *motion, const search *s, double T,
-                       bool *has_memory) {
-    double g = sim->gap[s->feature] - sim->offset[s->feature], v = sim->speed[s->feature];
-    double end, rate;
+// Does a sampled gap stay open over the whole of T, judged by a parabola through its start and its
+// end? The solve or flow at the end is one for all features.
+static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, bool *has_memory) {
+    double g = sim->scan.gap[s->feature] - sim->scan.offset[s->feature];
+    double v = sim->scan.speed[s->feature], end, rate;
     *has_memory = gap_at(sim, motion, s, T, &end, &rate);
-    if (!*has_memory || !(g > sim->eps_gap) || !(end > sim->eps_gap)) {
+    if (!*has_memory) {
+        return false;
+    }
+    s->bound += 4.0 * fabs(rate - v) / T;
+    if (!(g > sim->eps_gap) || !(end > sim->eps_gap)) {
         return false;
     }
     double bend = end - g - v * T; // g + v t + bend (t/T)^2
@@ -227,19 +356,31 @@ static bool stays_open(cr_sim *sim, cri_motion *motion, const search *s, double 
     return !has_dip || g - v * v * T * T / (4.0 * bend) > sim->eps_gap;
 }
 
+// is the feature too far away to be reached, by its bound alone?
+static bool is_out_of_reach(const cr_sim *sim, const cri_motion *motion, const search *s, double g,
+                            double v, double T) {
+    bool has_tree = s->is_sampled && !s->is_resting;
+    if (has_tree || g <= 0.0) {
+        return false;
+    }
+    // a resting body's velocity changes with its solve, by little: 64 is a generous lever
+    double slack = 64.0 * (sim->eps_speed + sim->eps_gap / motion->h);
+    slack = s->is_resting ? slack + 0.25 * s->bound * motion->h : 0.0;
+    double least = least_rate(sim, s, &motion->state, &sim->scan.touch[s->feature], v);
+    return g + T * (fmin(least, 0.0) - slack - 0.5 * s->bound * T) > 0.0;
+}
+
 // time of the first impact of one feature in (0, T], infinite when there is none; end >= T is that
 // of the sub-step
 static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T, double end,
                          bool *has_memory) {
     search s = search_begin(sim, motion, feature, T);
-    double g = sim->gap[feature] - sim->offset[feature], v = sim->speed[feature], t = 0.0;
-    // a resting body's velocity changes with its solve, by little: 64 is a generous lever
-    double slack = 64.0 * (sim->eps_speed + sim->eps_gap / motion->h);
-    slack = s.is_resting ? slack + 0.25 * s.bound * motion->h : 0.0;
-    if (g > 0.0 && g + T * (fmin(v, 0.0) - slack - 0.5 * s.bound * T) > 0.0) {
+    double g = sim->scan.gap[feature] - sim->scan.offset[feature], v = sim->scan.speed[feature];
+    double t = 0.0;
+    if (is_out_of_reach(sim, motion, &s, g, v, T)) {
         return INFINITY;
     }
-    if (s.is_resting) {
+    if (s.is_sampled) {
         if (stays_open(sim, motion, &s, end, has_memory) || !*has_memory) {
             return INFINITY;
         }
@@ -253,10 +394,15 @@ static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T,
             return INFINITY;
         }
     }
+    sim->scan.now[feature] = sim->scan.touch[feature];
+    const cri_state *state = s.is_sampled ? &sim->work : &motion->state;
     for (int k = 0; k < 500; k++) {
-        double tau = advance(g, v, s.bound);
-        if (s.is_resting && v >= -sim->eps_speed) {
+        double least = least_rate(sim, &s, state, &sim->scan.now[feature], v);
+        double tau = advance(g, least, s.bound);
+        if (s.is_sampled && v >= -sim->eps_speed) {
             tau = fmax(tau, T / 32.0);
+        } else if (least < v && v < 0.0 && g < 1e-3 * sim->reach[s.near->geom[1]]) {
+            tau = -g / v; // near the root the kinks of the distance are behind: Newton
         }
         t += tau;
         if (!(t <= T)) {
@@ -265,6 +411,7 @@ static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T,
         if (!(*has_memory = gap_at(sim, motion, &s, t, &g, &v))) {
             return INFINITY;
         }
+        state = &sim->work;
         // 1e-3, 1e-9: close enough for Newton's quadratic range
         if (g <= 1e-3 * sim->eps_gap || (v < 0.0 && tau < 1e-9 * motion->h)) {
             break;
@@ -277,24 +424,42 @@ static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T,
     return t;
 }
 
+// which slots of a pair are looked at: all that have points, or the distance
+static bool is_searched(const cr_sim *sim, int feature) {
+    const cri_near *near = cri_scan_near(&sim->scan, feature);
+    return cri_near_has_points(near) || feature == near->first;
+}
+
 double cri_event_search(cr_sim *sim, cri_motion *motion, double T, int n_rest, const int *rest,
                         int *feature, bool *has_memory) {
     CR_ASSERT(T >= 0.0 && n_rest >= 0);
+    cri_scan *scan = &sim->scan;
     double best = INFINITY;
     int next_rest = 0;
     *feature = -1;
     *has_memory = true;
-    for (int f = 0; f < sim->model->n_feature && *has_memory; f++) {
-        sim->root[f] = INFINITY;
+    motion->t_end = T;
+    for (int u = 0; u < sim->model->mech.n_unit; u++) {
+        sim->time_of[u] = NAN;
+        sim->work.tree[u] = NULL;
+    }
+    if (scan->n_feature > 0) {
+        cri_state_copy(sim->model, &motion->state, &sim->work);
+    }
+    for (int f = 0; f < scan->n_feature && *has_memory; f++) {
+        scan->root[f] = INFINITY;
         if (next_rest < n_rest && rest[next_rest] == f) {
             next_rest++;
             continue;
         }
+        if (!is_searched(sim, f)) {
+            continue;
+        }
         // nothing later than the best and its neighbours matters
         double horizon = fmin(T, best + sim->eps_time);
-        sim->root[f] = first_root(sim, motion, f, horizon, T, has_memory);
-        if (sim->root[f] < best) {
-            best = sim->root[f];
+        scan->root[f] = first_root(sim, motion, f, horizon, T, has_memory);
+        if (scan->root[f] < best) {
+            best = scan->root[f];
             *feature = f;
         }
     }

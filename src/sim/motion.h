@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The motion of a sub-step: free bodies by their smooth flow, bodies with resting contacts velocity
-// first. Both over one time t, with adjoint and tangent.
+// The motion of a sub-step: units by their smooth flow, those with resting contacts velocity first.
+// All over one time t, with adjoint and tangent.
 
 #pragma once
 
@@ -9,30 +9,48 @@
 
 /// Start, resting islands, and their last solve. Points into the tape.
 typedef struct cri_motion {
-    const double *x; // (n_x) start
+    cri_state state; // start
     const double *u; // (n_u)
     double h;        // full step, in the target -gap/h
+    double t_end;    // of the sub-step without an impact
     int n_island;
-    cri_jump *island; // (n_island)
-    int *island_of;   // (n_body), -1: free; NULL without islands
-    double t_solved;  // time of the islands' last solve, -1: none
-    bool has_rate;    // v_rate is that of this solve
-    double *v_new;    // (n_v) their velocities then
-    double *v_rate;   // (n_v) d v_new/dt
-    double *accel;    // (n_v) acceleration without contact
+    cri_jump *island;       // (n_island)
+    int *island_of;         // (n_unit), -1: in none; NULL without islands
+    double t_solved;        // time of the islands' last solve, -1: none
+    bool has_rate;          // v_rate is that of this solve
+    double *v_new;          // (n_v) their velocities then
+    double *v_rate;         // (n_v) d v_new/dt
+    double *accel;          // (n_v) acceleration without contact
+    cri_tree_trace **trace; // (n_unit) flows of trees, NULL without trees
+    double *t_flow;         // (n_unit) times they stand for, NAN: none
+    double *flow;           // (n_x) where they led
     cri_arena_mark solve_mark;
 } cri_motion;
 
-/// Sets up the islands of the resting features (n_rest, ascending). False for lack of memory.
+/// Room on the tape for a motion from x (n_x) under u (n_u); poses are not set yet. False for lack of
+/// memory.
+CR_MUST_CHECK bool cri_motion_push(cr_sim *sim, cri_motion *motion, const double *x,
+                                   const double *u, double h);
+
+/// Sets up the islands of the resting features (n_rest) of sim->scan. False for lack of memory.
 CR_MUST_CHECK bool cri_motion_begin(cr_sim *sim, cri_motion *motion, int n_rest, const int *rest);
 
 /// Solves the islands for time t, unless they are; has_rate also gives v_rate. Nothing may have
 /// been pushed on the tape since cri_motion_begin but by this function. False for lack of memory.
 CR_MUST_CHECK bool cri_motion_solve(cr_sim *sim, cri_motion *motion, double t, bool has_rate);
 
-/// State of body b at time t, and its rate when not NULL. A resting body must be solved for t.
-cri_body_state cri_motion_body(const cr_sim *sim, const cri_motion *motion, int b, double t,
-                               cri_body_tangent *rate);
+/// The unit's entries of y (n_x) at time t, and of y_rate (n_tangent) when not NULL. A resting unit
+/// must be solved for t. Traces of trees go to keep. False for lack of memory.
+CR_MUST_CHECK bool cri_motion_unit(cr_sim *sim, cri_motion *motion, int unit, double t, double *y,
+                                   double *y_rate, cr_arena *keep);
+
+/// All units at time t, solved; traces go to the tape. False for lack of memory.
+CR_MUST_CHECK bool cri_motion_all(cr_sim *sim, cri_motion *motion, double t, double *y,
+                                  double *y_rate);
+
+static inline bool cri_motion_is_resting(const cri_motion *motion, int unit) {
+    return motion->n_island > 0 && motion->island_of[unit] >= 0;
+}
 
 /// y_adj (n_tangent) at time t becomes that of the start, in place; returns t_adj. Adds to
 /// sim->d_adj and u_adj.

@@ -45,8 +45,29 @@ static const double *u_of(const cr_sim *sim, const cr_rollout *r, int step) {
     return r->u ? r->u + row * (size_t)sim->model->sizes.n_u : NULL;
 }
 
-static size_t checkpoint_doubles(const cr_sim *sim) {
-    return (size_t)sim->model->sizes.n_x + 3 * (size_t)sim->model->n_feature;
+// makes room for n checkpoints
+static bool reserve(cri_history *h, int n, size_t n_x) {
+    if (n <= h->checkpoint_space) {
+        return true;
+    }
+    double *x = realloc(h->x, sizeof *x * n_x * (size_t)n);
+    h->x = x ? x : h->x;
+    cri_warm_list *warm = x ? realloc(h->warm, sizeof *warm * (size_t)n) : NULL;
+    if (!warm) {
+        return false;
+    }
+    memset(warm + h->checkpoint_space, 0, sizeof *warm * (size_t)(n - h->checkpoint_space));
+    h->warm = warm;
+    h->checkpoint_space = n;
+    return true;
+}
+
+void cri_history_clear(cri_history *h) {
+    for (int k = 0; k < h->checkpoint_space; k++) {
+        free(h->warm[k].entry);
+    }
+    free(h->warm);
+    free(h->x);
 }
 
 // makes room for the checkpoints of a rollout
@@ -58,43 +79,34 @@ static cr_status prepare(cr_sim *sim, const cr_rollout *rollout, cr_error *err) 
     if (!sim->use_gradient) {
         return CR_OK;
     }
-    double s = (double)(sizeof(double) * checkpoint_doubles(sim));
+    size_t n_x = (size_t)sim->model->sizes.n_x;
+    double s = (double)(sizeof(double) * n_x + sizeof(cri_warm_list));
     double c = record_bytes * sim->model->sizes.n_body;
     int best = (int)ceil(sqrt(rollout->n_step * s / c));
     h->every = sim->checkpoint_every > 0 ? sim->checkpoint_every : best > 1 ? best : 1;
-    size_t n = ((size_t)rollout->n_step / (size_t)h->every + 1) * checkpoint_doubles(sim);
-    if (n > h->capacity) {
-        double *grown = realloc(h->checkpoint, sizeof *grown * n);
-        if (!grown) {
-            return cri_no_memory(err);
-        }
-        h->checkpoint = grown;
-        h->capacity = n;
-    }
-    return CR_OK;
+    return reserve(h, rollout->n_step / h->every + 1, n_x) ? CR_OK : cri_no_memory(err);
 }
 
-static void store(cr_sim *sim, const double *x) {
+static bool store(cr_sim *sim, const double *x) {
+    cri_history *h = &sim->history;
     size_t n_x = (size_t)sim->model->sizes.n_x;
-    double *at =
-        sim->history.checkpoint + checkpoint_doubles(sim) * (size_t)sim->history.n_checkpoint++;
-    memcpy(at, x, sizeof *x * n_x);
-    memcpy(at + n_x, sim->warm, sizeof *x * 3 * (size_t)sim->model->n_feature);
+    int k = h->n_checkpoint++;
+    memcpy(h->x + n_x * (size_t)k, x, sizeof *x * n_x);
+    return cri_warm_copy(&sim->warm, &h->warm[k]);
 }
 
-static void load(cr_sim *sim, int i, double *x) {
+static bool load(cr_sim *sim, int k, double *x) {
     size_t n_x = (size_t)sim->model->sizes.n_x;
-    const double *at = sim->history.checkpoint + checkpoint_doubles(sim) * (size_t)i;
-    memcpy(x, at, sizeof *x * n_x);
-    memcpy(sim->warm, at + n_x, sizeof *x * 3 * (size_t)sim->model->n_feature);
+    memcpy(x, sim->history.x + n_x * (size_t)k, sizeof *x * n_x);
+    return cri_warm_copy(&sim->history.warm[k], &sim->warm);
 }
 
 // all steps from x (n_x, in place)
 static cr_status run(cr_sim *sim, const cr_rollout *r, double *x, double *x_path, cr_error *err) {
     size_t n_x = (size_t)sim->model->sizes.n_x;
     for (int k = 0; k < r->n_step; k++) {
-        if (sim->use_gradient && k % sim->history.every == 0) {
-            store(sim, x);
+        if (sim->use_gradient && k % sim->history.every == 0 && !store(sim, x)) {
+            return cri_no_memory(err);
         }
         cri_arena_reset(sim->tape);
         cri_step_record *record = NULL;
@@ -120,7 +132,7 @@ cr_status cr_sim_rollout(cr_sim *sim, const cr_rollout *rollout, const double *x
     sim->last = NULL;
     sim->history.is_valid = false;
     CR_TRY(prepare(sim, rollout, err));
-    memset(sim->warm, 0, sizeof(double) * 3 * (size_t)sim->model->n_feature);
+    cri_warm_clear(&sim->warm);
     double *x = malloc(sizeof *x * n_x);
     if (!x) {
         return cri_no_memory(err);
@@ -165,7 +177,9 @@ static void add_seeds(const cr_sim *sim, pull *p, int step) {
 static cr_status replay(cr_sim *sim, pull *p, int segment, int n, cr_error *err) {
     const cri_history *h = &sim->history;
     size_t n_x = (size_t)sim->model->sizes.n_x;
-    load(sim, segment, p->x);
+    if (!load(sim, segment, p->x)) {
+        return cri_no_memory(err);
+    }
     sim->has_cache = true;
     cri_arena_reset(sim->tape);
     for (int k = 0; k < n; k++) {
@@ -174,7 +188,7 @@ static cr_status replay(cr_sim *sim, pull *p, int segment, int n, cr_error *err)
                             &p->record[k], err));
     }
     if (segment + 1 < h->n_checkpoint) {
-        const double *next = h->checkpoint + checkpoint_doubles(sim) * ((size_t)segment + 1);
+        const double *next = h->x + n_x * ((size_t)segment + 1);
         CR_ASSERT(memcmp(next, p->x, sizeof(double) * n_x) == 0);
     }
     return CR_OK;
@@ -281,7 +295,7 @@ cr_status cr_sim_rollout_vjp(cr_sim *sim, int n_seed, const cr_seed *seed, doubl
         u_adj[i] += p.u_adj[i];
     }
     if (status == CR_OK && p_adj) {
-        cri_derive_vjp(sim->model, sim->p, &sim->d, sim->derive_cache, &sim->d_adj, p_adj);
+        cri_derive_vjp(sim->model, sim->p, &sim->d, &sim->d_adj, p_adj);
     }
     free(work);
     free(p.u_adj);

@@ -8,7 +8,7 @@
 //   x_adj  ->  y_adj     position, velocity as they are, rotation by cri_quat_tangent_vjp at x_next
 //   y_adj  ->  x_adj     rotation by cri_quat_normalise_vjp at the raw x
 
-#include "sim/sim.h"
+#include "sim/scan.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #include <string.h>
 
 // first blocks: enough for a few bodies, more is chained
-enum { TAPE_BYTES = 1 << 15, SCRATCH_BYTES = 1 << 14, OUTPUT_BYTES = 1 << 10 };
+enum { TAPE_BYTES = 1 << 15, SCRATCH_BYTES = 1 << 14, OUTPUT_BYTES = 1 << 10, LIST_BYTES = 1 << 13 };
 
 cr_sim_options cr_sim_options_default(const cr_model *model) {
     return (cr_sim_options){
@@ -41,23 +41,23 @@ static bool allocate(cr_sim *sim) {
     sim->d = cri_derived_push(m, a);
     sim->d_adj = cri_derived_push(m, a);
     sim->d_tan = cri_derived_push(m, a);
-    sim->derive_cache = CR_PUSH(a, cri_derive_cache, m->n_pair);
-    sim->warm = CR_PUSH(a, double, 3 * m->n_feature);
     sim->zero_u = CR_PUSH(a, double, z->n_u);
     sim->u_adj = CR_PUSH(a, double, z->n_u);
     sim->y = CR_PUSH(a, double, z->n_x);
     sim->y_rate = CR_PUSH(a, double, z->n_tangent);
     sim->y_adj = CR_PUSH(a, double, z->n_tangent);
-    sim->gap = CR_PUSH(a, double, m->n_feature);
-    sim->speed = CR_PUSH(a, double, m->n_feature);
-    sim->offset = CR_PUSH(a, double, m->n_feature);
-    sim->root = CR_PUSH(a, double, m->n_feature);
-    sim->rest = CR_PUSH(a, int, m->n_feature);
-    sim->hit = CR_PUSH(a, int, m->n_feature);
-    sim->group = CR_PUSH(a, int, m->n_feature);
-    sim->island = CR_PUSH(a, int, m->n_feature);
-    sim->body_mark = CR_PUSH(a, int, z->n_body);
-    sim->n_body_event = CR_PUSH(a, int, z->n_body);
+    sim->body_tan = CR_PUSH(a, double, 6 * z->n_body);
+    sim->time_of = CR_PUSH(a, double, m->mech.n_unit);
+    sim->reach = CR_PUSH(a, double, z->n_geom);
+    sim->unit_mark = CR_PUSH(a, int, m->mech.n_unit);
+    sim->n_unit_event = CR_PUSH(a, int, m->mech.n_unit);
+    for (int u = 0; u < m->mech.n_unit; u++) {
+        sim->has_tree = sim->has_tree || !m->mech.unit[u].is_free_body;
+    }
+    if (cri_arena_has_failed(a) || !cri_arena_reserve(a, cri_state_bytes(m))) {
+        return false;
+    }
+    cri_state_push(m, sim->y, &sim->work, a);
     return !cri_arena_has_failed(a);
 }
 
@@ -68,12 +68,13 @@ static void list_name(char *text, size_t n_byte, const char *name) {
 }
 
 // "no KIND is named WORD; there are ...", with the place when the scene file asked for it
-static cr_status fail_choice(const cr_model *m, const char *kind, const char *word, int line,
+static cr_status fail_choice(const char *kind, const char *word, cri_place place,
                              const char *names, cr_error *err) {
     word = word ? word : "(null)";
-    if (line > 0) {
-        return cri_fail(err, CR_ERR_SYNTAX, line, "%.80s:%d: no %s is named %.40s; there are %s",
-                        m->file, line, kind, word, names);
+    if (place.line > 0) {
+        return cri_fail(err, CR_ERR_SYNTAX, place.line,
+                        "%.80s:%d: no %s is named %.40s; there are %s", place.file, place.line,
+                        kind, word, names);
     }
     return cri_fail(err, CR_ERR_ARGUMENT, 0, "no %s is named %.40s; there are %s", kind, word,
                     names);
@@ -85,15 +86,15 @@ static cr_status check_options(const cr_model *m, const cr_sim_options *o, cr_er
         for (int i = 0; cri_stepper_at(i); i++) {
             list_name(names, sizeof names, cri_stepper_at(i)->name);
         }
-        int line = o->stepper == m->stepper ? m->stepper_line : 0;
-        return fail_choice(m, "stepper", o->stepper, line, names, err);
+        cri_place place = o->stepper == m->stepper ? m->stepper_place : (cri_place){0};
+        return fail_choice("stepper", o->stepper, place, names, err);
     }
     if (!o->law || !cri_law_find(o->law)) {
         for (int i = 0; cri_law_at(i); i++) {
             list_name(names, sizeof names, cri_law_at(i)->name);
         }
-        int line = o->law == m->law ? m->law_line : 0;
-        return fail_choice(m, "contact law", o->law, line, names, err);
+        cri_place place = o->law == m->law ? m->law_place : (cri_place){0};
+        return fail_choice("contact law", o->law, place, names, err);
     }
     if (!(o->eps_gap > 0.0) || !(o->eps_speed > 0.0) || !(o->eps_time > 0.0) || o->event_cap < 1 ||
         o->checkpoint_every < 0) {
@@ -126,15 +127,15 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
     sim->tape = cri_arena_create(TAPE_BYTES);
     sim->scratch = cri_arena_create(SCRATCH_BYTES);
     sim->output = cri_arena_create(OUTPUT_BYTES);
-    bool has_memory = sim->memory && sim->tape && sim->scratch && sim->output && allocate(sim);
+    sim->list = cri_arena_create(LIST_BYTES);
+    bool has_memory =
+        sim->memory && sim->tape && sim->scratch && sim->output && sim->list && allocate(sim);
     if (!has_memory) {
         cr_sim_destroy(sim);
         return cri_no_memory(err);
     }
-    sim->world = (cri_world){.model = model,
-                             .d = &sim->d,
-                             .derive_cache = sim->derive_cache,
-                             .law = cri_law_find(options->law)};
+    sim->world =
+        (cri_world){.model = model, .d = &sim->d, .law = cri_law_find(options->law)};
     sim->report = cri_report_none();
     cr_model_defaults(model, -1, sim->p, NULL, NULL);
     cr_status status = cr_sim_set_params(sim, sim->p, err);
@@ -152,7 +153,9 @@ void cr_sim_destroy(cr_sim *sim) {
         cri_arena_destroy(sim->tape);
         cri_arena_destroy(sim->scratch);
         cri_arena_destroy(sim->output);
-        free(sim->history.checkpoint);
+        cri_arena_destroy(sim->list);
+        cri_history_clear(&sim->history);
+        free(sim->warm.entry);
         free(sim);
     }
 }
@@ -166,17 +169,13 @@ static void forget(cr_sim *sim) {
 cr_status cr_sim_set_params(cr_sim *sim, const double *p, cr_error *err) {
     CR_ASSERT(sim && p);
     CR_TRY(cri_params_check(sim->model, p, err));
-    cri_derive(sim->model, p, &sim->d_tan, sim->derive_cache);
-    if (!cri_all_finite(sim->d_tan.n_double, sim->d_tan.block)) {
-        cri_derive(sim->model, sim->p, &sim->d, sim->derive_cache);
-        return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                        "some mass or inertia is too large or too small for a number");
-    }
+    cri_derive(sim->model, p, &sim->d_tan);
+    CR_TRY(cri_derived_check(sim->model, &sim->d_tan, err));
     memmove(sim->p, p, sizeof *p * (size_t)sim->model->sizes.n_p);
-    cri_derive(sim->model, sim->p, &sim->d, sim->derive_cache);
-    memset(sim->warm, 0, sizeof(double) * 3 * (size_t)sim->model->n_feature);
+    cri_derive(sim->model, sim->p, &sim->d);
+    cri_warm_clear(&sim->warm);
     forget(sim);
-    return CR_OK;
+    return cri_scan_prepare(sim) ? CR_OK : cri_no_memory(err);
 }
 
 cr_status cri_sim_check_state(const cr_sim *sim, const double *x, cr_error *err) {
@@ -187,14 +186,18 @@ cr_status cri_sim_check_state(const cr_sim *sim, const double *x, cr_error *err)
                             sim->model->x_name[i], x[i]);
         }
     }
-    for (int b = 0; b < z->n_body; b++) {
-        const double *q = x + 7 * b + 3;
+    for (int j = 0; j < sim->model->mech.n_joint; j++) {
+        const cri_joint *joint = &sim->model->mech.joint[j];
+        if (joint->n_q < 4) {
+            continue;
+        }
+        const double *q = x + joint->q + joint->n_q - 4;
         double length2 = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
         // anything that can be normalised without overflow
         if (!(length2 > 1e-200 && length2 < 1e200)) {
             return cri_fail(err, CR_ERR_ARGUMENT, 0,
                             "the quaternion of body %s has no direction; give it length one",
-                            sim->model->body_name[b]);
+                            sim->model->body_name[joint->body]);
         }
     }
     return CR_OK;
@@ -229,9 +232,7 @@ cr_status cri_sim_step(cr_sim *sim, double dt, const double *x, const double *u,
     memcpy(keep, x, sizeof *x * (size_t)z->n_x);
     memcpy(unit, x, sizeof *x * (size_t)z->n_x);
     memcpy(control, u ? u : sim->zero_u, sizeof *x * (size_t)z->n_u);
-    for (int b = 0; b < z->n_body; b++) {
-        cri_q4_store(cri_quat_normalise(cri_q4_load(x + 7 * b + 3)), unit + 7 * b + 3);
-    }
+    cri_model_normalise(sim->model, unit);
     *record = (cri_step_record){
         .h = dt, .raw = keep, .x = unit, .u = control, .x_next = end, .report = cri_report_none()};
     CR_TRY(sim->stepper->step(sim, record, end, err));
@@ -265,17 +266,30 @@ cr_status cri_sim_step_vjp(cr_sim *sim, const cri_step_record *record, const dou
                            double *x_adj, double *u_adj, cr_error *err) {
     const cr_sizes *z = &sim->model->sizes;
     double *y_adj = sim->y_adj;
+    const cri_mechanism *mech = &sim->model->mech;
     memcpy(y_adj + z->n_v, x_next_adj + z->n_q, sizeof(double) * (size_t)z->n_v);
-    for (int b = 0; b < z->n_body; b++) {
-        cri_quat q = cri_q4_load(record->x_next + 7 * b + 3);
-        memcpy(y_adj + 6 * b, x_next_adj + 7 * b, 3 * sizeof(double));
-        cri_v3_store(cri_quat_tangent_vjp(q, x_next_adj + 7 * b + 3), y_adj + 6 * b + 3);
+    for (int j = 0; j < mech->n_joint; j++) {
+        const cri_joint *joint = &mech->joint[j];
+        bool has_quat = joint->n_q >= 4;
+        int n_linear = has_quat ? joint->n_q - 4 : joint->n_q, at = joint->q + n_linear;
+        memcpy(y_adj + joint->v, x_next_adj + joint->q, sizeof(double) * (size_t)n_linear);
+        if (has_quat) {
+            cri_quat q = cri_q4_load(record->x_next + at);
+            cri_v3_store(cri_quat_tangent_vjp(q, x_next_adj + at), y_adj + joint->v + n_linear);
+        }
     }
     CR_TRY(sim->stepper->vjp(sim, record, y_adj, u_adj, err));
-    for (int b = 0; b < z->n_body; b++) {
-        cri_quat raw = cri_q4_load(record->raw + 7 * b + 3);
-        cri_v3_accumulate(cri_v3_load(y_adj + 6 * b), x_adj + 7 * b);
-        cri_quat_normalise_vjp(raw, cri_v3_load(y_adj + 6 * b + 3), x_adj + 7 * b + 3);
+    for (int j = 0; j < mech->n_joint; j++) {
+        const cri_joint *joint = &mech->joint[j];
+        bool has_quat = joint->n_q >= 4;
+        int n_linear = has_quat ? joint->n_q - 4 : joint->n_q, at = joint->q + n_linear;
+        for (int i = 0; i < n_linear; i++) {
+            x_adj[joint->q + i] += y_adj[joint->v + i];
+        }
+        if (has_quat) {
+            cri_quat_normalise_vjp(cri_q4_load(record->raw + at),
+                                   cri_v3_load(y_adj + joint->v + n_linear), x_adj + at);
+        }
     }
     for (int i = 0; i < z->n_v; i++) {
         x_adj[z->n_q + i] += y_adj[z->n_v + i];
@@ -325,7 +339,7 @@ cr_status cr_sim_step_vjp(cr_sim *sim, const double *x_next_adj, double *x_adj, 
         u_adj[i] += sim->u_adj[i];
     }
     if (p_adj) {
-        cri_derive_vjp(sim->model, sim->p, &sim->d, sim->derive_cache, &sim->d_adj, p_adj);
+        cri_derive_vjp(sim->model, sim->p, &sim->d, &sim->d_adj, p_adj);
     }
     return CR_OK;
 }
@@ -351,8 +365,7 @@ cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const do
         }
         memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
         if (p_tan) {
-            cri_derive_jvp(sim->model, sim->p, &sim->d, sim->derive_cache,
-                           p_tan + row * (size_t)z->n_p, &sim->d_tan);
+            cri_derive_jvp(sim->model, sim->p, &sim->d, p_tan + row * (size_t)z->n_p, &sim->d_tan);
         }
         CR_TRY(sim->stepper->jvp(sim, sim->last, y, u, err));
         memcpy(x_next_tan + row * n_tangent, y, sizeof *y * n_tangent);
@@ -369,24 +382,38 @@ const cr_contact *cr_sim_contacts(cr_sim *sim, int *n_contact) {
     if (!sim->last) {
         return NULL;
     }
-    int n = sim->stepper->contacts(sim, sim->last, NULL);
+    int n = sim->stepper->contacts(sim->last, NULL);
     cri_arena_reset(sim->output);
     cr_contact *contact = n > 0 ? CR_PUSH(sim->output, cr_contact, n) : NULL;
     if (contact) {
-        *n_contact = sim->stepper->contacts(sim, sim->last, contact);
+        *n_contact = sim->stepper->contacts(sim->last, contact);
     }
     return contact;
 }
 
-double cr_sim_energy(const cr_sim *sim, const double *x) {
+double cr_sim_energy(cr_sim *sim, const double *x) {
+    const cri_mechanism *mech = &sim->model->mech;
     double sum = 0.0;
-    for (int b = 0; b < sim->model->sizes.n_body; b++) {
-        cri_body_state s = cri_state_load(sim, x, b);
-        const cri_body_derived *d = &sim->d.body[b];
-        double mass = 1.0 / d->inv_mass;
-        cri_vec3 L = cri_v3_mul(d->inertia, s.spin);
-        sum += 0.5 * mass * cri_v3_dot(s.vel, s.vel) + 0.5 * cri_v3_dot(L, s.spin);
-        sum -= mass * cri_v3_dot(cri_v3_load(sim->d.gravity), s.pos);
+    cri_arena_reset(sim->scratch);
+    for (int k = 0; k < mech->n_unit; k++) {
+        const cri_unit *u = &mech->unit[k];
+        if (!u->is_free_body) {
+            cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
+            cri_tree *tree = cri_tree_push(mech, k, &sim->d.mech, sim->scratch);
+            size_t room = cri_tree_scratch_bytes(mech, k);
+            if (!tree || !cri_arena_reserve(sim->scratch, room)) {
+                return NAN;
+            }
+            cri_tree_set(tree, x, sim->scratch);
+            sum += cri_tree_energy(tree, x + mech->n_q);
+            cri_arena_rewind(sim->scratch, mark);
+            continue;
+        }
+        cri_body_state s = cri_state_load(sim, x, u);
+        const cri_link_derived *d = &sim->d.mech.link[u->first_body];
+        cri_vec3 L = cri_v3_mul(cri_v3_load(d->J), s.spin);
+        sum += 0.5 * d->mass * cri_v3_dot(s.vel, s.vel) + 0.5 * cri_v3_dot(L, s.spin);
+        sum -= d->mass * cri_v3_dot(cri_v3_load(sim->d.mech.gravity), s.pos);
     }
     return sum;
 }
@@ -395,17 +422,23 @@ double cr_sim_energy(const cr_sim *sim, const double *x) {
 typedef struct saved_head {
     char magic[8];
     int32_t n_p;
-    int32_t n_feature;
+    int32_t n_x;
+    int32_t n_geom;
+    int32_t n_warm;
 } saved_head;
 
 static saved_head head_of(const cr_sim *sim) {
-    return (saved_head){
-        .magic = "carom 1", .n_p = sim->model->sizes.n_p, .n_feature = sim->model->n_feature};
+    const cr_sizes *z = &sim->model->sizes;
+    return (saved_head){.magic = "carom 2",
+                        .n_p = z->n_p,
+                        .n_x = z->n_x,
+                        .n_geom = z->n_geom,
+                        .n_warm = sim->warm.n};
 }
 
 size_t cr_sim_save_bytes(const cr_sim *sim) {
-    size_t n_double = (size_t)sim->model->sizes.n_p + 3 * (size_t)sim->model->n_feature;
-    return sizeof(saved_head) + sizeof(double) * n_double;
+    return sizeof(saved_head) + sizeof(double) * (size_t)sim->model->sizes.n_p +
+           sizeof(cri_warm) * (size_t)sim->warm.n;
 }
 
 void cr_sim_save(const cr_sim *sim, void *bytes) {
@@ -415,28 +448,48 @@ void cr_sim_save(const cr_sim *sim, void *bytes) {
     char *at = bytes;
     memcpy(at, &head, sizeof head);
     memcpy(at + sizeof head, sim->p, n_p);
-    memcpy(at + sizeof head + n_p, sim->warm, sizeof(double) * 3 * (size_t)sim->model->n_feature);
+    if (sim->warm.n > 0) {
+        memcpy(at + sizeof head + n_p, sim->warm.entry, sizeof(cri_warm) * (size_t)sim->warm.n);
+    }
+}
+
+// may the entry have been saved from a sim of this model?
+static bool is_sound(const cr_sim *sim, const cri_warm *w) {
+    bool is_limit = w->key[0] == -1 && w->key[1] >= 0 && w->key[1] < sim->model->n_limit;
+    int n_geom = sim->model->sizes.n_geom;
+    bool is_pair = w->key[0] >= 0 && w->key[0] < n_geom && w->key[1] >= 0 && w->key[1] < n_geom;
+    return (is_limit || is_pair) && cri_all_finite(3, w->f);
 }
 
 cr_status cr_sim_restore(cr_sim *sim, const void *bytes, size_t n_byte, cr_error *err) {
-    saved_head head = head_of(sim);
-    if (n_byte != cr_sim_save_bytes(sim) || memcmp(bytes, &head, sizeof head) != 0) {
+    saved_head head = head_of(sim), saved;
+    size_t n_p = sizeof(double) * (size_t)sim->model->sizes.n_p;
+    bool is_ours = n_byte >= sizeof head;
+    if (is_ours) {
+        memcpy(&saved, bytes, sizeof saved);
+        head.n_warm = saved.n_warm;
+        is_ours = memcmp(&saved, &head, sizeof head) == 0 && saved.n_warm >= 0 &&
+                  n_byte == sizeof head + n_p + sizeof(cri_warm) * (size_t)saved.n_warm;
+    }
+    if (!is_ours) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
                         "these bytes were not saved from a sim of this model");
     }
     cri_arena_reset(sim->scratch);
-    size_t n_p = sizeof(double) * (size_t)sim->model->sizes.n_p;
-    size_t n_warm = sizeof(double) * 3 * (size_t)sim->model->n_feature;
-    double *p = cri_arena_push_raw(sim->scratch, n_p + n_warm);
-    if (!p) {
+    cri_warm_list warm = {.n = saved.n_warm};
+    double *p = cri_arena_push_raw(sim->scratch, n_p);
+    warm.entry = CR_PUSH_RAW(sim->scratch, cri_warm, saved.n_warm);
+    if (!p || !warm.entry) {
         return cri_no_memory(err);
     }
-    memcpy(p, (const char *)bytes + sizeof head, n_p + n_warm);
-    const double *warm = p + sim->model->sizes.n_p;
-    if (!cri_all_finite(3 * sim->model->n_feature, warm)) {
-        return cri_fail(err, CR_ERR_ARGUMENT, 0, "the saved bytes are damaged");
+    const char *at = (const char *)bytes + sizeof head;
+    memcpy(p, at, n_p);
+    memcpy(warm.entry, at + n_p, sizeof(cri_warm) * (size_t)warm.n);
+    for (int k = 0; k < warm.n; k++) {
+        if (!is_sound(sim, &warm.entry[k])) {
+            return cri_fail(err, CR_ERR_ARGUMENT, 0, "the saved bytes are damaged");
+        }
     }
     CR_TRY(cr_sim_set_params(sim, p, err));
-    memcpy(sim->warm, warm, n_warm);
-    return CR_OK;
+    return cri_warm_copy(&warm, &sim->warm) ? CR_OK : cri_no_memory(err);
 }

@@ -37,7 +37,7 @@ typedef struct cri_stepper {
                      cr_error *err);
 
     /// Contacts of a record, counted, and written to out when not NULL.
-    int (*contacts)(const cr_sim *sim, const cri_step_record *record, cr_contact *out);
+    int (*contacts)(const cri_step_record *record, cr_contact *out);
 } cri_stepper;
 
 /// Stepper number i, NULL behind the last.
@@ -47,16 +47,55 @@ const cri_stepper *cri_stepper_find(const char *name);
 extern const cri_stepper cri_stepper_located;
 extern const cri_stepper cri_stepper_end;
 
+/// Impulse of a resting contact, where the next solve begins.
+typedef struct cri_warm {
+    int key[3]; // two geoms and the touch's id; -1 and the number of a limit
+    double f[3];
+} cri_warm;
+
+/// Sorted by key. Owns its memory.
+typedef struct cri_warm_list {
+    int n;
+    int space;
+    cri_warm *entry;
+} cri_warm_list;
+
 /// A rollout that can be pulled back.
 typedef struct cri_history {
     bool is_valid;
     cr_rollout rollout;
     int every; // steps between checkpoints
     int n_checkpoint;
-    double *checkpoint; // (n_checkpoint, n_x + n_warm)
-    size_t capacity;    // in doubles
+    int checkpoint_space;
+    double *x;           // (checkpoint_space, n_x)
+    cri_warm_list *warm; // (checkpoint_space)
     cr_step_report report;
 } cri_history;
+
+/// What may touch during a sub-step, by number of feature: near[i] has the features first to first +
+/// n_slot - 1.
+typedef struct cri_scan {
+    int n_near;
+    int n_feature;
+    cri_near *near;
+    int *near_of;            // (n_feature)
+    cri_narrow_touch *touch; // (n_feature) at the start
+    cri_narrow_touch *now;   // (n_feature) at the event
+    double *gap;             // (n_feature) at the start
+    double *speed;           // (n_feature) its rate
+    double *offset; // (n_feature) overlap at the start, <= 0: an impact is a return to it
+    double *root;   // (n_feature) time of the next impact, infinite: none
+    double *margin; // (n_near) below it a gap may rest
+    int *rest;      // (n_feature) lists of features
+    int *hit;
+    int *group;
+    int *island;
+    const cri_near **member; // (n_feature) work
+    cri_contact_ref *ref;    // (n_feature) work
+} cri_scan;
+
+/// Releases what a history owns.
+void cri_history_clear(cri_history *history);
 
 struct cr_sim {
     const cr_model *model;
@@ -64,6 +103,7 @@ struct cr_sim {
     double eps_gap, eps_speed, eps_time;
     int event_cap;
     bool use_gradient;
+    bool has_tree;  // some unit is no free body
     bool has_cache; // steps fill what their derivatives need: not in a rollout that is replayed
     int checkpoint_every;
     cri_world world;
@@ -72,27 +112,25 @@ struct cr_sim {
     cr_arena *tape;    // records of steps
     cr_arena *scratch; // empty between calls
     cr_arena *output;  // contacts for the user
+    cr_arena *list;    // the scan of a sub-step
 
     double *p; // (n_p)
     cri_derived d, d_adj, d_tan;
-    cri_derive_cache *derive_cache;
-    double *warm;   // (n_feature, 3) impulses of resting contacts, the warm data w
-    double *zero_u; // (n_u)
-    double *u_adj;  // (n_u) work
-    double *y;      // (n_x) work: state during the event search
-    double *y_rate; // (n_tangent) work: its rate
-    double *y_adj;  // (n_tangent) work
-    double *gap;    // (n_feature) at the start of a sub-step
-    double *speed;  // (n_feature) its rate
-    double *
-        offset; // (n_feature) overlap at the start of a sub-step, <= 0: an impact is a return to it
-    double *root;      // (n_feature) time of the next impact, infinite: none
-    int *rest;         // (n_feature) lists of features
-    int *hit;          // (n_feature)
-    int *group;        // (n_feature)
-    int *island;       // (n_feature)
-    int *body_mark;    // (n_body) islands of bodies
-    int *n_body_event; // (n_body) impacts of each body in this step
+    cri_warm_list warm; // the warm data w
+    double *zero_u;     // (n_u)
+    double *u_adj;      // (n_u) work
+    double *y;          // (n_x) work: state during the event search
+    double *y_rate;     // (n_tangent) work: its rate
+    double *y_adj;      // (n_tangent) work
+    double *body_tan;   // (n_body, 6) work
+    cri_state work;     // of y
+    double *time_of;    // (n_unit) time that y and work stand for, by unit; NAN: none
+    double *reach;      // (n_geom) radius of the ball around the body's origin that holds it
+    int n_pair;         // pairs that may collide, when they are few enough to be listed
+    cri_near *pair;     // (n_pair), NULL: found anew in every sub-step
+    int *unit_mark;     // (n_unit) islands of units
+    int *n_unit_event;  // (n_unit) impacts of each unit in this step
+    cri_scan scan;
 
     const cri_step_record *last; // of cr_sim_step, NULL when there is none
     cr_step_report report;
@@ -120,54 +158,67 @@ cr_step_report cri_report_none(void);
 /// Adds what one jump came to.
 void cri_report_jump(const cr_sim *sim, const cri_jump *jump, cr_step_report *report);
 
+/// Warm data: empty list, copy, and the impulse kept for a touch (NULL: none).
+void cri_warm_clear(cri_warm_list *list);
+CR_MUST_CHECK bool cri_warm_copy(const cri_warm_list *from, cri_warm_list *to);
+const double *cri_warm_find(const cri_warm_list *list, const cri_near *near, int id);
+
+/// Replaces the list by the impulses of n jumps. False for lack of memory.
+CR_MUST_CHECK bool cri_warm_store(cri_warm_list *list, int n, const cri_jump *jump);
+
 /// Contacts of one jump that carry an impulse, counted, and written to out when not NULL.
-int cri_contacts_of(const cr_sim *sim, const cri_jump *jump, double time, bool is_impact,
-                    cr_contact *out);
+int cri_contacts_of(const cri_jump *jump, double time, bool is_impact, cr_contact *out);
 
 static inline cr_status cri_no_memory(cr_error *err) {
     return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
 }
 
-// ---- states of single bodies inside the flat arrays
-// -------------------------------------------------
+// ---- free bodies inside the flat arrays --------------------------------------------------------
 
-static inline cri_body_state cri_state_load(const cr_sim *sim, const double *x, int b) {
-    const double *v = x + sim->model->sizes.n_q + 6 * b;
-    return (cri_body_state){cri_v3_load(x + 7 * b), cri_q4_load(x + 7 * b + 3), cri_v3_load(v),
-                            cri_v3_load(v + 3)};
+static inline cri_body_state cri_state_load(const cr_sim *sim, const double *x, const cri_unit *u) {
+    const double *q = x + u->first_q, *v = x + sim->model->sizes.n_q + u->first_v;
+    return (cri_body_state){cri_v3_load(q), cri_q4_load(q + 3), cri_v3_load(v), cri_v3_load(v + 3)};
 }
 
-static inline void cri_state_store(const cr_sim *sim, const cri_body_state *s, double *x, int b) {
-    double *v = x + sim->model->sizes.n_q + 6 * b;
-    cri_v3_store(s->pos, x + 7 * b);
-    cri_q4_store(s->quat, x + 7 * b + 3);
+static inline void cri_state_store(const cr_sim *sim, const cri_body_state *s, double *x,
+                                   const cri_unit *u) {
+    double *q = x + u->first_q, *v = x + sim->model->sizes.n_q + u->first_v;
+    cri_v3_store(s->pos, q);
+    cri_q4_store(s->quat, q + 3);
     cri_v3_store(s->vel, v);
     cri_v3_store(s->spin, v + 3);
 }
 
-static inline cri_body_tangent cri_tangent_load(const cr_sim *sim, const double *y, int b) {
-    const double *v = y + sim->model->sizes.n_v + 6 * b;
-    return (cri_body_tangent){cri_v3_load(y + 6 * b), cri_v3_load(y + 6 * b + 3), cri_v3_load(v),
+static inline cri_body_tangent cri_tangent_load(const cr_sim *sim, const double *y,
+                                                const cri_unit *u) {
+    const double *q = y + u->first_v, *v = q + sim->model->sizes.n_v;
+    return (cri_body_tangent){cri_v3_load(q), cri_v3_load(q + 3), cri_v3_load(v),
                               cri_v3_load(v + 3)};
 }
 
 static inline void cri_tangent_store(const cr_sim *sim, const cri_body_tangent *s, double *y,
-                                     int b) {
-    double *v = y + sim->model->sizes.n_v + 6 * b;
-    cri_v3_store(s->pos, y + 6 * b);
-    cri_v3_store(s->rot, y + 6 * b + 3);
+                                     const cri_unit *u) {
+    double *q = y + u->first_v, *v = q + sim->model->sizes.n_v;
+    cri_v3_store(s->pos, q);
+    cri_v3_store(s->rot, q + 3);
     cri_v3_store(s->vel, v);
     cri_v3_store(s->spin, v + 3);
 }
 
-static inline cri_drive cri_drive_of(const cr_sim *sim, const double *u, int b) {
-    return (cri_drive){&sim->d.body[b], sim->d.gravity, u + 6 * b};
+// forces on dofs stand behind the actuators
+static inline cri_drive cri_drive_of(const cr_sim *sim, const double *u, const cri_unit *unit) {
+    return (cri_drive){&sim->d.body[unit->first_body], sim->d.mech.gravity,
+                       u + sim->model->mech.n_actuator + unit->first_v};
 }
 
-static inline cri_drive_adj cri_drive_adj_of(const cr_sim *sim, double *u_adj, int b) {
-    return (cri_drive_adj){&sim->d_adj.body[b], sim->d_adj.gravity, u_adj + 6 * b};
+static inline cri_drive_adj cri_drive_adj_of(const cr_sim *sim, double *u_adj,
+                                             const cri_unit *unit) {
+    return (cri_drive_adj){&sim->d_adj.body[unit->first_body], sim->d_adj.mech.gravity,
+                           u_adj + sim->model->mech.n_actuator + unit->first_v};
 }
 
-static inline cri_drive cri_drive_tan_of(const cr_sim *sim, const double *u_tan, int b) {
-    return (cri_drive){&sim->d_tan.body[b], sim->d_tan.gravity, u_tan + 6 * b};
+static inline cri_drive cri_drive_tan_of(const cr_sim *sim, const double *u_tan,
+                                         const cri_unit *unit) {
+    return (cri_drive){&sim->d_tan.body[unit->first_body], sim->d_tan.mech.gravity,
+                       u_tan + sim->model->mech.n_actuator + unit->first_v};
 }

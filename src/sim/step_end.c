@@ -12,7 +12,7 @@
 // (CR_GRAD_DISCRETE) and does not converge to that of the motion. The target's own derivative is
 // included.
 
-#include "sim/motion.h"
+#include "sim/scan.h"
 
 #include "contact/islands.h"
 
@@ -26,30 +26,37 @@ static const double n_open = 8.0;
 typedef struct end_data {
     cri_motion motion;
     int n_jump;
-    cri_jump *jump; // (n_jump)
-    double *y;      // (n_x)
+    cri_jump *jump;  // (n_jump)
+    cri_state state; // y
+    double *y;       // (n_x)
 } end_data;
 
-// jumps of the islands of sim->hit (n); x_next's velocities are overwritten
+// jumps of the islands of scan->hit (n); x_next's velocities are overwritten
 static bool run_jumps(cr_sim *sim, end_data *data, int n, double *x_next, cri_step_record *record) {
     int n_q = sim->model->sizes.n_q;
-    data->n_jump = cri_islands(sim->model, n, sim->hit, sim->body_mark, sim->island);
+    cri_scan *scan = &sim->scan;
+    for (int i = 0; i < n; i++) {
+        scan->member[i] = cri_scan_near(scan, scan->hit[i]);
+    }
+    data->n_jump = cri_islands(sim->model, n, scan->member, sim->unit_mark, scan->island);
     data->jump = CR_PUSH_RAW(sim->tape, cri_jump, data->n_jump);
     bool is_good = data->jump != NULL;
     for (int k = 0; is_good && k < data->n_jump; k++) {
         int n_group = 0;
         for (int i = 0; i < n; i++) {
-            if (sim->island[i] == k) {
-                sim->group[n_group++] = sim->hit[i];
+            int f = scan->hit[i];
+            if (scan->island[i] == k) {
+                scan->ref[n_group++] = (cri_contact_ref){scan->member[i], &scan->now[f]};
             }
         }
-        size_t room = cri_jump_bytes(&sim->world, n_group);
+        size_t room = cri_jump_bytes(&sim->world, n_group, scan->ref);
         is_good = cri_arena_reserve(sim->tape, 2 * room) && cri_arena_reserve(sim->scratch, room);
         if (!is_good) {
             break;
         }
         cri_jump *jump = &data->jump[k];
-        cri_jump_begin(&sim->world, n_group, sim->group, data->y, jump, sim->tape);
+        cri_jump_begin(&sim->world, n_group, scan->ref, &data->state, jump, sim->tape,
+                       sim->scratch);
         for (int i = 0; i < n_group; i++) {
             jump->target[i] = -jump->row[i].touch.gap / (n_open * record->h);
         }
@@ -69,17 +76,25 @@ static cr_status end_step(cr_sim *sim, cri_step_record *record, double *x_next, 
         return cri_no_memory(err);
     }
     data->y = y;
-    data->motion = (cri_motion){.x = record->x, .u = record->u, .h = record->h};
-    for (int b = 0; b < sim->model->sizes.n_body; b++) {
-        cri_body_state s = cri_motion_body(sim, &data->motion, b, record->h, NULL);
-        cri_state_store(sim, &s, y, b);
+    if (!cri_motion_push(sim, &data->motion, record->x, record->u, record->h) ||
+        !cri_arena_reserve(sim->tape, cri_state_bytes(sim->model))) {
+        return cri_no_memory(err);
     }
+    cri_state_push(sim->model, y, &data->state, sim->tape);
+    cri_state_set(sim->model, &data->motion.state);
+    if (!cri_scan_start(sim, &data->motion, record->h) ||
+        !cri_motion_all(sim, &data->motion, record->h, y, NULL)) {
+        return cri_no_memory(err);
+    }
+    cri_state_set(sim->model, &data->state);
+    cri_scan_now(sim, &data->state);
     int n = 0;
-    for (int f = 0; f < sim->model->n_feature; f++) {
-        double gap = cri_feature_touch(&sim->world, f, y).gap;
-        record->report.penetration = fmax(record->report.penetration, -gap);
+    for (int f = 0; f < sim->scan.n_feature; f++) {
+        double gap = sim->scan.now[f].gap;
+        bool is_limit = cri_scan_near(&sim->scan, f)->kind == CRI_NEAR_LIMIT;
+        record->report.penetration = fmax(record->report.penetration, is_limit ? 0.0 : -gap);
         if (gap < 0.0) {
-            sim->hit[n++] = f;
+            sim->scan.hit[n++] = f;
         }
     }
     memcpy(x_next, y, sizeof *y * (size_t)sim->model->sizes.n_x);
@@ -93,7 +108,7 @@ static cr_status end_step(cr_sim *sim, cri_step_record *record, double *x_next, 
 static bool reserve_for(cr_sim *sim, const end_data *data) {
     size_t room = cri_motion_scratch_bytes(sim, &data->motion);
     for (int k = 0; k < data->n_jump; k++) {
-        room += 2 * cri_jump_bytes(&sim->world, data->jump[k].n);
+        room += 2 * data->jump[k].n_byte;
     }
     return cri_arena_reserve(sim->scratch, room);
 }
@@ -113,15 +128,14 @@ static cr_status end_vjp(cr_sim *sim, const cri_step_record *record, double *y_a
     for (int k = data->n_jump - 1; k >= 0; k--) {
         const cri_jump *jump = &data->jump[k];
         double *target_adj = CR_PUSH_RAW(sim->scratch, double, jump->n);
-        for (int i = 0; i < jump->n_body; i++) {
-            memset(y_adj + n_v + 6 * jump->body[i], 0, 6 * sizeof *y_adj);
-        }
+        cri_jump_clear(&sim->world, jump, y_adj + n_v);
         cri_jump_solve_vjp(&sim->world, jump, v_adj, y_adj + n_v, y_adj, &sim->d_adj, target_adj,
                            sim->scratch);
         for (int i = 0; i < jump->n; i++) {
-            cri_touch adj = {.gap = -target_adj[i] / (n_open * record->h)};
-            cri_feature_touch_vjp(&sim->world, jump->row[i].feature, data->y, &adj, y_adj,
-                                  &sim->d_adj);
+            const cri_row *row = &jump->row[i];
+            cri_touch_diff adj = {.gap = -target_adj[i] / (n_open * record->h)};
+            cri_near_touch_vjp(&sim->world, &row->near, &row->touch, &data->state, &adj, y_adj,
+                               &sim->d_adj);
         }
     }
 
@@ -142,26 +156,33 @@ static cr_status end_jvp(cr_sim *sim, const cri_step_record *record, double *y_t
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
     double *v_tan = CR_PUSH_RAW(sim->scratch, double, n_v);
     memcpy(v_tan, y_tan + n_v, sizeof *v_tan * (size_t)n_v);
+    cri_state_motion(sim->model, &data->state, y_tan, sim->body_tan);
     for (int k = 0; k < data->n_jump; k++) {
         const cri_jump *jump = &data->jump[k];
         double *target_tan = CR_PUSH_RAW(sim->scratch, double, jump->n);
         for (int i = 0; i < jump->n; i++) {
-            cri_touch touch = cri_feature_touch_jvp(&sim->world, jump->row[i].feature, data->y,
-                                                    y_tan, &sim->d_tan);
+            const cri_row *row = &jump->row[i];
+            cri_touch_diff touch =
+                cri_near_touch_jvp(&sim->world, &row->near, &row->touch, &data->state, y_tan,
+                                   sim->body_tan, &sim->d_tan);
             target_tan[i] = -touch.gap / (n_open * record->h);
         }
-        cri_jump_tan tan = {.v = v_tan, .q = y_tan, .d = &sim->d_tan, .target = target_tan};
+        cri_jump_tan tan = {.v = v_tan,
+                            .q = y_tan,
+                            .body_tan = sim->body_tan,
+                            .d = &sim->d_tan,
+                            .target = target_tan};
         cri_jump_solve_jvp(&sim->world, jump, &tan, y_tan + n_v, sim->scratch);
     }
     cri_arena_rewind(sim->scratch, mark);
     return CR_OK;
 }
 
-static int end_contacts(const cr_sim *sim, const cri_step_record *record, cr_contact *out) {
+static int end_contacts(const cri_step_record *record, cr_contact *out) {
     const end_data *data = record->data;
     int n = 0;
     for (int k = 0; k < data->n_jump; k++) {
-        n += cri_contacts_of(sim, &data->jump[k], record->h, true, out ? out + n : NULL);
+        n += cri_contacts_of(&data->jump[k], record->h, true, out ? out + n : NULL);
     }
     return n;
 }

@@ -36,6 +36,15 @@
 #include <math.h>
 #include <string.h>
 
+/// A touch whose gap decides the time of an event.
+typedef struct cri_hit {
+    cri_near near;
+    cri_narrow_touch touch; // at y
+    cri_narrow_touch start; // at x, for a deep one
+    double weight;          // rate of its gap
+    bool is_deep;           // the gap counts from the overlap at the start
+} cri_hit;
+
 /// One sub-step: motion over t from x, then, unless it is the last, a jump at y.
 typedef struct sub {
     struct sub *previous;
@@ -45,12 +54,11 @@ typedef struct sub {
     bool has_event;
     bool is_located;
     int n_hit;
-    int *hit;       // (n_hit)
-    double *weight; // (n_hit)
-    bool *is_deep;  // (n_hit) the gap counts from the overlap at the start
+    cri_hit *hit;   // (n_hit)
     double G_rate;
-    double *y;      // (n_x)
-    double *y_rate; // (n_tangent)
+    cri_state state; // y
+    double *y;       // (n_x)
+    double *y_rate;  // (n_tangent)
     cri_jump jump;
 } sub;
 
@@ -60,148 +68,161 @@ typedef struct sub_list {
     sub *last;
 } sub_list;
 
-static int find_resting(cr_sim *sim, const double *x, double h) {
+static double rate_of(const cr_sim *sim, int f, const cri_narrow_touch *touch,
+                      const cri_state *state) {
+    return cri_near_rate(&sim->world, cri_scan_near(&sim->scan, f), touch, state,
+                         state->x + sim->model->sizes.n_q, state->motion);
+}
+
+static bool rests_at_start(const cr_sim *sim, const cri_motion *motion, int f) {
+    const cri_scan *scan = &sim->scan;
+    return cri_event_is_rest(sim, f, &scan->touch[f], &motion->state, motion->h, scan->speed[f]);
+}
+
+static int find_resting(cr_sim *sim, const cri_motion *motion) {
     int n = 0;
-    for (int f = 0; f < sim->model->n_feature; f++) {
-        if (cri_event_is_rest(sim, f, x, h, sim->gap[f], sim->speed[f])) {
-            sim->rest[n++] = f;
+    for (int f = 0; f < sim->scan.n_feature; f++) {
+        if (rests_at_start(sim, motion, f)) {
+            sim->scan.rest[n++] = f;
         }
     }
     return n;
 }
 
+// keeps those of a list of features that are in the island of its member first; returns how many
+static int keep_island(cr_sim *sim, int n, int *feature, int first) {
+    cri_scan *scan = &sim->scan;
+    int n_kept = 0, of_first = 0;
+    if (n <= 1) {
+        return n;
+    }
+    for (int k = 0; k < n; k++) {
+        scan->member[k] = cri_scan_near(scan, feature[k]);
+    }
+    cri_islands(sim->model, n, scan->member, sim->unit_mark, scan->island);
+    for (int k = 0; k < n; k++) {
+        of_first = feature[k] == first ? scan->island[k] : of_first;
+    }
+    for (int k = 0; k < n; k++) {
+        if (scan->island[k] == of_first) {
+            feature[n_kept++] = feature[k];
+        }
+    }
+    return n_kept;
+}
+
 // features that touch and approach: the island of the first; 0 when there are none
-static int find_impacts_now(cr_sim *sim, const double *x, double h) {
-    int n = 0, n_first = 0;
-    for (int f = 0; f < sim->model->n_feature; f++) {
-        bool is_hit = sim->gap[f] <= sim->eps_gap && sim->speed[f] < -sim->eps_speed;
-        if (is_hit && !cri_event_is_rest(sim, f, x, h, sim->gap[f], sim->speed[f])) {
-            sim->hit[n++] = f;
+static int find_impacts_now(cr_sim *sim, const cri_motion *motion) {
+    cri_scan *scan = &sim->scan;
+    int n = 0;
+    for (int f = 0; f < scan->n_feature; f++) {
+        bool is_hit = scan->gap[f] <= sim->eps_gap && scan->speed[f] < -sim->eps_speed;
+        if (is_hit && !rests_at_start(sim, motion, f)) {
+            scan->hit[n++] = f;
         }
     }
-    if (n > 1) {
-        cri_islands(sim->model, n, sim->hit, sim->body_mark, sim->island);
-        for (int k = 0; k < n; k++) {
-            if (sim->island[k] == 0) {
-                sim->hit[n_first++] = sim->hit[k];
-            }
-        }
-        return n_first;
-    }
-    return n;
+    return n > 0 ? keep_island(sim, n, scan->hit, scan->hit[0]) : 0;
 }
 
 // hits of a located event: within eps_time of the first, in its island
 static int find_hits(cr_sim *sim, double t, int first) {
-    int n = 0, n_hit = 0, of_first = 0;
-    for (int f = 0; f < sim->model->n_feature; f++) {
-        if (sim->root[f] <= t + sim->eps_time) {
-            sim->hit[n++] = f;
+    cri_scan *scan = &sim->scan;
+    int n = 0;
+    for (int f = 0; f < scan->n_feature; f++) {
+        if (scan->root[f] <= t + sim->eps_time) {
+            scan->hit[n++] = f;
         }
     }
-    if (n == 1) {
-        return n;
-    }
-    cri_islands(sim->model, n, sim->hit, sim->body_mark, sim->island);
-    for (int k = 0; k < n; k++) {
-        of_first = sim->hit[k] == first ? sim->island[k] : of_first;
-    }
-    for (int k = 0; k < n; k++) {
-        if (sim->island[k] == of_first) {
-            sim->hit[n_hit++] = sim->hit[k];
-        }
-    }
-    return n_hit;
+    return keep_island(sim, n, scan->hit, first);
 }
 
-// y and y_rate of all bodies at time t; false for lack of memory
-static bool move_all(cr_sim *sim, cri_motion *motion, double t, double *y, double *y_rate) {
-    if (!cri_motion_solve(sim, motion, t, y_rate != NULL)) {
+// everything at time t: sim->y, y_rate, sim->work, the rates of bodies in body_tan, touches in
+// scan->now; false for lack of memory
+static bool move_to(cr_sim *sim, cri_motion *motion, double t) {
+    const cr_sizes *z = &sim->model->sizes;
+    double *v = sim->y + z->n_q;
+    if (!cri_motion_all(sim, motion, t, sim->y, sim->y_rate)) {
         return false;
     }
-    for (int b = 0; b < sim->model->sizes.n_body; b++) {
-        cri_body_tangent rate;
-        cri_body_state s = cri_motion_body(sim, motion, b, t, y_rate ? &rate : NULL);
-        cri_state_store(sim, &s, y, b);
-        if (y_rate) {
-            cri_tangent_store(sim, &rate, y_rate, b);
-        }
-    }
+    // rates of poses are those of y in t, which velocities are up to the order of the step
+    memcpy(sim->y_adj, v, sizeof *v * (size_t)z->n_v);
+    memcpy(v, sim->y_rate, sizeof *v * (size_t)z->n_v);
+    cri_state_set(sim->model, &sim->work);
+    memcpy(sim->body_tan, sim->work.motion, sizeof *v * 6 * (size_t)z->n_body);
+    memcpy(v, sim->y_adj, sizeof *v * (size_t)z->n_v);
+    cri_state_set(sim->model, &sim->work);
+    cri_scan_now(sim, &sim->work);
     return true;
 }
 
-// G and its rate over the hits at sim->y; weights go to sim->root, by feature
+// G and its rate over the hits at time t; weights go to scan->root, by feature
 static double weighted_gap(cr_sim *sim, int n_hit, double *G_rate) {
+    cri_scan *scan = &sim->scan;
     double G = 0.0;
     *G_rate = 0.0;
     for (int k = 0; k < n_hit; k++) {
-        int f = sim->hit[k];
-        cri_touch touch = cri_feature_touch(&sim->world, f, sim->y);
-        double rate = cri_feature_speed(&sim->world, f, &touch, sim->y, sim->y_rate);
-        sim->root[f] = rate;
-        G += rate * (touch.gap - sim->offset[f]);
+        int f = scan->hit[k];
+        double rate = cri_near_rate(&sim->world, cri_scan_near(scan, f), &scan->now[f], &sim->work,
+                                    sim->y_rate, sim->body_tan);
+        scan->root[f] = rate;
+        G += rate * (scan->now[f].gap - scan->offset[f]);
         *G_rate += rate * rate;
     }
     return G;
 }
 
-// does a feature touch at sim->y, and does it approach?
+// does a feature touch at sim->work, and does it approach?
 static bool is_touching(const cr_sim *sim, int f, double h, bool *is_approaching) {
-    cri_touch touch = cri_feature_touch(&sim->world, f, sim->y);
-    double speed =
-        cri_feature_speed(&sim->world, f, &touch, sim->y, sim->y + sim->model->sizes.n_q);
-    bool is_rest = cri_event_is_rest(sim, f, sim->y, h, touch.gap, speed);
+    const cri_narrow_touch *touch = &sim->scan.now[f];
+    *is_approaching = false;
+    if (!isfinite(touch->gap)) {
+        return false;
+    }
+    double speed = rate_of(sim, f, touch, &sim->work);
+    bool is_rest = cri_event_is_rest(sim, f, touch, &sim->work, h, speed);
     *is_approaching = speed < -sim->eps_speed && !is_rest;
-    return touch.gap <= sim->eps_gap || is_rest;
+    // what would touch within eps_time belongs to the event
+    double reach = sim->eps_gap + (*is_approaching ? -speed * sim->eps_time : 0.0);
+    return touch->gap <= reach || is_rest;
 }
 
-// touching features at sim->y in the island of the hits, into sim->group; also those of hit
+// touching features at sim->work in the island of the hits, into scan->group; also those of hit
 static int find_group(cr_sim *sim, int n_hit, double h) {
-    int n = 0, n_group = 0, of_hit = 0, next = 0;
-    for (int f = 0; f < sim->model->n_feature; f++) {
-        bool is_hit = next < n_hit && sim->hit[next] == f, is_approaching;
+    cri_scan *scan = &sim->scan;
+    int n = 0, next = 0;
+    for (int f = 0; f < scan->n_feature; f++) {
+        bool is_hit = next < n_hit && scan->hit[next] == f, is_approaching;
         next += is_hit;
         if (is_hit || is_touching(sim, f, h, &is_approaching)) {
-            sim->group[n++] = f;
+            scan->group[n++] = f;
         }
     }
-    if (n == 1) {
-        return n;
-    }
-    cri_islands(sim->model, n, sim->group, sim->body_mark, sim->island);
-    for (int k = 0; k < n; k++) {
-        of_hit = sim->group[k] == sim->hit[0] ? sim->island[k] : of_hit;
-    }
-    for (int k = 0; k < n; k++) {
-        if (sim->island[k] == of_hit) {
-            sim->group[n_group++] = sim->group[k];
-        }
-    }
-    return n_group;
+    return keep_island(sim, n, scan->group, scan->hit[0]);
 }
 
 // adds the approaching members of the group to the hits, ascending; returns the new number
 static int join_hits(cr_sim *sim, int n_hit, int n_group, double h) {
+    cri_scan *scan = &sim->scan;
     int n = 0, next = 0;
     for (int k = 0; k < n_group; k++) {
-        bool is_hit = next < n_hit && sim->hit[next] == sim->group[k], is_approaching;
+        bool is_hit = next < n_hit && scan->hit[next] == scan->group[k], is_approaching;
         next += is_hit;
-        is_touching(sim, sim->group[k], h, &is_approaching);
-        sim->island[k] = is_hit || is_approaching;
+        is_touching(sim, scan->group[k], h, &is_approaching);
+        scan->island[k] = is_hit || is_approaching;
     }
     for (int k = 0; k < n_group; k++) {
-        if (sim->island[k]) {
-            sim->hit[n++] = sim->group[k];
+        if (scan->island[k]) {
+            scan->hit[n++] = scan->group[k];
         }
     }
     return n;
 }
 
-// F2 to F4: leaves y, y_rate, hits, weights (in sim->root) and group; false for lack of memory
+// F2 to F4: leaves y, y_rate, hits, weights (in scan->root) and group; false for lack of memory
 static bool locate(cr_sim *sim, sub *s, double T, bool is_now, int *n_hit, int *n_group) {
-    for (;;) {
+    for (int round = 0;; round++) {
         for (int k = 0; k < 6; k++) {
-            if (!move_all(sim, &s->motion, s->t, sim->y, sim->y_rate)) {
+            if (!move_to(sim, &s->motion, s->t)) {
                 return false;
             }
             double G = weighted_gap(sim, *n_hit, &s->G_rate);
@@ -213,7 +234,8 @@ static bool locate(cr_sim *sim, sub *s, double T, bool is_now, int *n_hit, int *
         }
         *n_group = find_group(sim, *n_hit, s->motion.h);
         int n = join_hits(sim, *n_hit, *n_group, s->motion.h);
-        if (n == *n_hit) {
+        // patches come and go as t moves: a few rounds settle them or never will
+        if (n == *n_hit || round == 8) {
             return true;
         }
         *n_hit = n;
@@ -223,21 +245,33 @@ static bool locate(cr_sim *sim, sub *s, double T, bool is_now, int *n_hit, int *
 // copies what locate found onto the tape; false for lack of memory
 static bool keep_event(cr_sim *sim, sub *s, int n_hit) {
     const cr_sizes *z = &sim->model->sizes;
+    const cri_scan *scan = &sim->scan;
     s->n_hit = n_hit;
-    s->hit = CR_PUSH_RAW(sim->tape, int, n_hit);
-    s->weight = CR_PUSH_RAW(sim->tape, double, n_hit);
-    s->is_deep = CR_PUSH_RAW(sim->tape, bool, n_hit);
+    s->hit = CR_PUSH_RAW(sim->tape, cri_hit, n_hit);
     s->y = CR_PUSH_RAW(sim->tape, double, z->n_x);
     s->y_rate = CR_PUSH_RAW(sim->tape, double, z->n_tangent);
-    if (!s->hit || !s->weight || !s->is_deep || !s->y || !s->y_rate) {
+    if (!s->hit || !s->y || !s->y_rate ||
+        !cri_arena_reserve(sim->tape, cri_state_bytes(sim->model))) {
         return false;
     }
-    memcpy(s->y, sim->y, sizeof *s->y * (size_t)z->n_x);
+    cri_state_push(sim->model, s->y, &s->state, sim->tape);
+    cri_state_copy(sim->model, &sim->work, &s->state);
     memcpy(s->y_rate, sim->y_rate, sizeof *s->y_rate * (size_t)z->n_tangent);
     for (int k = 0; k < n_hit; k++) {
-        s->hit[k] = sim->hit[k];
-        s->weight[k] = sim->root[sim->hit[k]];
-        s->is_deep[k] = sim->offset[sim->hit[k]] < -sim->eps_gap;
+        int f = scan->hit[k];
+        s->hit[k] = (cri_hit){.near = *cri_scan_near(scan, f),
+                              .touch = scan->now[f],
+                              .start = scan->touch[f],
+                              .weight = scan->root[f],
+                              .is_deep = scan->offset[f] < -sim->eps_gap};
+        for (int side = 0; s->hit[k].is_deep && side < 2; side++) {
+            int unit = s->hit[k].near.unit[side];
+            bool is_tree = unit >= 0 && !sim->model->mech.unit[unit].is_free_body;
+            if (is_tree && !cri_state_tree(sim->model, &sim->d, &s->motion.state, unit, sim->tape,
+                                           sim->scratch)) {
+                return false;
+            }
+        }
     }
     return true;
 }
@@ -245,22 +279,27 @@ static bool keep_event(cr_sim *sim, sub *s, int n_hit) {
 // true when the island of the group has had its share of impacts
 static bool count_impact(cr_sim *sim, const cri_jump *jump) {
     bool is_capped = false;
-    for (int k = 0; k < jump->n_body; k++) {
-        is_capped = ++sim->n_body_event[jump->body[k]] > sim->event_cap || is_capped;
+    for (int k = 0; k < jump->n_unit; k++) {
+        is_capped = ++sim->n_unit_event[jump->unit[k]] > sim->event_cap || is_capped;
     }
     return is_capped;
 }
 
-// does the row press without any motion of its own, so that e -> 0+ ends in rest?
+// does the row press without any motion of its own, so that e -> 0+ ends in rest? Trees: their
+// weight alone is asked
 static bool is_pressed(const cr_sim *sim, const cri_row *row, const double *u) {
     double push = 0.0;
     for (int side = 0; side < 2; side++) {
-        if (row->body[side] >= 0) {
-            cri_drive drive = cri_drive_of(sim, u, row->body[side]);
-            cri_vec3 linear, angular, none = {0};
-            cri_acceleration(&drive, none, &linear, &angular);
-            push += cri_v3_dot(cri_v3_load(row->J[side][0]), linear);
+        int unit = row->near.unit[side];
+        if (unit < 0 || row->near.kind == CRI_NEAR_LIMIT) {
+            continue;
         }
+        cri_vec3 linear = cri_v3_load(sim->d.mech.gravity), angular, none = {0};
+        if (sim->model->mech.unit[unit].is_free_body) {
+            cri_drive drive = cri_drive_of(sim, u, &sim->model->mech.unit[unit]);
+            cri_acceleration(&drive, none, &linear, &angular);
+        }
+        push += cri_v3_dot(cri_v3_load(row->J[side][0]), linear);
     }
     return push < 0.0;
 }
@@ -272,13 +311,15 @@ static void set_restitution(cr_sim *sim, sub *s, cr_step_report *report) {
     bool is_capped = count_impact(sim, jump);
     for (int k = 0; k < jump->n; k++) {
         const cri_row *row = &jump->row[k];
-        double speed = fabs(cri_feature_speed(&sim->world, row->feature, &row->touch, s->y, v));
+        double speed = fabs(
+            cri_near_rate(&sim->world, &row->near, &row->touch, &s->state, v, s->state.motion));
         jump->is_plain[k] = is_capped || jump->e[k] * speed <= sim->eps_speed;
         if (!jump->is_plain[k]) {
             continue;
         }
         // at e = 0 the derivative is that for e -> 0+, unless the contact then rests
-        bool is_edge = jump->e[k] == 0.0 && !is_capped && speed > sim->eps_speed;
+        bool is_edge = jump->e[k] == 0.0 && !is_capped && speed > sim->eps_speed &&
+                       row->near.kind != CRI_NEAR_LIMIT;
         jump->has_e[k] = is_edge && !is_pressed(sim, row, s->motion.u);
         report->grad |= is_edge || is_capped ? CR_GRAD_ONE_SIDED : 0;
     }
@@ -287,13 +328,18 @@ static void set_restitution(cr_sim *sim, sub *s, cr_step_report *report) {
 
 // F5 and F6: the jump at s->y, on the group; x_after (n_x) may be anything but s->y
 static bool run_jump(cr_sim *sim, sub *s, int n_group, double *x_after, cr_step_report *report) {
-    CR_ASSERT(n_group > 0 && n_group >= s->n_hit);
-    size_t room = cri_jump_bytes(&sim->world, n_group);
+    CR_ASSERT(n_group > 0);
+    cri_scan *scan = &sim->scan;
+    for (int k = 0; k < n_group; k++) {
+        int f = scan->group[k];
+        scan->ref[k] = (cri_contact_ref){cri_scan_near(scan, f), &scan->now[f]};
+    }
+    size_t room = cri_jump_bytes(&sim->world, n_group, scan->ref);
     if (!cri_arena_reserve(sim->tape, 2 * room) || !cri_arena_reserve(sim->scratch, room)) {
         return false;
     }
     int n_q = sim->model->sizes.n_q;
-    cri_jump_begin(&sim->world, n_group, sim->group, s->y, &s->jump, sim->tape);
+    cri_jump_begin(&sim->world, n_group, scan->ref, &s->state, &s->jump, sim->tape, sim->scratch);
     set_restitution(sim, s, report);
     memcpy(x_after, s->y, sizeof *x_after * (size_t)sim->model->sizes.n_x);
     cri_jump_solve(&sim->world, &s->jump, s->y + n_q, sim->has_cache, x_after + n_q, sim->tape,
@@ -303,17 +349,19 @@ static bool run_jump(cr_sim *sim, sub *s, int n_group, double *x_after, cr_step_
     report->grad |= s->n_hit > 1 ? CR_GRAD_AVERAGED : 0;
     report->grad |= s->is_located ? 0 : CR_GRAD_ONE_SIDED;
     for (int k = 0; k < s->n_hit; k++) {
-        report->least_speed = fmin(report->least_speed, fabs(s->weight[k]));
-        report->grad |= s->is_deep[k] ? CR_GRAD_ONE_SIDED : 0;
+        report->least_speed = fmin(report->least_speed, fabs(s->hit[k].weight));
+        report->grad |= s->hit[k].is_deep ? CR_GRAD_ONE_SIDED : 0;
     }
     return true;
 }
 
 static sub *push_sub(cr_sim *sim, sub_list *trail, const double *x, const cri_step_record *record) {
     sub *s = CR_PUSH(sim->tape, sub, 1);
+    if (s && !cri_motion_push(sim, &s->motion, x, record->u, record->h)) {
+        return NULL;
+    }
     if (s) {
         s->previous = trail->last;
-        s->motion = (cri_motion){.x = x, .u = record->u, .h = record->h};
         if (trail->last) {
             trail->last->next = s;
         } else {
@@ -328,18 +376,14 @@ static sub *push_sub(cr_sim *sim, sub_list *trail, const double *x, const cri_st
 // start
 static bool finish(cr_sim *sim, sub *s, double T, double *x_next, cr_step_report *report) {
     s->t = T;
-    if (!move_all(sim, &s->motion, T, x_next, NULL)) {
+    if (!cri_motion_all(sim, &s->motion, T, x_next, NULL)) {
         return false;
     }
     for (int k = 0; k < s->motion.n_island; k++) {
-        const cri_jump *jump = &s->motion.island[k];
-        cri_report_jump(sim, jump, report);
+        cri_report_jump(sim, &s->motion.island[k], report);
         report->grad |= CR_GRAD_DISCRETE;
-        for (int i = 0; i < jump->n; i++) {
-            memcpy(sim->warm + 3 * jump->row[i].feature, jump->f + 3 * i, 3 * sizeof(double));
-        }
     }
-    return true;
+    return cri_warm_store(&sim->warm, s->motion.n_island, s->motion.island);
 }
 
 // one round of F1 to F6 from x; *is_done when the step is used up, else x_after holds the next
@@ -350,26 +394,31 @@ static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record,
     if (!s) {
         return false;
     }
-    cri_event_measure(sim, x);
-    for (int f = 0; f < sim->model->n_feature; f++) {
-        report->penetration = fmax(report->penetration, -sim->gap[f]);
+    cri_state_set(sim->model, &s->motion.state);
+    if (!cri_scan_start(sim, &s->motion, *T)) {
+        return false;
+    }
+    for (int f = 0; f < sim->scan.n_feature; f++) {
+        bool is_limit = cri_scan_near(&sim->scan, f)->kind == CRI_NEAR_LIMIT;
+        report->penetration = fmax(report->penetration, is_limit ? 0.0 : -sim->scan.gap[f]);
     }
     // a run of impacts that does not end within any reason goes on without them
-    int n_limit = 4 * sim->event_cap * (1 + sim->model->sizes.n_body);
+    int n_limit = 4 * sim->event_cap * (1 + sim->model->mech.n_unit);
     bool is_stuck = report->n_event >= n_limit;
-    int n_now = is_stuck ? 0 : find_impacts_now(sim, x, record->h), n_hit = n_now, n_group, first;
-    int n_rest = n_now > 0 ? 0 : find_resting(sim, x, record->h);
-    if (!cri_motion_begin(sim, &s->motion, n_rest, sim->rest)) {
+    int n_now = is_stuck ? 0 : find_impacts_now(sim, &s->motion), n_hit = n_now, n_group, first;
+    int n_rest = n_now > 0 ? 0 : find_resting(sim, &s->motion);
+    if (!cri_motion_begin(sim, &s->motion, n_rest, sim->scan.rest)) {
         return false;
     }
     s->is_located = true;
     if (n_now > 0) {
         for (int k = 0; k < n_now; k++) {
-            s->is_located = s->is_located && sim->gap[sim->hit[k]] >= -sim->eps_gap;
+            int f = sim->scan.hit[k];
+            s->is_located = s->is_located && sim->scan.gap[f] >= -sim->eps_gap;
         }
     } else if (!is_stuck) {
         bool has_memory;
-        s->t = cri_event_search(sim, &s->motion, *T, n_rest, sim->rest, &first, &has_memory);
+        s->t = cri_event_search(sim, &s->motion, *T, n_rest, sim->scan.rest, &first, &has_memory);
         if (!has_memory) {
             return false;
         }
@@ -401,7 +450,7 @@ static cr_status located_step(cr_sim *sim, cri_step_record *record, double *x_ne
     const double *x = record->x;
     double T = record->h;
     bool is_done = false, has_memory = steps != NULL;
-    memset(sim->n_body_event, 0, sizeof(int) * (size_t)sim->model->sizes.n_body);
+    memset(sim->n_unit_event, 0, sizeof(int) * (size_t)sim->model->mech.n_unit);
     while (has_memory && !is_done) {
         double *after = CR_PUSH_RAW(sim->tape, double, sim->model->sizes.n_x);
         has_memory = after && run_sub(sim, steps, record, x, &T, after, &is_done, &record->report);
@@ -421,11 +470,9 @@ static void event_vjp(cr_sim *sim, const sub *s, double T_adj, double *y_adj, do
     double *v_adj = CR_PUSH_RAW(sim->scratch, double, n_v);
     double *target_adj = CR_PUSH_RAW(sim->scratch, double, s->jump.n);
 
-    // x = [y_q | v+]: bodies of the group get their velocity from the jump, the others keep theirs
+    // x = [y_q | v+]: units of the group get their velocity from the jump, the others keep theirs
     memcpy(v_adj, y_adj + n_v, sizeof *v_adj * (size_t)n_v);
-    for (int k = 0; k < s->jump.n_body; k++) {
-        memset(y_adj + n_v + 6 * s->jump.body[k], 0, 6 * sizeof *y_adj);
-    }
+    cri_jump_clear(&sim->world, &s->jump, y_adj + n_v);
     cri_jump_solve_vjp(&sim->world, &s->jump, v_adj, y_adj + n_v, y_adj, &sim->d_adj, target_adj,
                        sim->scratch);
 
@@ -437,8 +484,10 @@ static void event_vjp(cr_sim *sim, const sub *s, double T_adj, double *y_adj, do
 
     // G(t; x, p) = sum w_k (g_k(Phi_t(x)) - o_k) = 0
     for (int k = 0; s->is_located && k < s->n_hit; k++) {
-        cri_touch adj = {.gap = -t_adj / s->G_rate * s->weight[k]};
-        cri_feature_touch_vjp(&sim->world, s->hit[k], s->y, &adj, y_adj, &sim->d_adj);
+        const cri_hit *hit = &s->hit[k];
+        cri_touch_diff adj = {.gap = -t_adj / s->G_rate * hit->weight};
+        cri_near_touch_vjp(&sim->world, &hit->near, &hit->touch, &s->state, &adj, y_adj,
+                           &sim->d_adj);
     }
 
     // y = Phi_t(x)
@@ -446,9 +495,11 @@ static void event_vjp(cr_sim *sim, const sub *s, double T_adj, double *y_adj, do
 
     // o_k = g_k(x) in an overlap
     for (int k = 0; s->is_located && k < s->n_hit; k++) {
-        cri_touch adj = {.gap = t_adj / s->G_rate * s->weight[k]};
-        if (s->is_deep[k]) {
-            cri_feature_touch_vjp(&sim->world, s->hit[k], s->motion.x, &adj, y_adj, &sim->d_adj);
+        const cri_hit *hit = &s->hit[k];
+        cri_touch_diff adj = {.gap = t_adj / s->G_rate * hit->weight};
+        if (hit->is_deep) {
+            cri_near_touch_vjp(&sim->world, &hit->near, &hit->start, &s->motion.state, &adj, y_adj,
+                               &sim->d_adj);
         }
     }
 }
@@ -458,7 +509,7 @@ static bool reserve_for(cr_sim *sim, const sub *s) {
     size_t room = cri_motion_scratch_bytes(sim, &s->motion) +
                   sizeof(double) * 4 * (size_t)sim->model->sizes.n_v;
     if (s->has_event) {
-        room += 2 * cri_jump_bytes(&sim->world, s->jump.n);
+        room += 2 * s->jump.n_byte;
     }
     return cri_arena_reserve(sim->scratch, room);
 }
@@ -486,24 +537,32 @@ static cr_status located_vjp(cr_sim *sim, const cri_step_record *record, double 
 static double event_jvp(cr_sim *sim, const sub *s, double *y_tan, const double *u_tan) {
     int n_v = sim->model->sizes.n_v, n_tangent = sim->model->sizes.n_tangent;
     double t_tan = 0.0;
+    cri_state_motion(sim->model, &s->motion.state, y_tan, sim->body_tan);
     for (int k = 0; s->is_located && k < s->n_hit; k++) {
-        if (s->is_deep[k]) {
-            cri_touch tan =
-                cri_feature_touch_jvp(&sim->world, s->hit[k], s->motion.x, y_tan, &sim->d_tan);
-            t_tan += s->weight[k] * tan.gap / s->G_rate;
+        const cri_hit *hit = &s->hit[k];
+        if (hit->is_deep) {
+            cri_touch_diff tan =
+                cri_near_touch_jvp(&sim->world, &hit->near, &hit->start, &s->motion.state, y_tan,
+                                   sim->body_tan, &sim->d_tan);
+            t_tan += hit->weight * tan.gap / s->G_rate;
         }
     }
     cri_motion_jvp(sim, &s->motion, s->t, 0.0, y_tan, u_tan);
+    cri_state_motion(sim->model, &s->state, y_tan, sim->body_tan);
     for (int k = 0; s->is_located && k < s->n_hit; k++) {
-        cri_touch tan = cri_feature_touch_jvp(&sim->world, s->hit[k], s->y, y_tan, &sim->d_tan);
-        t_tan -= s->weight[k] * tan.gap / s->G_rate;
+        const cri_hit *hit = &s->hit[k];
+        cri_touch_diff tan = cri_near_touch_jvp(&sim->world, &hit->near, &hit->touch, &s->state,
+                                                y_tan, sim->body_tan, &sim->d_tan);
+        t_tan -= hit->weight * tan.gap / s->G_rate;
     }
     for (int i = 0; i < n_tangent; i++) {
         y_tan[i] += s->y_rate[i] * t_tan;
     }
     double *v_tan = CR_PUSH_RAW(sim->scratch, double, n_v);
     memcpy(v_tan, y_tan + n_v, sizeof *v_tan * (size_t)n_v);
-    cri_jump_tan tan = {.v = v_tan, .q = y_tan, .d = &sim->d_tan};
+    cri_state_motion(sim->model, &s->state, y_tan, sim->body_tan);
+    cri_jump_tan tan = {
+        .v = v_tan, .q = y_tan, .body_tan = sim->body_tan, .d = &sim->d_tan};
     cri_jump_solve_jvp(&sim->world, &s->jump, &tan, y_tan + n_v, sim->scratch);
     return t_tan;
 }
@@ -527,17 +586,17 @@ static cr_status located_jvp(cr_sim *sim, const cri_step_record *record, double 
     return CR_OK;
 }
 
-static int located_contacts(const cr_sim *sim, const cri_step_record *record, cr_contact *out) {
+static int located_contacts(const cri_step_record *record, cr_contact *out) {
     const sub_list *steps = record->data;
     double time = 0.0;
     int n = 0;
     for (const sub *s = steps->first; s; s = s->next) {
         for (int k = 0; k < s->motion.n_island; k++) {
-            n += cri_contacts_of(sim, &s->motion.island[k], time, false, out ? out + n : NULL);
+            n += cri_contacts_of(&s->motion.island[k], time, false, out ? out + n : NULL);
         }
         time += s->t;
         if (s->has_event) {
-            n += cri_contacts_of(sim, &s->jump, time, true, out ? out + n : NULL);
+            n += cri_contacts_of(&s->jump, time, true, out ? out + n : NULL);
         }
     }
     return n;

@@ -51,40 +51,39 @@ void cri_report_jump(const cr_sim *sim, const cri_jump *jump, cr_step_report *re
     report->grad |= r->is_one_sided ? CR_GRAD_ONE_SIDED : 0;
     report->grad |= r->outcome == CR_SOLVED ? 0 : CR_GRAD_REFUSED;
     for (int k = 0; k < jump->n; k++) {
-        const cri_derive_cache *tie = &sim->derive_cache[jump->row[k].pair];
-        bool is_kink = (tie->is_friction_tied && jump->is_sliding[k]) ||
-                       (tie->is_restitution_tied && jump->has_e[k] && jump->e[k] > 0.0);
+        cri_coefficients c = cri_near_coefficients(&sim->world, &jump->row[k].near);
+        bool is_kink = (c.is_friction_tied && jump->is_sliding[k]) ||
+                       (c.is_restitution_tied && jump->has_e[k] && jump->e[k] > 0.0);
         report->grad |= is_kink ? CR_GRAD_ONE_SIDED : 0;
     }
 }
 
-static void describe(const cr_sim *sim, const cri_jump *jump, int k, cr_contact *out) {
+static void describe(const cri_jump *jump, int k, cr_contact *out) {
     const cri_row *row = &jump->row[k];
-    const int *geom = sim->model->pair[row->pair].geom;
     const double *f = jump->f + 3 * k;
-    cri_vec3 origin = cri_v3_load(jump->x + 7 * row->body[1]), impulse = {0};
-    out->geom[0] = geom[0];
-    out->geom[1] = geom[1];
+    cri_vec3 impulse = {0};
+    out->geom[0] = row->near.geom[0];
+    out->geom[1] = row->near.geom[1];
     out->gap = row->touch.gap;
     out->is_sliding = jump->is_sliding[k];
     for (int r = 0; r < 3; r++) {
         impulse = cri_v3_mad(impulse, f[r], row->frame.axis[r]);
     }
-    cri_v3_store(cri_v3_add(origin, row->touch.arm[1]), out->point);
+    cri_v3_store(row->touch.point[1], out->point);
     cri_v3_store(row->touch.normal, out->normal);
     cri_v3_store(impulse, out->impulse);
 }
 
-int cri_contacts_of(const cr_sim *sim, const cri_jump *jump, double time, bool is_impact,
+int cri_contacts_of(const cri_jump *jump, double time, bool is_impact,
                     cr_contact *out) {
     int n = 0;
     for (int k = 0; k < jump->n; k++) {
-        if (jump->f[3 * k] <= 0.0) {
+        if (jump->f[3 * k] <= 0.0 || jump->row[k].near.kind == CRI_NEAR_LIMIT) {
             continue;
         }
         if (out) {
             out[n] = (cr_contact){.time = time, .is_impact = is_impact};
-            describe(sim, jump, k, &out[n]);
+            describe(jump, k, &out[n]);
         }
         n++;
     }

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+//
+// The chain rule around an island's law, forwards.
+//
+//   response    w = W G' z:   g_tan = G_tan' z + G' z_tan,   w_tan = W g_tan + W_tan g
+//   rate        y = G w:      y_tan = G_tan w + G w_tan
+//
+//   b_tan = rate of v,   A_tan z = rate of the response to z,   v+_tan = v_tan + response to f
+//
+// G_tan = J_tan K + J K_tan; for trees K_tan and W_tan are applied by dynamics/tree.h.
+
+#include "contact/jump_parts.h"
+
+#include "base/base.h"
+
+#include <string.h>
+
+/// Tangents of rows and inverse inertia, and work space.
+typedef struct tangents {
+    const cri_world *world;
+    const cri_jump *jump;
+    cri_row *row_tan;     // (n) whose J are tangents
+    double *W_tan;        // (n_dof) free bodies
+    cri_tree_tan **tree;  // (n_unit), NULL for free bodies
+    double *wide[4];      // (n_v) each
+    double *over_body[2]; // (n_body, 6) each
+    cr_arena *scratch;
+} tangents;
+
+// g_tan (n_dof) of g = G' z
+static void pull_tan(const tangents *t, const double *z, const double *z_tan, double *g_tan) {
+    const cri_jump *jump = t->jump;
+    if (z_tan) {
+        cri_jump_pull(t->world, jump, z_tan, g_tan);
+    } else {
+        memset(g_tan, 0, sizeof *g_tan * (size_t)jump->n_dof);
+    }
+    for (int a = 0; a < jump->n; a++) {
+        for (int s = 0; s < 2; s++) {
+            int place = jump->block[a][s].place;
+            if (place < 0 || !cri_jump_unit(t->world, jump, place)->is_free_body) {
+                continue;
+            }
+            for (int ri = 0; ri < 18; ri++) {
+                g_tan[jump->at[place] + ri % 6] +=
+                    t->row_tan[a].J[s][ri / 6][ri % 6] * z[3 * a + ri / 6];
+            }
+        }
+    }
+    if (!jump->has_tree) {
+        return;
+    }
+    double *force = t->over_body[0], *force_tan = t->over_body[1];
+    cri_jump_clear_force(t->world, jump, force);
+    cri_jump_clear_force(t->world, jump, force_tan);
+    cri_jump_body_force(t->world, jump, jump->row, z, force);
+    cri_jump_body_force(t->world, jump, t->row_tan, z, force_tan);
+    for (int k = 0; k < jump->n_unit; k++) {
+        const cri_unit *u = cri_jump_unit(t->world, jump, k);
+        if (u->is_free_body) {
+            continue;
+        }
+        double *wide = t->wide[0];
+        memcpy(wide + u->first_v, g_tan + jump->at[k], sizeof *wide * (size_t)u->n_v);
+        cri_tree_pull_jvp(jump->state->tree[jump->unit[k]], t->tree[k], force, force_tan, wide);
+        memcpy(g_tan + jump->at[k], wide + u->first_v, sizeof *wide * (size_t)u->n_v);
+    }
+}
+
+// w and w_tan (n_dof) of w = W G' z
+static void response(const tangents *t, const double *z, const double *z_tan, double *w,
+                     double *w_tan) {
+    const cri_jump *jump = t->jump;
+    cri_arena_mark mark = cri_arena_get_mark(t->scratch);
+    double *g = CR_PUSH_RAW(t->scratch, double, jump->n_dof);
+    double *nu = CR_PUSH(t->scratch, double, jump->n_row + 1);
+    cri_jump_pull(t->world, jump, z, g);
+    cri_jump_respond(t->world, jump, g, w, nu, t->scratch);
+    pull_tan(t, z, z_tan, w_tan);
+    for (int k = 0; k < jump->n_unit; k++) {
+        const cri_unit *u = cri_jump_unit(t->world, jump, k);
+        int at = jump->at[k];
+        if (u->is_free_body) {
+            for (int i = at; i < at + u->n_v; i++) {
+                w_tan[i] = jump->W[i] * w_tan[i] + t->W_tan[i] * g[i];
+            }
+            continue;
+        }
+        size_t n_byte = sizeof *w * (size_t)u->n_v;
+        memcpy(t->wide[0] + u->first_v, w_tan + at, n_byte);
+        memcpy(t->wide[1] + u->first_v, w + at, n_byte);
+        cri_tree_solve_jvp(jump->state->tree[jump->unit[k]], t->tree[k], t->wide[0], t->wide[1],
+                           nu + jump->row_at[k], t->wide[2], t->scratch);
+        memcpy(w_tan + at, t->wide[2] + u->first_v, n_byte);
+    }
+    cri_arena_rewind(t->scratch, mark);
+}
+
+static double dot(int n, const double *a, const double *b) {
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+// y_tan of one side of contact a, row r
+static double side_rate(const tangents *t, int a, int s, int r, const double *w,
+                        const double *w_tan) {
+    const cri_near *near = &t->jump->row[a].near;
+    int unit = near->unit[s];
+    if (unit < 0) {
+        return 0.0;
+    }
+    const double *J = t->jump->row[a].J[s][r], *J_tan = t->row_tan[a].J[s][r];
+    if (t->world->model->mech.unit[unit].is_free_body) {
+        int at = t->jump->at[t->jump->block[a][s].place];
+        return dot(6, J_tan, w + at) + dot(6, J, w_tan + at);
+    }
+    const double *motion = t->over_body[0] + 6 * near->body[s];
+    const double *motion_tan = t->over_body[1] + 6 * near->body[s];
+    return dot(6, J_tan, motion) + dot(6, J, motion_tan);
+}
+
+// y_tan (3n) of y = G w
+static void rate(const tangents *t, const double *w, const double *w_tan, double *y_tan) {
+    const cri_jump *jump = t->jump;
+    for (int k = 0; k < jump->n_unit; k++) {
+        const cri_unit *u = cri_jump_unit(t->world, jump, k);
+        if (u->is_free_body) {
+            continue;
+        }
+        const cri_tree *tree = jump->state->tree[jump->unit[k]];
+        size_t n_byte = sizeof *w * (size_t)u->n_v;
+        memcpy(t->wide[0] + u->first_v, w + jump->at[k], n_byte);
+        memcpy(t->wide[1] + u->first_v, w_tan + jump->at[k], n_byte);
+        cri_tree_motion(tree, t->wide[0], t->over_body[0]);
+        cri_tree_motion_jvp(tree, t->tree[k], t->wide[0], t->wide[1], t->over_body[1]);
+    }
+    for (int a = 0; a < jump->n; a++) {
+        for (int r = 0; r < 3; r++) {
+            if (jump->row[a].near.kind == CRI_NEAR_LIMIT) {
+                const cri_block *block = &jump->block[a][1];
+                int n_v = cri_jump_unit(t->world, jump, block->place)->n_v;
+                y_tan[3 * a + r] =
+                    dot(n_v, block->G + r * n_v, w_tan + jump->at[block->place]);
+                continue;
+            }
+            y_tan[3 * a + r] =
+                side_rate(t, a, 0, r, w, w_tan) + side_rate(t, a, 1, r, w, w_tan);
+        }
+    }
+}
+
+static void apply_A_tan(const void *context, const double *z, double *out) {
+    const tangents *t = context;
+    cri_arena_mark mark = cri_arena_get_mark(t->scratch);
+    double *w = CR_PUSH_RAW(t->scratch, double, t->jump->n_dof);
+    double *w_tan = CR_PUSH_RAW(t->scratch, double, t->jump->n_dof);
+    response(t, z, NULL, w, w_tan);
+    rate(t, w, w_tan, out);
+    cri_arena_rewind(t->scratch, mark);
+}
+
+// tangents of the law's data that do not need A: b = G v, mu, e, target
+static cri_contact_tan data_tangents(const tangents *t, const cri_jump_tan *tan,
+                                     const double *v_tan) {
+    const cri_jump *jump = t->jump;
+    double *b = CR_PUSH_RAW(t->scratch, double, 3 * jump->n);
+    double *mu = CR_PUSH(t->scratch, double, jump->n);
+    double *e = CR_PUSH(t->scratch, double, jump->n);
+    double *target = CR_PUSH(t->scratch, double, jump->n);
+    rate(t, jump->v, v_tan, b);
+    for (int a = 0; a < jump->n; a++) {
+        cri_coefficients c = cri_near_coefficients(t->world, &jump->row[a].near);
+        mu[a] = c.at_friction >= 0 ? tan->d->block[c.at_friction] : 0.0;
+        e[a] = c.at_restitution >= 0 && jump->has_e[a] ? tan->d->block[c.at_restitution] : 0.0;
+        target[a] = tan->target ? tan->target[a] : 0.0;
+    }
+    return (cri_contact_tan){
+        .apply_A = apply_A_tan, .context = t, .b = b, .mu = mu, .e = e, .target = target};
+}
+
+static void load_inverse_mass(const cri_body_derived *d, double *W) {
+    W[0] = W[1] = W[2] = d->inv_mass;
+    cri_v3_store(d->inv_inertia, W + 3);
+}
+
+static tangents tangents_push(const cri_world *world, const cri_jump *jump, const cri_jump_tan *tan,
+                              cr_arena *scratch) {
+    tangents t = {.world = world, .jump = jump, .scratch = scratch};
+    t.row_tan = CR_PUSH_RAW(scratch, cri_row, jump->n);
+    t.W_tan = CR_PUSH(scratch, double, jump->n_dof);
+    t.tree = CR_PUSH(scratch, cri_tree_tan *, jump->n_unit);
+    for (int i = 0; jump->has_tree && i < 4; i++) {
+        t.wide[i] = CR_PUSH_RAW(scratch, double, world->model->mech.n_v);
+    }
+    for (int i = 0; jump->has_tree && i < 2; i++) {
+        t.over_body[i] = CR_PUSH_RAW(scratch, double, 6 * world->model->mech.n_body);
+    }
+    for (int a = 0; a < jump->n; a++) {
+        t.row_tan[a].near = jump->row[a].near;
+        cri_row_at_jvp(world, &jump->row[a], jump->state, tan->q, tan->body_tan, tan->d,
+                       t.row_tan[a].J);
+    }
+    for (int k = 0; k < jump->n_unit; k++) {
+        const cri_unit *u = cri_jump_unit(world, jump, k);
+        if (u->is_free_body) {
+            load_inverse_mass(&tan->d->body[u->first_body], t.W_tan + jump->at[k]);
+        } else {
+            t.tree[k] = cri_tree_tan_push(jump->state->tree[jump->unit[k]], tan->q, &tan->d->mech,
+                                          scratch);
+        }
+    }
+    return t;
+}
+
+void cri_jump_solve_jvp(const cri_world *world, const cri_jump *jump, const cri_jump_tan *tan,
+                        double *v_out_tan, cr_arena *scratch) {
+    CR_ASSERT(jump->law_cache && tan->v && tan->q && tan->body_tan && tan->d);
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    tangents t = tangents_push(world, jump, tan, scratch);
+    double *v_tan = CR_PUSH_RAW(scratch, double, jump->n_dof);
+    double *f_tan = CR_PUSH_RAW(scratch, double, 3 * jump->n);
+    cri_jump_gather(world, jump, tan->v, v_tan);
+
+    // f = law(A, b, mu, e, target)
+    cri_contact_tan data = data_tangents(&t, tan, v_tan);
+    cri_contact_problem problem = cri_jump_problem(jump);
+    world->law->jvp(&problem, jump->law_cache, jump->f, &data, f_tan, scratch);
+
+    // v+ = v + W G' f
+    double *w = CR_PUSH_RAW(scratch, double, jump->n_dof);
+    double *w_tan = CR_PUSH_RAW(scratch, double, jump->n_dof);
+    response(&t, jump->f, f_tan, w, w_tan);
+    for (int i = 0; i < jump->n_dof; i++) {
+        w_tan[i] += v_tan[i];
+    }
+    cri_jump_scatter(world, jump, w_tan, v_out_tan);
+    cri_arena_rewind(scratch, mark);
+}

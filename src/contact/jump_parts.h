@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// Products with an island's matrices. Private to src/contact.
+//
+// Island vectors have n_dof numbers, units one behind the other; contact vectors have 3n.
+
+#pragma once
+
+#include "contact/jump.h"
+
+/// Numbers of dofs of unit k of the island.
+static inline const cri_unit *cri_jump_unit(const cri_world *world, const cri_jump *jump, int k) {
+    return &world->model->mech.unit[jump->unit[k]];
+}
+
+/// out (n_dof) = G' z, out (3n) = G w.
+void cri_jump_pull(const cri_world *world, const cri_jump *jump, const double *z, double *out);
+void cri_jump_push(const cri_world *world, const cri_jump *jump, const double *w, double *out);
+
+/// w (n_dof) = W g; nu (n_row), if not NULL, gets the multipliers. w may be g.
+void cri_jump_respond(const cri_world *world, const cri_jump *jump, const double *g, double *w,
+                      double *nu, cr_arena *scratch);
+
+/// Copies between island vectors and those of the model.
+void cri_jump_gather(const cri_world *world, const cri_jump *jump, const double *wide, double *out);
+void cri_jump_scatter(const cri_world *world, const cri_jump *jump, const double *in, double *wide);
+
+/// The forces on bodies J' z: adds to force (n_body, 6), of which only the island's trees are
+/// written.
+void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri_row *row,
+                         const double *z, double *force);
+
+/// Sets force (n_body, 6) to zero for the bodies of the island's trees.
+void cri_jump_clear_force(const cri_world *world, const cri_jump *jump, double *force);
+
+cri_contact_problem cri_jump_problem(const cri_jump *jump);

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: MIT
+//
+// From geoms of bodies to shapes in the world (geometry/collide.h, geometry/narrow.h), and back for
+// the derivatives.
+//
+//   point of a body    c = p + R a          c_adj: p_adj = c_adj,  theta_adj = a x R' c_adj
+//   geom in a body     p_g = p + R g, R_g = R G     theta_adj = g x R' p_g_adj + G theta_g_adj
+//   limit              gap = sign (sum coef q - bound)
+//
+// Spheres, capsule ends and box corners on a plane are one thing: a point a(size) of the body with a
+// radius. Rate of a gap: n . (velocity of point 1 - that of point 0).
+
+#include "contact/near.h"
+
+#include "base/base.h"
+#include "geometry/collide.h"
+
+#include <math.h>
+#include <string.h>
+
+static cri_near_kind kind_of(const cri_geom *a, const cri_geom *b) {
+    if (a->shape == CRI_SHAPE_PLANE) {
+        switch (b->shape) {
+        case CRI_SHAPE_SPHERE:
+            return CRI_NEAR_PLANE_SPHERE;
+        case CRI_SHAPE_CAPSULE:
+            return CRI_NEAR_PLANE_CAPSULE;
+        case CRI_SHAPE_BOX:
+            return CRI_NEAR_PLANE_BOX;
+        case CRI_SHAPE_PLANE:
+        case CRI_SHAPE_ELLIPSOID:
+        case CRI_SHAPE_CYLINDER:
+        case CRI_SHAPE_MESH:
+            return CRI_NEAR_GENERAL;
+        }
+    }
+    bool are_spheres = a->shape == CRI_SHAPE_SPHERE && b->shape == CRI_SHAPE_SPHERE;
+    return are_spheres ? CRI_NEAR_SPHERE_SPHERE : CRI_NEAR_GENERAL;
+}
+
+cri_near cri_near_geoms(const cr_model *m, int geom0, int geom1, int pair) {
+    static const int n_slot_of[] = {1, 2, 8, 1, CRI_MAX_TOUCH, 1};
+    const cri_geom *a = &m->geom[geom0], *b = &m->geom[geom1];
+    // a plane first, then what does not move, then the lower body
+    bool is_swapped = b->shape == CRI_SHAPE_PLANE ||
+                      (a->shape != CRI_SHAPE_PLANE && (b->unit < 0 || (a->unit >= 0 && b->body < a->body)));
+    cri_near near = {.geom = {is_swapped ? geom1 : geom0, is_swapped ? geom0 : geom1},
+                     .pair = pair,
+                     .limit = -1};
+    for (int s = 0; s < 2; s++) {
+        near.body[s] = m->geom[near.geom[s]].body;
+        near.unit[s] = m->geom[near.geom[s]].unit;
+    }
+    near.kind = kind_of(&m->geom[near.geom[0]], &m->geom[near.geom[1]]);
+    near.n_slot = n_slot_of[near.kind];
+    return near;
+}
+
+cri_near cri_near_limit(const cr_model *m, int limit) {
+    int unit = m->limit[limit].unit;
+    return (cri_near){.kind = CRI_NEAR_LIMIT,
+                      .geom = {-1, -1},
+                      .body = {-1, -1},
+                      .unit = {-1, unit},
+                      .pair = -1,
+                      .limit = limit,
+                      .n_slot = 1};
+}
+
+// ---- points of bodies --------------------------------------------------------------------------
+
+static cri_pose pose_of(const cr_model *m, const cri_state *state, int body) {
+    return body >= 0 ? state->pose[body] : cri_model_static_pose(m, -1);
+}
+
+// signs of the size entries in the local point of a slot
+static cri_vec3 signs_of(const cri_near *near, int slot) {
+    if (near->kind == CRI_NEAR_PLANE_CAPSULE) {
+        return cri_v3(0.0, slot == 0 ? 1.0 : -1.0, 0.0);
+    }
+    if (near->kind == CRI_NEAR_PLANE_BOX) {
+        return cri_v3(slot & 4 ? 1.0 : -1.0, slot & 2 ? 1.0 : -1.0, slot & 1 ? 1.0 : -1.0);
+    }
+    return cri_v3(0.0, 0.0, 0.0);
+}
+
+// the point of a slot in its geom's frame: sign o size, a capsule's along z
+static cri_vec3 local_point(const cri_near *near, int slot, const double *size) {
+    cri_vec3 s = signs_of(near, slot);
+    if (near->kind == CRI_NEAR_PLANE_CAPSULE) {
+        return cri_v3(0.0, 0.0, s.y * size[1]);
+    }
+    return cri_v3(s.x * size[0], s.y * size[1], s.z * size[2]);
+}
+
+static double radius_of(const cri_near *near, const double *size) {
+    return near->kind == CRI_NEAR_PLANE_BOX ? 0.0 : size[0];
+}
+
+// the point in the body's frame
+static cri_vec3 body_point(const cri_geom *geom, cri_vec3 local) {
+    return geom->is_centred ? local : cri_v3_add(geom->pos, cri_m3_mul(&geom->R, local));
+}
+
+/// One round point of a body: centre in the world and in the body.
+typedef struct ball {
+    cri_vec3 centre;
+    cri_vec3 arm; // body frame
+    double radius;
+} ball;
+
+static ball ball_of(const cri_world *w, const cri_near *near, int side, int slot,
+                    const cri_state *state) {
+    int g = near->geom[side];
+    const cri_geom *geom = &w->model->geom[g];
+    const double *size = w->d->geom[g].size;
+    cri_vec3 local = near->kind == CRI_NEAR_SPHERE_SPHERE ? cri_v3(0.0, 0.0, 0.0)
+                                                          : local_point(near, slot, size);
+    ball b = {.arm = body_point(geom, local), .radius = radius_of(near, size)};
+    if (geom->body < 0) {
+        b.centre = b.arm;
+        return b;
+    }
+    const cri_pose *pose = &state->pose[geom->body];
+    bool is_origin = geom->is_centred && near->kind != CRI_NEAR_PLANE_BOX &&
+                     near->kind != CRI_NEAR_PLANE_CAPSULE;
+    b.centre = is_origin ? pose->pos : cri_v3_add(pose->pos, cri_m3_mul(&pose->R, b.arm));
+    return b;
+}
+
+// adjoint of ball_of
+static void ball_vjp(const cri_world *w, const cri_near *near, int side, int slot,
+                     const cri_state *state, cri_vec3 centre_adj, double radius_adj, double *q_adj,
+                     const cri_derived *d_adj) {
+    int g = near->geom[side];
+    const cri_geom *geom = &w->model->geom[g];
+    double *size_adj = d_adj->geom[g].size;
+    ball b = ball_of(w, near, side, slot, state);
+    cri_pose pose = pose_of(w->model, state, geom->body);
+
+    // centre = p + R arm
+    cri_vec3 arm_adj = cri_m3_tmul(&pose.R, centre_adj);
+    cri_state_pose_vjp(w->model, state, geom->body, centre_adj, cri_v3_cross(b.arm, arm_adj), q_adj);
+
+    // arm = pos + G (sign o size), radius = size[0]
+    cri_vec3 s = signs_of(near, slot), local_adj = cri_m3_tmul(&geom->R, arm_adj);
+    if (near->kind == CRI_NEAR_PLANE_BOX) {
+        cri_v3_accumulate(cri_v3_mul(s, local_adj), size_adj);
+        return;
+    }
+    size_adj[0] += radius_adj;
+    if (near->kind == CRI_NEAR_PLANE_CAPSULE) {
+        size_adj[1] += s.y * local_adj.z;
+    }
+}
+
+// tangents of centre and radius
+static cri_vec3 ball_jvp(const cri_world *w, const cri_near *near, int side, int slot,
+                         const cri_state *state, const double *body_tan, const cri_derived *d_tan,
+                         double *radius_tan) {
+    int g = near->geom[side];
+    const cri_geom *geom = &w->model->geom[g];
+    const double *size_tan = d_tan->geom[g].size;
+    ball b = ball_of(w, near, side, slot, state);
+    cri_pose pose = pose_of(w->model, state, geom->body);
+    cri_vec3 arm_tan = {0};
+    *radius_tan = near->kind == CRI_NEAR_PLANE_BOX ? 0.0 : size_tan[0];
+    if (near->kind != CRI_NEAR_SPHERE_SPHERE) {
+        arm_tan = cri_m3_mul(&geom->R, local_point(near, slot, size_tan));
+    }
+    if (geom->body < 0 || geom->unit < 0) {
+        return cri_m3_mul(&pose.R, arm_tan);
+    }
+    const double *tan = body_tan + 6 * geom->body;
+    cri_vec3 turn = cri_v3_cross(cri_v3_load(tan + 3), b.arm);
+    return cri_v3_add(cri_v3_load(tan), cri_m3_mul(&pose.R, cri_v3_add(arm_tan, turn)));
+}
+
+static void ball_touch(const cri_world *w, const cri_near *near, int slot, const cri_state *state,
+                       cri_narrow_touch *touch) {
+    ball b1 = ball_of(w, near, 1, slot, state);
+    touch->id = slot;
+    if (near->kind != CRI_NEAR_SPHERE_SPHERE) {
+        int plane = near->geom[0];
+        cri_touch t = cri_plane_sphere(w->model->geom[plane].normal, w->d->geom[plane].size[0],
+                                       b1.centre, b1.radius);
+        touch->gap = t.gap;
+        touch->normal = t.normal;
+        touch->point[1] = cri_v3_add(b1.centre, t.arm[1]);
+        touch->point[0] = cri_v3_mad(touch->point[1], -t.gap, t.normal);
+        return;
+    }
+    ball b0 = ball_of(w, near, 0, slot, state);
+    cri_touch t = cri_sphere_sphere(cri_v3_sub(b1.centre, b0.centre), b0.radius, b1.radius);
+    touch->gap = t.gap;
+    touch->normal = t.normal;
+    touch->point[0] = cri_v3_add(b0.centre, t.arm[0]);
+    touch->point[1] = cri_v3_add(b1.centre, t.arm[1]);
+}
+
+static void ball_touch_vjp(const cri_world *w, const cri_near *near, int slot,
+                           const cri_state *state, const cri_touch_diff *adj, double *q_adj,
+                           const cri_derived *d_adj) {
+    cri_touch arms = {.gap = adj->gap, .normal = adj->normal, .arm = {adj->point[0], adj->point[1]}};
+    cri_vec3 delta_adj = {0};
+    double radius_adj[2] = {0.0, 0.0};
+    if (near->kind != CRI_NEAR_SPHERE_SPHERE) {
+        // the plane stands still, so its own point has no adjoint
+        int plane = near->geom[0];
+        cri_plane_sphere_vjp(w->model->geom[plane].normal, &arms, &delta_adj,
+                             &d_adj->geom[plane].size[0], &radius_adj[1]);
+        ball_vjp(w, near, 1, slot, state, cri_v3_add(delta_adj, adj->point[1]), radius_adj[1],
+                 q_adj, d_adj);
+        return;
+    }
+    ball b0 = ball_of(w, near, 0, slot, state), b1 = ball_of(w, near, 1, slot, state);
+    cri_sphere_sphere_vjp(cri_v3_sub(b1.centre, b0.centre), b0.radius, b1.radius, &arms, &delta_adj,
+                          &radius_adj[0], &radius_adj[1]);
+    ball_vjp(w, near, 0, slot, state, cri_v3_sub(adj->point[0], delta_adj), radius_adj[0], q_adj,
+             d_adj);
+    ball_vjp(w, near, 1, slot, state, cri_v3_add(adj->point[1], delta_adj), radius_adj[1], q_adj,
+             d_adj);
+}
+
+static cri_touch_diff ball_touch_jvp(const cri_world *w, const cri_near *near, int slot,
+                                     const cri_state *state, const double *body_tan,
+                                     const cri_derived *d_tan) {
+    double r0_tan, r1_tan;
+    cri_vec3 c1_tan = ball_jvp(w, near, 1, slot, state, body_tan, d_tan, &r1_tan);
+    if (near->kind != CRI_NEAR_SPHERE_SPHERE) {
+        int plane = near->geom[0];
+        cri_touch t = cri_plane_sphere_jvp(w->model->geom[plane].normal, c1_tan,
+                                           d_tan->geom[plane].size[0], r1_tan);
+        return (cri_touch_diff){
+            .gap = t.gap, .normal = t.normal, .point = {{0}, cri_v3_add(c1_tan, t.arm[1])}};
+    }
+    cri_vec3 c0_tan = ball_jvp(w, near, 0, slot, state, body_tan, d_tan, &r0_tan);
+    ball b0 = ball_of(w, near, 0, slot, state), b1 = ball_of(w, near, 1, slot, state);
+    cri_touch t = cri_sphere_sphere_jvp(cri_v3_sub(b1.centre, b0.centre), b0.radius, b1.radius,
+                                        cri_v3_sub(c1_tan, c0_tan), r0_tan, r1_tan);
+    return (cri_touch_diff){
+        .gap = t.gap,
+        .normal = t.normal,
+        .point = {cri_v3_add(c0_tan, t.arm[0]), cri_v3_add(c1_tan, t.arm[1])}};
+}
+
+// ---- general pairs -----------------------------------------------------------------------------
+
+// both geoms in the world
+static void shapes_of(const cri_world *w, const cri_near *near, const cri_state *state,
+                      cri_shape shape[2], cri_pose pose[2]) {
+    for (int s = 0; s < 2; s++) {
+        int g = near->geom[s];
+        const cri_geom *geom = &w->model->geom[g];
+        shape[s] = (cri_shape){geom->shape, w->d->geom[g].size, geom->hull};
+        pose[s] = pose_of(w->model, state, geom->body);
+        if (!geom->is_centred) {
+            pose[s].pos = cri_v3_add(pose[s].pos, cri_m3_mul(&pose[s].R, geom->pos));
+            pose[s].R = cri_m3_product(&pose[s].R, &geom->R);
+        }
+        if (geom->shape == CRI_SHAPE_PLANE) {
+            // along its normal the plane stands where its offset says
+            double move = w->d->geom[g].size[0] - cri_v3_dot(geom->normal, pose[s].pos);
+            pose[s].pos = cri_v3_mad(pose[s].pos, move, geom->normal);
+        }
+    }
+}
+
+static void general_vjp(const cri_world *w, const cri_near *near, const cri_narrow_touch *touch,
+                        const cri_state *state, const cri_touch_diff *adj, double *q_adj,
+                        const cri_derived *d_adj) {
+    cri_shape shape[2];
+    cri_pose pose[2];
+    cri_shape_diff diff[2] = {0};
+    shapes_of(w, near, state, shape, pose);
+    cri_touch_vjp(shape, pose, touch, adj, diff);
+    for (int s = 0; s < 2; s++) {
+        int g = near->geom[s];
+        const cri_geom *geom = &w->model->geom[g];
+        if (geom->shape == CRI_SHAPE_PLANE) {
+            d_adj->geom[g].size[0] += cri_v3_dot(geom->normal, diff[s].pos);
+            continue;
+        }
+        for (int i = 0; i < geom->n_size; i++) {
+            d_adj->geom[g].size[i] += diff[s].size[i];
+        }
+        if (geom->unit >= 0) {
+            cri_vec3 local = cri_m3_tmul(&state->pose[geom->body].R, diff[s].pos);
+            cri_vec3 rot = cri_v3_add(cri_v3_cross(geom->pos, local),
+                                      cri_m3_mul(&geom->R, diff[s].rot));
+            cri_state_pose_vjp(w->model, state, geom->body, diff[s].pos, rot, q_adj);
+        }
+    }
+}
+
+static cri_touch_diff general_jvp(const cri_world *w, const cri_near *near,
+                                  const cri_narrow_touch *touch, const cri_state *state,
+                                  const double *body_tan, const cri_derived *d_tan) {
+    cri_shape shape[2];
+    cri_pose pose[2];
+    cri_shape_diff diff[2] = {0};
+    shapes_of(w, near, state, shape, pose);
+    for (int s = 0; s < 2; s++) {
+        int g = near->geom[s];
+        const cri_geom *geom = &w->model->geom[g];
+        if (geom->shape == CRI_SHAPE_PLANE) {
+            diff[s].pos = cri_v3_scale(d_tan->geom[g].size[0], geom->normal);
+            continue;
+        }
+        memcpy(diff[s].size, d_tan->geom[g].size, sizeof(double) * (size_t)geom->n_size);
+        if (geom->unit >= 0) {
+            const double *tan = body_tan + 6 * geom->body;
+            cri_vec3 theta = cri_v3_load(tan + 3);
+            cri_vec3 turn = cri_m3_mul(&state->pose[geom->body].R, cri_v3_cross(theta, geom->pos));
+            diff[s].pos = cri_v3_add(cri_v3_load(tan), turn);
+            diff[s].rot = cri_m3_tmul(&geom->R, theta);
+        }
+    }
+    return cri_touch_jvp(shape, pose, touch, diff);
+}
+
+// ---- all kinds ---------------------------------------------------------------------------------
+
+static double limit_sum(const cri_limit *l, const double *q, const int *index) {
+    double sum = 0.0;
+    for (int i = 0; i < l->n; i++) {
+        sum += l->coef[i] * q[index[i]];
+    }
+    return sum;
+}
+
+void cri_near_touch(const cri_world *w, const cri_near *near, int slot, const cri_state *state,
+                    cri_narrow_touch *touch) {
+    if (near->kind == CRI_NEAR_LIMIT) {
+        const cri_limit *l = &w->model->limit[near->limit];
+        *touch = (cri_narrow_touch){.gap = l->sign * (limit_sum(l, state->x, l->q) - l->bound)};
+    } else if (near->kind == CRI_NEAR_GENERAL) {
+        cri_shape shape[2];
+        cri_pose pose[2];
+        shapes_of(w, near, state, shape, pose);
+        cri_distance(shape, pose, touch);
+    } else {
+        ball_touch(w, near, slot, state, touch);
+    }
+}
+
+void cri_near_touches(const cri_world *w, const cri_near *near, const cri_state *state,
+                      double margin, cri_narrow_touch *touch) {
+    if (near->kind != CRI_NEAR_GENERAL) {
+        for (int k = 0; k < near->n_slot; k++) {
+            cri_near_touch(w, near, k, state, &touch[k]);
+        }
+        return;
+    }
+    cri_shape shape[2];
+    cri_pose pose[2];
+    shapes_of(w, near, state, shape, pose);
+    int n = cri_collide(shape, pose, margin, touch);
+    for (int k = n; k < near->n_slot; k++) {
+        touch[k].gap = INFINITY;
+    }
+}
+
+bool cri_near_again(const cri_world *w, const cri_near *near, const cri_state *state,
+                    cri_narrow_touch *touch) {
+    if (near->kind != CRI_NEAR_GENERAL) {
+        cri_near_touch(w, near, touch->id, state, touch);
+        return true;
+    }
+    cri_shape shape[2];
+    cri_pose pose[2];
+    shapes_of(w, near, state, shape, pose);
+    return cri_touch_again(shape, pose, touch);
+}
+
+void cri_near_touch_vjp(const cri_world *w, const cri_near *near, const cri_narrow_touch *touch,
+                        const cri_state *state, const cri_touch_diff *adj, double *q_adj,
+                        const cri_derived *d_adj) {
+    if (near->kind == CRI_NEAR_LIMIT) {
+        const cri_limit *l = &w->model->limit[near->limit];
+        for (int i = 0; i < l->n; i++) {
+            q_adj[l->dof[i]] += l->sign * l->coef[i] * adj->gap;
+        }
+    } else if (near->kind == CRI_NEAR_GENERAL) {
+        general_vjp(w, near, touch, state, adj, q_adj, d_adj);
+    } else {
+        ball_touch_vjp(w, near, touch->id, state, adj, q_adj, d_adj);
+    }
+}
+
+cri_touch_diff cri_near_touch_jvp(const cri_world *w, const cri_near *near,
+                                  const cri_narrow_touch *touch, const cri_state *state,
+                                  const double *q_tan, const double *body_tan,
+                                  const cri_derived *d_tan) {
+    if (near->kind == CRI_NEAR_LIMIT) {
+        const cri_limit *l = &w->model->limit[near->limit];
+        return (cri_touch_diff){.gap = l->sign * limit_sum(l, q_tan, l->dof)};
+    }
+    if (near->kind == CRI_NEAR_GENERAL) {
+        return general_jvp(w, near, touch, state, body_tan, d_tan);
+    }
+    return ball_touch_jvp(w, near, touch->id, state, body_tan, d_tan);
+}
+
+double cri_near_rate(const cri_world *w, const cri_near *near, const cri_narrow_touch *touch,
+                     const cri_state *state, const double *v, const double *motion) {
+    if (near->kind == CRI_NEAR_LIMIT) {
+        const cri_limit *l = &w->model->limit[near->limit];
+        return l->sign * limit_sum(l, v, l->dof);
+    }
+    double rate = 0.0;
+    for (int s = 0; s < 2; s++) {
+        if (near->unit[s] < 0) {
+            continue;
+        }
+        const cri_pose *pose = &state->pose[near->body[s]];
+        const double *m = motion + 6 * near->body[s];
+        cri_vec3 arm = cri_v3_sub(touch->point[s], pose->pos);
+        cri_vec3 spin = cri_m3_mul(&pose->R, cri_v3_load(m + 3));
+        cri_vec3 at = cri_v3_add(cri_v3_load(m), cri_v3_cross(spin, arm));
+        rate += s == 0 ? -cri_v3_dot(touch->normal, at) : cri_v3_dot(touch->normal, at);
+    }
+    return rate;
+}
+
+// ---- coefficients ------------------------------------------------------------------------------
+
+// the larger of the two geoms' numbers, the second at a tie; its place in the block
+static double larger(const cri_derived *d, const double *a, const double *b, int *at,
+                     bool *is_tied) {
+    const double *from = *a > *b ? a : b;
+    *at = (int)(from - d->block);
+    *is_tied = *a == *b;
+    return *from;
+}
+
+cri_coefficients cri_near_coefficients(const cri_world *w, const cri_near *near) {
+    cri_coefficients c = {.at_friction = -1, .at_restitution = -1};
+    if (near->kind == CRI_NEAR_LIMIT) {
+        // rows across a limit are empty: a friction cone of any width keeps them at zero
+        c.friction = 1.0;
+        return c;
+    }
+    const cri_derived *d = w->d;
+    const cri_pair *pair = near->pair >= 0 ? &w->model->pair[near->pair] : NULL;
+    const cri_geom_derived *a = &d->geom[near->geom[0]], *b = &d->geom[near->geom[1]];
+    if (pair && (pair->slot_friction >= 0 || pair->friction_geom >= 0)) {
+        const double *own = pair->slot_friction >= 0 ? &d->pair[near->pair].friction
+                                                     : &d->geom[pair->friction_geom].friction;
+        c.friction = *own;
+        c.at_friction = (int)(own - d->block);
+    } else {
+        c.friction =
+            larger(d, &a->friction, &b->friction, &c.at_friction, &c.is_friction_tied);
+    }
+    if (pair && pair->slot_restitution >= 0) {
+        const double *own = &d->pair[near->pair].restitution;
+        c.restitution = *own;
+        c.at_restitution = (int)(own - d->block);
+    } else {
+        c.restitution = larger(d, &a->restitution, &b->restitution, &c.at_restitution,
+                               &c.is_restitution_tied);
+    }
+    return c;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+//
+// Two geoms near each other, or a joint near its limit: their touches, with adjoints and tangents.
+//
+// A touch of two geoms is a pair of witness points (geometry/narrow.h). A limit is a touch without
+// points: its gap is the distance of a combination of joints from its bound.
+
+#pragma once
+
+#include "contact/law.h"
+#include "dynamics/state.h"
+#include "geometry/narrow.h"
+
+/// What every contact computation reads: the model, what follows from its parameters, the law.
+typedef struct cri_world {
+    const cr_model *model;
+    const cri_derived *d;
+    const cri_law *law;
+} cri_world;
+
+typedef enum cri_near_kind {
+    CRI_NEAR_PLANE_SPHERE,  // slot 0
+    CRI_NEAR_PLANE_CAPSULE, // slot 0: end at +z, 1: at -z
+    CRI_NEAR_PLANE_BOX,     // slot: corner, bits 2, 1, 0 are the signs of x, y, z
+    CRI_NEAR_SPHERE_SPHERE, // slot 0
+    CRI_NEAR_GENERAL,       // slot 0: the signed distance, others: the rest of the patch
+    CRI_NEAR_LIMIT,         // slot 0
+} cri_near_kind;
+
+typedef struct cri_near {
+    cri_near_kind kind;
+    int geom[2];  // a plane is geom[0]; limit: -1
+    int body[2];  // -1: world
+    int unit[2];  // -1: static
+    int pair;     // coefficients of their own, -1: none
+    int limit;    // -1: none
+    int n_slot;   // touches it may have
+    int first;    // feature number of slot 0
+} cri_near;
+
+/// Two geoms that may collide, or a limit.
+cri_near cri_near_geoms(const cr_model *model, int geom0, int geom1, int pair);
+cri_near cri_near_limit(const cr_model *model, int limit);
+
+/// True when slot k alone says where it will be; else only the distance in slot 0 does.
+static inline bool cri_near_has_points(const cri_near *near) {
+    return near->kind != CRI_NEAR_GENERAL;
+}
+
+/// All touches at a state: touch (n_slot), absent ones with an infinite gap. margin as in
+/// cri_collide.
+void cri_near_touches(const cri_world *world, const cri_near *near, const cri_state *state,
+                      double margin, cri_narrow_touch *touch);
+
+/// One slot, which must have points of its own, or the distance of a general pair.
+void cri_near_touch(const cri_world *world, const cri_near *near, int slot, const cri_state *state,
+                    cri_narrow_touch *touch);
+
+/// The same touch (pieces and all) at another state. False when it is none there.
+bool cri_near_again(const cri_world *world, const cri_near *near, const cri_state *state,
+                    cri_narrow_touch *touch);
+
+/// Adds to q_adj (n_v) and d_adj. The trees of the state's moving units must be there.
+void cri_near_touch_vjp(const cri_world *world, const cri_near *near, const cri_narrow_touch *touch,
+                        const cri_state *state, const cri_touch_diff *adj, double *q_adj,
+                        const cri_derived *d_adj);
+
+/// Tangent for q_tan (n_v), body_tan (n_body, 6; cri_state_motion of it) and d_tan.
+cri_touch_diff cri_near_touch_jvp(const cri_world *world, const cri_near *near,
+                                  const cri_narrow_touch *touch, const cri_state *state,
+                                  const double *q_tan, const double *body_tan,
+                                  const cri_derived *d_tan);
+
+/// Rate of the gap for velocities v (n_v) and those of the bodies (n_body, 6), m/s.
+double cri_near_rate(const cri_world *world, const cri_near *near, const cri_narrow_touch *touch,
+                     const cri_state *state, const double *v, const double *motion);
+
+/// Coefficients of the pair, and the numbers of d that they are: in d_adj and d_tan they have the
+/// same place.
+typedef struct cri_coefficients {
+    double friction;
+    double restitution;
+    int at_friction;    // place in the block of d, -1: a constant
+    int at_restitution; // likewise
+    bool is_friction_tied;    // both geoms have the same: the derivative is one-sided
+    bool is_restitution_tied; // likewise
+} cri_coefficients;
+
+cri_coefficients cri_near_coefficients(const cri_world *world, const cri_near *near);

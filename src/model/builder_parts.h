@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// What the files of the builder share. Private to src/model.
+
+#pragma once
+
+#include "base/arena.h"
+#include "geometry/mass.h"
+#include "model/model.h"
+
+/// A model in the making.
+typedef struct cri_builder {
+    cr_model *model;
+    const cri_scene_def *def;
+    cr_arena *arena; // the model's
+    cr_error *err;
+    cri_inertia *inertia; // (n_body) of each body, from its <inertial> or its geoms
+    bool *is_simple;      // (n_body) centre of mass and principal axes are the frame's
+    int n_p;
+    int p_space; // slots that fit
+} cri_builder;
+
+/// "FILE:LINE: " and a message.
+cr_status cri_build_fail(const cri_builder *b, cr_status status, cri_place place,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
+cr_status cri_build_fail_memory(const cri_builder *b);
+
+// ---- builder_mechanism.c: links, joints, units, equalities, actuators, tendons, limits
+CR_MUST_CHECK cr_status cri_build_mechanism(cri_builder *b);
+
+// ---- builder_shapes.c: geoms, hulls, masses, pairs
+CR_MUST_CHECK cr_status cri_build_shapes(cri_builder *b);
+CR_MUST_CHECK cr_status cri_build_pairs(cri_builder *b);
+
+// ---- builder_slots.c: the layout of p, names, keyframes
+CR_MUST_CHECK cr_status cri_build_slots(cri_builder *b);
+CR_MUST_CHECK cr_status cri_build_names(cri_builder *b);

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+//
+// Candidates of a sub-step: pairs of geoms whose balls, grown by how far they may travel, overlap.
+//
+//   travel = |v| T + |w| r min(T, 2/|w|) + 8 a T^2,     a = |g| + |F|/m
+//
+// v velocity of the body's origin, r radius of the ball around it that holds the geom; 8 a is generous
+// for what rests on something. Trees move by more than their weight, theirs is 2 (|v| + |w| r) T + A T^2
+// with an acceleration A that few robots reach; what exceeds it is found as an overlap. Few geoms are paired once and for all; many go through
+// geometry/broad_phase.h in every sub-step.
+
+#include "sim/scan.h"
+
+#include "geometry/broad_phase.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// up to here all pairs are listed: at most about two thousand
+enum { MAX_LISTED_GEOM = 64 };
+
+// half the acceleration that a link of a robot may have, m/s^2
+#define TREE_ACCELERATION 1000.0
+
+bool cri_scan_prepare(cr_sim *sim) {
+    const cr_model *m = sim->model;
+    int n_geom = m->sizes.n_geom, n_pair = 0;
+    for (int g = 0; g < n_geom; g++) {
+        const cri_geom *geom = &m->geom[g];
+        cri_shape shape = {geom->shape, sim->d.geom[g].size, geom->hull};
+        sim->reach[g] = cri_v3_norm(geom->pos) + cri_bounding_radius(&shape);
+    }
+    if (n_geom > MAX_LISTED_GEOM || sim->pair) {
+        return true;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        n_pair = 0;
+        for (int a = 0; a < n_geom; a++) {
+            for (int b = a + 1; b < n_geom; b++) {
+                int pair;
+                if (!cri_model_may_collide(m, a, b, &pair)) {
+                    continue;
+                }
+                if (pass == 1) {
+                    sim->pair[n_pair] = cri_near_geoms(m, a, b, pair);
+                }
+                n_pair++;
+            }
+        }
+        if (pass == 0) {
+            sim->pair = CR_PUSH(sim->memory, cri_near, n_pair + 1);
+            if (!sim->pair) {
+                return false;
+            }
+        }
+    }
+    sim->n_pair = n_pair;
+    return true;
+}
+
+// how far any point of a geom may travel within T
+static double travel(const cr_sim *sim, const cri_motion *motion, int g, double T) {
+    const cri_geom *geom = &sim->model->geom[g];
+    if (geom->unit < 0) {
+        return 0.0;
+    }
+    const double *motion0 = motion->state.motion + 6 * geom->body;
+    double speed = cri_v3_norm(cri_v3_load(motion0)), spin = cri_v3_norm(cri_v3_load(motion0 + 3));
+    double gravity = cri_v3_norm(cri_v3_load(sim->d.mech.gravity));
+    double r = sim->reach[g];
+    const cri_unit *u = &sim->model->mech.unit[geom->unit];
+    if (!u->is_free_body) {
+        return 2.0 * (speed + r * spin) * T + TREE_ACCELERATION * T * T;
+    }
+    const double *force = motion->u + sim->model->mech.n_actuator + u->first_v;
+    const cri_body_derived *d = &sim->d.body[geom->body];
+    double a = gravity + d->inv_mass * cri_v3_norm(cri_v3_load(force));
+    double torque = cri_v3_norm(cri_v3_load(force + 3));
+    cri_vec3 I = d->inertia;
+    double least = fmin(I.x, fmin(I.y, I.z));
+    double most = cri_v3_norm(cri_v3_mul(I, cri_v3_load(motion0 + 3)));
+    double turn = fmin((most + torque * T) / least * T, 2.0);
+    return speed * T + 8.0 * a * T * T + r * fmax(turn, fmin(spin * T, 2.0));
+}
+
+// the ball of a geom: radius around its body's origin
+static cri_vec3 origin_of(const cr_sim *sim, const cri_motion *motion, const cri_geom *geom) {
+    return geom->body >= 0 ? motion->state.pose[geom->body].pos
+                           : cri_model_static_pose(sim->model, -1).pos;
+}
+
+/// Candidates while they are collected.
+typedef struct collection {
+    cr_sim *sim;
+    const cri_motion *motion;
+    const double *travel; // (n_geom)
+    int n;
+    int space;
+    cri_near *near;
+    bool has_memory;
+} collection;
+
+static bool collect(collection *c, const cri_near *near) {
+    if (c->n == c->space) {
+        int space = c->space > 0 ? 2 * c->space : 16;
+        cri_near *grown = CR_PUSH_RAW(c->sim->list, cri_near, space);
+        if (!grown) {
+            return c->has_memory = false;
+        }
+        if (c->n > 0) {
+            memcpy(grown, c->near, sizeof *grown * (size_t)c->n);
+        }
+        c->near = grown;
+        c->space = space;
+    }
+    c->near[c->n++] = *near;
+    return true;
+}
+
+// may the two balls meet?
+static bool is_close(const collection *c, const cri_near *near) {
+    const cr_sim *sim = c->sim;
+    const cri_geom *a = &sim->model->geom[near->geom[0]], *b = &sim->model->geom[near->geom[1]];
+    cri_vec3 x1 = origin_of(sim, c->motion, b);
+    double r1 = sim->reach[near->geom[1]] + c->travel[near->geom[1]];
+    if (a->shape == CRI_SHAPE_PLANE) {
+        double height = cri_v3_dot(a->normal, x1) - sim->d.geom[near->geom[0]].size[0];
+        return height <= r1 + sim->eps_gap;
+    }
+    cri_vec3 delta = cri_v3_sub(x1, origin_of(sim, c->motion, a));
+    double r = r1 + sim->reach[near->geom[0]] + c->travel[near->geom[0]] + sim->eps_gap;
+    return cri_v3_dot(delta, delta) <= r * r;
+}
+
+static bool visit_pair(void *context, int i, int j) {
+    collection *c = context;
+    int pair;
+    if (!cri_model_may_collide(c->sim->model, i, j, &pair)) {
+        return true;
+    }
+    cri_near near = cri_near_geoms(c->sim->model, i, j, pair);
+    return !is_close(c, &near) || collect(c, &near);
+}
+
+static int by_geoms(const void *x, const void *y) {
+    const int *a = ((const cri_near *)x)->geom, *b = ((const cri_near *)y)->geom;
+    return a[0] != b[0] ? (a[0] > b[0]) - (a[0] < b[0]) : (a[1] > b[1]) - (a[1] < b[1]);
+}
+
+// pairs of many geoms
+static bool collect_broad(collection *c) {
+    cr_sim *sim = c->sim;
+    int n = sim->model->sizes.n_geom;
+    cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
+    cri_box3 *box = CR_PUSH_RAW(sim->scratch, cri_box3, n);
+    int *group = CR_PUSH_RAW(sim->scratch, int, n);
+    bool is_good = box && group;
+    for (int g = 0; is_good && g < n; g++) {
+        const cri_geom *geom = &sim->model->geom[g];
+        double origin[3], r = sim->reach[g] + c->travel[g];
+        cri_v3_store(origin_of(sim, c->motion, geom), origin);
+        for (int i = 0; i < 3; i++) {
+            box[g].lower[i] = origin[i] - r;
+            box[g].upper[i] = origin[i] + r;
+        }
+        group[g] = geom->group;
+    }
+    is_good = is_good && cri_broad_phase(n, box, group, visit_pair, c, sim->scratch);
+    cri_arena_rewind(sim->scratch, mark);
+    if (is_good) {
+        qsort(c->near, (size_t)c->n, sizeof *c->near, by_geoms);
+    }
+    return is_good && c->has_memory;
+}
+
+static bool collect_all(collection *c) {
+    cr_sim *sim = c->sim;
+    if (!sim->pair && !collect_broad(c)) {
+        return false;
+    }
+    for (int k = 0; sim->pair && k < sim->n_pair; k++) {
+        if (is_close(c, &sim->pair[k]) && !collect(c, &sim->pair[k])) {
+            return false;
+        }
+    }
+    for (int k = 0; k < sim->model->n_limit; k++) {
+        cri_near near = cri_near_limit(sim->model, k);
+        if (!collect(c, &near)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// arrays of the scan for its candidates
+static bool push_arrays(cr_sim *sim, cri_scan *s) {
+    cr_arena *a = sim->list;
+    int n = 0;
+    for (int k = 0; k < s->n_near; k++) {
+        s->near[k].first = n;
+        n += s->near[k].n_slot;
+    }
+    s->n_feature = n;
+    s->near_of = CR_PUSH_RAW(a, int, 5 * n);
+    s->touch = CR_PUSH_RAW(a, cri_narrow_touch, 2 * n);
+    s->gap = CR_PUSH_RAW(a, double, 4 * n + s->n_near);
+    s->member = CR_PUSH_RAW(a, const cri_near *, n);
+    s->ref = CR_PUSH_RAW(a, cri_contact_ref, n);
+    if (!s->near_of || !s->touch || !s->gap || !s->member || !s->ref) {
+        return false;
+    }
+    s->rest = s->near_of + n;
+    s->hit = s->rest + n;
+    s->group = s->hit + n;
+    s->island = s->group + n;
+    s->now = s->touch + n;
+    s->speed = s->gap + n;
+    s->offset = s->speed + n;
+    s->root = s->offset + n;
+    s->margin = s->root + n;
+    return true;
+}
+
+// the largest gap at which a touch of this pair may count as resting (sim/event.c)
+static double margin_of(const cr_sim *sim, const cri_motion *motion, const cri_near *near) {
+    double h = motion->h, k = 0.0;
+    for (int s = 0; s < 2; s++) {
+        if (near->unit[s] >= 0 && near->body[s] >= 0) {
+            const double *m = motion->state.motion + 6 * near->body[s];
+            cri_vec3 w = cri_v3_load(m + 3);
+            k += cri_v3_dot(w, w) * sim->reach[near->geom[s]];
+        }
+    }
+    double gravity = cri_v3_norm(cri_v3_load(sim->d.mech.gravity));
+    return fmax(sim->eps_gap + 0.75 * h * h * k, h * h * gravity);
+}
+
+static void measure(cr_sim *sim, const cri_motion *motion) {
+    cri_scan *s = &sim->scan;
+    const double *v = motion->state.x + sim->model->sizes.n_q;
+    for (int k = 0; k < s->n_near; k++) {
+        const cri_near *near = &s->near[k];
+        s->margin[k] = near->kind == CRI_NEAR_GENERAL ? margin_of(sim, motion, near) : 0.0;
+        cri_near_touches(&sim->world, near, &motion->state, s->margin[k], s->touch + near->first);
+        for (int f = near->first; f < near->first + near->n_slot; f++) {
+            s->near_of[f] = k;
+            s->gap[f] = s->touch[f].gap;
+            s->offset[f] = fmin(s->gap[f], 0.0);
+            s->speed[f] = isfinite(s->gap[f])
+                              ? cri_near_rate(&sim->world, near, &s->touch[f], &motion->state, v,
+                                              motion->state.motion)
+                              : 0.0;
+        }
+    }
+}
+
+bool cri_scan_start(cr_sim *sim, const cri_motion *motion, double T) {
+    cri_scan *s = &sim->scan;
+    int n_geom = sim->model->sizes.n_geom;
+    cri_arena_reset(sim->list);
+    double *far = CR_PUSH_RAW(sim->list, double, n_geom);
+    if (!far) {
+        return false;
+    }
+    for (int g = 0; g < n_geom; g++) {
+        far[g] = travel(sim, motion, g, T);
+    }
+    collection c = {.sim = sim, .motion = motion, .travel = far, .has_memory = true};
+    if (!collect_all(&c)) {
+        return false;
+    }
+    s->near = c.near;
+    s->n_near = c.n;
+    if (!push_arrays(sim, s)) {
+        return false;
+    }
+    measure(sim, motion);
+    return true;
+}
+
+void cri_scan_now(cr_sim *sim, const cri_state *state) {
+    cri_scan *s = &sim->scan;
+    for (int k = 0; k < s->n_near; k++) {
+        cri_near_touches(&sim->world, &s->near[k], state, s->margin[k], s->now + s->near[k].first);
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// What may touch during a sub-step: candidates, their touches and rates.
+
+#pragma once
+
+#include "sim/motion.h"
+
+/// What does not depend on the state: pairs of few geoms, bounding balls. False for lack of memory.
+CR_MUST_CHECK bool cri_scan_prepare(cr_sim *sim);
+
+/// Finds everything that may touch within T from the start of the motion, whose poses are set, and
+/// fills sim->scan. False for lack of memory.
+CR_MUST_CHECK bool cri_scan_start(cr_sim *sim, const cri_motion *motion, double T);
+
+/// Touches of all features at another state, into scan->now.
+void cri_scan_now(cr_sim *sim, const cri_state *state);
+
+/// The near of a feature, and its slot.
+static inline const cri_near *cri_scan_near(const cri_scan *scan, int feature) {
+    return &scan->near[scan->near_of[feature]];
+}
+
+static inline int cri_scan_slot(const cri_scan *scan, int feature) {
+    return feature - scan->near[scan->near_of[feature]].first;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+//
+// Warm data: impulses of resting contacts, kept from step to step in a list sorted by contact.
+
+#include "sim/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int by_key(const void *x, const void *y) {
+    const int *a = ((const cri_warm *)x)->key, *b = ((const cri_warm *)y)->key;
+    for (int i = 0; i < 3; i++) {
+        if (a[i] != b[i]) {
+            return a[i] < b[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static cri_warm entry_of(const cri_near *near, int id) {
+    if (near->kind == CRI_NEAR_LIMIT) {
+        return (cri_warm){.key = {-1, near->limit, 0}};
+    }
+    return (cri_warm){.key = {near->geom[0], near->geom[1], id}};
+}
+
+void cri_warm_clear(cri_warm_list *list) {
+    list->n = 0;
+}
+
+static bool reserve(cri_warm_list *list, int n) {
+    if (n <= list->space) {
+        return true;
+    }
+    int space = 2 * n;
+    cri_warm *grown = realloc(list->entry, sizeof *grown * (size_t)space);
+    if (grown) {
+        list->entry = grown;
+        list->space = space;
+    }
+    return grown != NULL;
+}
+
+bool cri_warm_copy(const cri_warm_list *from, cri_warm_list *to) {
+    if (!reserve(to, from->n)) {
+        return false;
+    }
+    if (from->n > 0) {
+        memcpy(to->entry, from->entry, sizeof *to->entry * (size_t)from->n);
+    }
+    to->n = from->n;
+    return true;
+}
+
+const double *cri_warm_find(const cri_warm_list *list, const cri_near *near, int id) {
+    if (list->n == 0) {
+        return NULL;
+    }
+    cri_warm key = entry_of(near, id);
+    const cri_warm *found =
+        bsearch(&key, list->entry, (size_t)list->n, sizeof *list->entry, by_key);
+    return found ? found->f : NULL;
+}
+
+bool cri_warm_store(cri_warm_list *list, int n, const cri_jump *jump) {
+    int n_entry = 0;
+    for (int k = 0; k < n; k++) {
+        n_entry += jump[k].n;
+    }
+    list->n = 0;
+    if (!reserve(list, n_entry)) {
+        return false;
+    }
+    for (int k = 0; k < n; k++) {
+        for (int i = 0; i < jump[k].n; i++) {
+            cri_warm *e = &list->entry[list->n++];
+            *e = entry_of(&jump[k].row[i].near, jump[k].row[i].touch.id);
+            memcpy(e->f, jump[k].f + 3 * i, sizeof e->f);
+        }
+    }
+    qsort(list->entry, (size_t)list->n, sizeof *list->entry, by_key);
+    return true;
+}
