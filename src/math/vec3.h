@@ -83,3 +83,12 @@ static inline cri_vec3 cri_m3_tmul(const cri_mat3 *M, cri_vec3 a) {
     return cri_v3(m[0] * a.x + m[3] * a.y + m[6] * a.z, m[1] * a.x + m[4] * a.y + m[7] * a.z,
                   m[2] * a.x + m[5] * a.y + m[8] * a.z);
 }
+
+/// A B
+static inline cri_mat3 cri_m3_product(const cri_mat3 *A, const cri_mat3 *B) {
+    cri_mat3 out;
+    for (int i = 0; i < 9; i += 3) {
+        cri_v3_store(cri_m3_tmul(B, cri_v3_load(A->m + i)), out.m + i);
+    }
+    return out;
+}
