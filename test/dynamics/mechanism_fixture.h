@@ -288,9 +288,70 @@ static inline void fixture_zoo(fixture *f) {
 
 /// Equalities of every kind in unit 1 of the zoo.
 static inline void fixture_zoo_ties(fixture *f) {
-    fixture_equality(f, CRI_EQUALITY_CONNECT, 5, 8);
-    fixture_equality(f, CRI_EQUALITY_WELD, 9, 0);
+    fixture_equality(f, CRI_EQUALITY_CONNECT, 9, 0);
+    fixture_equality(f, CRI_EQUALITY_WELD, 5, 8);
     fixture_equality(f, CRI_EQUALITY_JOINT, 3, 6);
     fixture_equality(f, CRI_EQUALITY_TENDON, 1, 0);
     fixture_equality(f, CRI_EQUALITY_JOINT, 2, -1);
+}
+
+/// Displacement of a joint or tendon from its reference.
+static inline double fixture_shift(const fixture *f, cri_equality_kind kind, int object) {
+    if (object < 0) {
+        return 0.0;
+    }
+    const cri_tendon *t = f->tendon + object;
+    int n = kind == CRI_EQUALITY_JOINT ? 1 : t->n;
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) {
+        const cri_joint *joint = f->joint + (kind == CRI_EQUALITY_JOINT ? object : t->joint[i]);
+        double coef = kind == CRI_EQUALITY_JOINT ? 1.0 : t->coef[i];
+        sum += coef * (f->q[joint->q] - joint->ref);
+    }
+    return sum;
+}
+
+/// The orientation of frame b in frame a, turned by a rotation vector. Not for half turns.
+static inline cri_quat fixture_relative(const cri_mat3 *a, const cri_mat3 *b, cri_vec3 turn) {
+    double m[9];
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 3; k++) {
+            m[3 * i + k] = a->m[i] * b->m[k] + a->m[3 + i] * b->m[3 + k] + a->m[6 + i] * b->m[6 + k];
+        }
+    }
+    double w = 0.5 * sqrt(1.0 + m[0] + m[4] + m[8]), s = 0.25 / w;
+    cri_quat q = {w, s * (m[7] - m[5]), s * (m[2] - m[6]), s * (m[3] - m[1])};
+    return cri_quat_mul(q, cri_quat_exp(turn));
+}
+
+/// Moves anchors, orientations and constants so that the equalities of a unit are nearly met: wrong by
+/// about `apart`, as drift would leave them. Static bodies stand on the world.
+static inline void fixture_settle(fixture *f, int unit, double apart) {
+    cri_pose pose[FIXTURE_PARTS];
+    cri_tree_poses(&f->mech, unit, f->q, pose);
+    for (int b = 0; b < f->mech.n_body; b++) {
+        if (f->link[b].unit < 0) {
+            pose[b] = (cri_pose){f->link[b].pos, cri_quat_rotation(f->link[b].quat)};
+        }
+    }
+    const cri_unit *range = f->unit + unit;
+    for (int e = range->first_equality; e < range->first_equality + range->n_equality; e++) {
+        cri_equality *eq = f->equality + e;
+        cri_vec3 wrong = fixture_vector(f, apart);
+        if (eq->kind == CRI_EQUALITY_JOINT || eq->kind == CRI_EQUALITY_TENDON) {
+            double x[2];
+            for (int s = 0; s < 2; s++) {
+                x[s] = fixture_shift(f, eq->kind, eq->object[s]);
+            }
+            const double *c = eq->poly;
+            double y = eq->object[1] < 0 ? 0.0 : x[1] * (c[1] + x[1] * (c[2] + x[1] * (c[3] + x[1] * c[4])));
+            eq->poly[0] = x[0] - y + wrong.x;
+            continue;
+        }
+        const cri_pose *a = pose + eq->object[0], *b = pose + eq->object[1];
+        cri_vec3 point = cri_v3_add(a->pos, cri_m3_mul(&a->R, eq->anchor[0]));
+        point = cri_v3_add(point, wrong);
+        eq->anchor[1] = cri_m3_tmul(&b->R, cri_v3_sub(point, b->pos));
+        eq->relative = fixture_relative(&a->R, &b->R, fixture_vector(f, apart));
+    }
 }
