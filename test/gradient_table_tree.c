@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of the gradient table: dynamics of trees, on the zoo of dynamics/mechanism_fixture.h with and
-// without equalities.
+// Rows of the gradient table: dynamics of trees, on the zoo of dynamics/mechanism_fixture.h with
+// and without equalities.
 //
-// Vectors of a row begin with the displacement xi (n_v) of q from the point, so that derivatives are
-// compared at rotation vectors of zero.
+// Vectors of a row begin with the displacement xi (n_v) of q from the point, so that derivatives
+// are compared at rotation vectors of zero.
 
 #include "dynamics/mechanism_fixture.h"
 #include "gradient_row.h"
@@ -119,8 +119,8 @@ static void accel_vjp(const double *x, const double *y_adj, double *x_adj) {
     int n = m->n_v;
     cri_mech_derived d_adj;
     fixture_map(&stage.zoo, x_adj + 2 * n + m->n_u + 1, &d_adj);
-    cri_tree_accel_vjp(stage.tree, y_adj, x_adj, x_adj + n, x_adj + 2 * n,
-                       x_adj + 2 * n + m->n_u, &d_adj, stage.scratch);
+    cri_tree_accel_vjp(stage.tree, y_adj, x_adj, x_adj + n, x_adj + 2 * n, x_adj + 2 * n + m->n_u,
+                       &d_adj, stage.scratch);
     check_scratch();
 }
 

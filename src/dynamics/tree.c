@@ -24,9 +24,13 @@ typedef struct carver {
     size_t used;
 } carver;
 
+static size_t rounded_up(size_t n_byte) {
+    return (n_byte + 15) & ~(size_t)15;
+}
+
 static void *carve(carver *c, size_t n, size_t size) {
     void *at = c->base ? c->base + c->used : NULL;
-    c->used += (n * size + 15) & ~(size_t)15;
+    c->used += rounded_up(n * size);
     return at;
 }
 
@@ -92,7 +96,7 @@ enum { PUSH_BYTES = 64 };
 
 size_t cri_tree_plan_bytes(const cri_mechanism *mech, int unit) {
     cri_tree_plan p = count_plan(mech, mech->unit + unit);
-    carver c = {NULL, sizeof p};
+    carver c = {NULL, rounded_up(sizeof p)};
     carve_plan(&c, &p);
     return c.used + PUSH_BYTES;
 }
@@ -161,14 +165,14 @@ static void plan_nodes(const cri_mechanism *mech, const cri_unit *unit, cri_tree
 cri_tree_plan *cri_tree_plan_push(const cri_mechanism *mech, int unit_i, cr_arena *arena) {
     const cri_unit *unit = mech->unit + unit_i;
     cri_tree_plan counted = count_plan(mech, unit);
-    carver c = {NULL, sizeof counted};
+    carver c = {NULL, rounded_up(sizeof counted)};
     carve_plan(&c, &counted);
     cri_tree_plan *p = cri_arena_push_raw(arena, c.used);
     if (!p) {
         return NULL;
     }
     *p = counted;
-    c = (carver){(char *)p, (sizeof *p + 15) & ~(size_t)15};
+    c = (carver){(char *)p, rounded_up(sizeof *p)};
     carve_plan(&c, p);
     plan_nodes(mech, unit, p);
     for (int b = 0; b < p->n_body; b++) {
@@ -229,7 +233,7 @@ static void carve_tree(carver *c, const cri_tree_plan *p, cri_tree *t) {
 
 size_t cri_tree_plan_tree_bytes(const cri_tree_plan *plan) {
     cri_tree t;
-    carver c = {NULL, sizeof t + 15};
+    carver c = {NULL, rounded_up(sizeof t)};
     carve_tree(&c, plan, &t);
     return c.used + PUSH_BYTES;
 }
@@ -241,7 +245,8 @@ size_t cri_tree_bytes(const cri_mechanism *mech, int unit) {
 
 size_t cri_tree_scratch_bytes(const cri_mechanism *mech, int unit) {
     const cri_unit *u = mech->unit + unit;
-    // the most that any call nests: 16 arrays over nodes, one of inertias, 24 over dofs, 4 over rows
+    // the most that any call nests: 16 arrays over nodes, one of inertias, 24 over dofs, 4 over
+    // rows
     size_t node = 16 * sizeof(cri_spatial) + sizeof(cri_inertia);
     return ((size_t)u->n_joint + 1) * node + (size_t)u->n_v * (sizeof(cri_spatial) + 24 * 8) +
            (size_t)u->n_row * 4 * 8 + 64 * PUSH_BYTES;
@@ -253,7 +258,7 @@ cri_tree *cri_tree_push_on(const cri_tree_plan *plan, const cri_mechanism *mech,
     if (!t) {
         return NULL;
     }
-    carver c = {(char *)t, (sizeof *t + 15) & ~(size_t)15};
+    carver c = {(char *)t, rounded_up(sizeof *t)};
     carve_tree(&c, plan, t);
     t->mech = mech;
     t->unit = mech->unit + unit;

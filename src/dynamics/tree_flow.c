@@ -4,7 +4,8 @@
 // and that quaternions are multiplied by exp(x) on the right.
 //
 // Classical Runge-Kutta with rates of the rotation vector from the start instead of spins, which
-// live in different frames at different stages (Munthe-Kaas), c = (0, 1/2, 1/2, 1), b = (1, 2, 2, 1)/6:
+// live in different frames at different stages (Munthe-Kaas), c = (0, 1/2, 1/2, 1), b = (1, 2, 2,
+// 1)/6:
 //
 //   x_s = c_s t K_{s-1},   v_s = v + c_s t a_{s-1},   a_s = a(q + x_s, v_s)
 //   K_s = v_s, and w + x x w/2 + x x (x x w)/12 for its spins w
@@ -273,12 +274,10 @@ static void clear(int n, double *a) {
     memset(a, 0, sizeof *a * (size_t)n);
 }
 
-/// Adjoints of one motion, of the unit.
+/// Adjoints at the end of a motion.
 typedef struct flow_adj {
-    double *q0, *v0; // (n_v) of the start, zero at first
-    double *mean;    // (n_v)
-    double *v_out;   // (n_v) of the end
-    double t;
+    const double *mean;  // (n_v)
+    const double *v_out; // (n_v)
 } flow_adj;
 
 static void euler_vjp(const cri_tree_trace *trace, const flow_adj *end, double *v_adj,

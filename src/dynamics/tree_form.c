@@ -6,7 +6,8 @@
 //   phi = sum_n f . Z + g . X - X . I Z  -  nu_left . E right - nu_right . E left  -  armature
 //
 //   X_adj = g - I Z      Z_adj = f - I X      Y_adj = X x* I Z + Z x* I X
-//   from the leaves:  Y_adj += S x* (left X_adj + right Z_adj) for moving columns,  q_adj = S . Y_adj
+//   from the leaves, for moving columns:
+//     Y_adj += S x* (left X_adj + right Z_adj),  q_adj = S . Y_adj
 //
 // A force (f at p, torque t in body axes) moves with its body, so with power on Z it adds
 // Y_adj = wrench(p, f x wZ) + (R t x wZ, 0).

@@ -3,7 +3,8 @@
 // Mass matrix of a unit, its sparse factor, and the solve with equalities.
 //
 // Composite inertias (Featherstone, Rigid Body Dynamics Algorithms, section 6.2): I_parent += I_n
-// from the leaves, M_ij = S_i . I_n S_j for dof i of node n and its ancestors j, plus armature. Then
+// from the leaves, M_ij = S_i . I_n S_j for dof i of node n and its ancestors j, plus armature.
+// Then
 //
 //   M + h D = L' D L     from the last dof to the first, entries of ancestors only: no fill-in
 //

@@ -2,10 +2,10 @@
 //
 // What the files of tree dynamics share. Private to dynamics/tree*.c.
 //
-// Notation: nodes are joints, node 0 is the world and node k joint first_joint + k - 1. dof i of the
-// unit is first_v + i of the mechanism; arrays here are over the unit's own dofs, bodies and nodes.
-// Positions are relative to the origin O of the tree. S are the columns of the dofs; a column moves
-// with its node, except the three linear ones of a free joint, which are still.
+// Notation: nodes are joints, node 0 is the world and node k joint first_joint + k - 1. dof i of
+// the unit is first_v + i of the mechanism; arrays here are over the unit's own dofs, bodies and
+// nodes. Positions are relative to the origin O of the tree. S are the columns of the dofs; a
+// column moves with its node, except the three linear ones of a free joint, which are still.
 //
 //   V velocity    A acceleration, that of the world is -gravity    F force of the whole subtree
 //   Y displacement twist of a node    L motion with the rates lambda
@@ -25,8 +25,8 @@ typedef struct cri_tree_node {
     int first_q; // in the unit's q
 } cri_tree_node;
 
-/// What the mechanism says about the unit. Row i of a mass matrix has one entry for each ancestor of
-/// dof i, from the root to i itself, at row[i] to row[i + 1].
+/// What the mechanism says about the unit. Row i of a mass matrix has one entry for each ancestor
+/// of dof i, from the root to i itself, at row[i] to row[i + 1].
 typedef struct cri_tree_plan {
     int n_node, n_v, n_q, n_body, n_row, n_entry;
     int n_actuator, n_tendon, n_equality;
@@ -190,8 +190,8 @@ void cri_tree_recursion_adjoint(const cri_tree *tree, const cri_tree_state *s, c
 void cri_tree_inertia_adjoint(const cri_tree *tree, int b, double scale, cri_spatial X,
                               cri_spatial Z, cri_link_derived *adj);
 
-/// Tangent of the inverse dynamics at fixed a: tau_tan (n_v) += ..., dV, dA (n_node + 1) are filled,
-/// dF holds changes of the nodes' own outer forces on entry, with their sign in F.
+/// Tangent of the inverse dynamics at fixed a: tau_tan (n_v) += ..., dV, dA (n_node + 1) are
+/// filled, dF holds changes of the nodes' own outer forces on entry, with their sign in F.
 void cri_tree_recursion_tangent(const cri_tree *tree, const cri_tree_state *s,
                                 const cri_tree_tan *tan, const double *v_tan, cri_spatial *dV,
                                 cri_spatial *dA, cri_spatial *dF, double *tau_tan);
@@ -233,8 +233,8 @@ typedef struct cri_tree_force_adj {
 void cri_tree_forces_adjoint(const cri_tree *tree, const double *lambda, const cri_spatial *L,
                              const cri_tree_force_adj *adj);
 
-/// tau_tan (n_v) += changes of forces on dofs; dF (n_node + 1) -= those of wrenches. tan has q and v
-/// of the unit.
+/// tau_tan (n_v) += changes of forces on dofs; dF (n_node + 1) -= those of wrenches. tan has q and
+/// v of the unit.
 void cri_tree_forces_tangent(const cri_tree *tree, const cri_accel_tan *tan,
                              const cri_tree_tan *turn, double *tau_tan, cri_spatial *dF);
 

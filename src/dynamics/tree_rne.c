@@ -6,8 +6,8 @@
 //   A_n = A_p + S a + V_n x u_n             A_world = (0, -g)
 //   F_n = I A_n + V_n x* (I V_n) - outer forces;  tau = S . F_n,  F_p += F_n from the leaves
 //
-// Adjoint for weights mu on tau: L = motions with rates mu, W = V x L. With Y the displacement twist
-// of a node, dS = Y x S and dI = Y x* I - I Y x for what moves with it:
+// Adjoint for weights mu on tau: L = motions with rates mu, W = V x L. With Y the displacement
+// twist of a node, dS = Y x S and dI = Y x* I - I Y x for what moves with it:
 //
 //   A_adj += I L          V_adj -= I W + L x* I V
 //   Y_adj += -L x* I A - A x* I L + W x* I V + V x* I W

@@ -66,9 +66,8 @@ static inline cri_link *fixture_body(fixture *f, int parent, double mass) {
                             .pos = fixture_vector(f, 0.4),
                             .quat = quat};
     double a = 0.03 * mass, b1 = 0.05 * mass, c = 0.04 * mass;
-    f->link_d[b] = (cri_link_derived){.mass = mass,
-                                      .com = fixture_vector(f, 0.2),
-                                      .J = {a, b1, c, 0.2 * a, -0.1 * a, 0.15 * a}};
+    f->link_d[b] = (cri_link_derived){
+        .mass = mass, .com = fixture_vector(f, 0.2), .J = {a, b1, c, 0.2 * a, -0.1 * a, 0.15 * a}};
     return f->link + b;
 }
 
@@ -316,7 +315,8 @@ static inline cri_quat fixture_relative(const cri_mat3 *a, const cri_mat3 *b, cr
     double m[9];
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 3; k++) {
-            m[3 * i + k] = a->m[i] * b->m[k] + a->m[3 + i] * b->m[3 + k] + a->m[6 + i] * b->m[6 + k];
+            m[3 * i + k] =
+                a->m[i] * b->m[k] + a->m[3 + i] * b->m[3 + k] + a->m[6 + i] * b->m[6 + k];
         }
     }
     double w = 0.5 * sqrt(1.0 + m[0] + m[4] + m[8]), s = 0.25 / w;
@@ -324,8 +324,8 @@ static inline cri_quat fixture_relative(const cri_mat3 *a, const cri_mat3 *b, cr
     return cri_quat_mul(q, cri_quat_exp(turn));
 }
 
-/// Moves anchors, orientations and constants so that the equalities of a unit are nearly met: wrong by
-/// about `apart`, as drift would leave them. Static bodies stand on the world.
+/// Moves anchors, orientations and constants so that the equalities of a unit are nearly met: wrong
+/// by about `apart`, as drift would leave them. Static bodies stand on the world.
 static inline void fixture_settle(fixture *f, int unit, double apart) {
     cri_pose pose[FIXTURE_PARTS];
     cri_tree_poses(&f->mech, unit, f->q, pose);
@@ -344,7 +344,9 @@ static inline void fixture_settle(fixture *f, int unit, double apart) {
                 x[s] = fixture_shift(f, eq->kind, eq->object[s]);
             }
             const double *c = eq->poly;
-            double y = eq->object[1] < 0 ? 0.0 : x[1] * (c[1] + x[1] * (c[2] + x[1] * (c[3] + x[1] * c[4])));
+            double y = eq->object[1] < 0
+                           ? 0.0
+                           : x[1] * (c[1] + x[1] * (c[2] + x[1] * (c[3] + x[1] * c[4])));
             eq->poly[0] = x[0] - y + wrong.x;
             continue;
         }
