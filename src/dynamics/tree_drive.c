@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Actuators of a unit. Formulas: tree_force.c. A site's wrench has
+// Actuators of a unit. Formulas: tree_force.c.
 //
-//   power  phi = f (at(L, x) . R g1 + wL . R g2)       for the motions L, gear g = (g1, g2)
-//   Y_adj of the site's node       wrench(x, f R g1 x wL)
-//   Y_adj of the reference's node  (f R g1 x at(L, x) + f R g2 x wL, 0)
+// A site's force f1 = f R g1 and torque f2 = f R g2, gear g = (g1, g2), act at its point x; if there
+// is a reference site, they act at its point y the other way. For motions L
+//
+//   power    f1 . p + f2 . s,   p = at(L_x, x) - at(L_y, y),   s = w_x - w_y
+//   x_adj    f1 x w_x         y_adj   -f1 x w_y         turn of R   f1 x p + f2 x s
+//
+// where x and y ride on their bodies and R on the reference's, or the site's own without one. As in
+// MuJoCo 2.2.2: ancestors of both feel the couple (x - y) x f1.
 
 #include "dynamics/tree_parts.h"
 
@@ -31,11 +36,12 @@ cri_tree_drive cri_tree_drive_of(const cri_tree *tree, int actuator, const doubl
     return drive;
 }
 
-/// A site and the frame of its wrench.
+/// A site and what its wrench acts between.
 typedef struct grip {
-    int node, frame_node;
-    cri_vec3 x;  // from O
-    cri_vec3 g1; // R gear, force and torque for f = 1
+    int node[2];    // of the site and of its reference, 0: none
+    int frame_node; // on which R rides
+    cri_vec3 x[2];  // points, from O
+    cri_vec3 g1;    // R gear, force and torque for f = 1
     cri_vec3 g2;
     cri_mat3 R;
 } grip;
@@ -43,26 +49,32 @@ typedef struct grip {
 static grip grip_of(const cri_tree *tree, int actuator) {
     const cri_actuator *act = tree->mech->actuator + actuator;
     const double *gear = tree->d->actuator[actuator].gear;
-    const cri_site *site = tree->mech->site + act->site;
-    const cri_site *frame = act->ref_site >= 0 ? tree->mech->site + act->ref_site : site;
-    cri_pose pose = cri_tree_any_pose(tree, site->body);
-    cri_pose frame_pose = cri_tree_any_pose(tree, frame->body);
-    cri_mat3 turn = cri_quat_rotation(frame->quat);
-    cri_vec3 arm = cri_v3_add(pose.pos, cri_m3_mul(&pose.R, site->pos));
-    grip g = {.node = cri_tree_node_of(tree, site->body),
-              .frame_node = cri_tree_node_of(tree, frame->body),
-              .x = cri_v3_sub(arm, tree->origin),
-              .R = cri_m3_product(&frame_pose.R, &turn)};
+    bool has_reference = act->ref_site >= 0;
+    const cri_site *site[2] = {tree->mech->site + act->site,
+                               tree->mech->site + (has_reference ? act->ref_site : act->site)};
+    grip g = {0};
+    for (int i = 0; i < 2; i++) {
+        cri_pose pose = cri_tree_any_pose(tree, site[i]->body);
+        cri_vec3 point = cri_v3_add(pose.pos, cri_m3_mul(&pose.R, site[i]->pos));
+        cri_mat3 turn = cri_quat_rotation(site[i]->quat);
+        g.node[i] = cri_tree_node_of(tree, site[i]->body);
+        g.x[i] = cri_v3_sub(point, tree->origin);
+        g.R = cri_m3_product(&pose.R, &turn);
+    }
+    g.frame_node = g.node[1];
+    g.node[1] = has_reference ? g.node[1] : 0;
     g.g1 = cri_m3_mul(&g.R, cri_v3_load(gear));
     g.g2 = cri_m3_mul(&g.R, cri_v3_load(gear + 3));
     return g;
 }
 
-// f (g1 at x, g2)
-static cri_spatial grip_wrench(const grip *g, double f) {
-    cri_spatial w = cri_sp_wrench(g->x, cri_v3_scale(f, g->g1));
-    w.w = cri_v3_mad(w.w, f, g->g2);
-    return w;
+// F -= the wrenches of force f1 and torque f2
+static void grip_apply(const grip *g, cri_vec3 f1, cri_vec3 f2, cri_spatial *F) {
+    for (int i = 0; i < 2; i++) {
+        cri_spatial w = cri_sp_wrench(g->x[i], f1);
+        w.w = cri_v3_add(w.w, f2);
+        F[g->node[i]] = cri_sp_mad(F[g->node[i]], i == 0 ? -1.0 : 1.0, w);
+    }
 }
 
 void cri_tree_drive_apply(const cri_tree *tree, int actuator, double force, double *tau,
@@ -71,7 +83,7 @@ void cri_tree_drive_apply(const cri_tree *tree, int actuator, double force, doub
     const double *gear = tree->d->actuator[actuator].gear;
     if (act->kind == CRI_DRIVE_SITE) {
         grip g = grip_of(tree, actuator);
-        F[g.node] = cri_sp_sub(F[g.node], grip_wrench(&g, force));
+        grip_apply(&g, cri_v3_scale(force, g.g1), cri_v3_scale(force, g.g2), F);
     } else if (act->kind == CRI_DRIVE_BALL) {
         const cri_joint *joint = tree->mech->joint + act->joint;
         for (int i = 0; i < joint->n_v; i++) {
@@ -88,19 +100,21 @@ void cri_tree_drive_apply(const cri_tree *tree, int actuator, double force, doub
 // of a wrench f at a site: returns f_adj, adds to Y_adj and gear_adj
 static double grip_adjoint(const grip *g, double f, const cri_spatial *L, cri_spatial *Y_adj,
                            double *gear_adj) {
-    cri_spatial l = L[g->node];
-    cri_vec3 speed = cri_sp_at(l, g->x);
     cri_vec3 f1 = cri_v3_scale(f, g->g1), f2 = cri_v3_scale(f, g->g2);
-
-    // x rides on the site's body, R on that of the frame
-    Y_adj[g->node] = cri_sp_add(Y_adj[g->node], cri_sp_wrench(g->x, cri_v3_cross(f1, l.w)));
-    cri_vec3 turn = cri_v3_add(cri_v3_cross(f1, speed), cri_v3_cross(f2, l.w));
+    cri_vec3 p = cri_v3_sub(cri_sp_at(L[g->node[0]], g->x[0]), cri_sp_at(L[g->node[1]], g->x[1]));
+    cri_vec3 s = cri_v3_sub(L[g->node[0]].w, L[g->node[1]].w);
+    for (int i = 0; i < 2; i++) {
+        int n = g->node[i];
+        cri_vec3 x_adj = cri_v3_cross(f1, L[n].w);
+        Y_adj[n] = cri_sp_mad(Y_adj[n], i == 0 ? 1.0 : -1.0, cri_sp_wrench(g->x[i], x_adj));
+    }
+    cri_vec3 turn = cri_v3_add(cri_v3_cross(f1, p), cri_v3_cross(f2, s));
     Y_adj[g->frame_node].w = cri_v3_add(Y_adj[g->frame_node].w, turn);
     if (gear_adj) {
-        cri_v3_accumulate(cri_v3_scale(f, cri_m3_tmul(&g->R, speed)), gear_adj);
-        cri_v3_accumulate(cri_v3_scale(f, cri_m3_tmul(&g->R, l.w)), gear_adj + 3);
+        cri_v3_accumulate(cri_v3_scale(f, cri_m3_tmul(&g->R, p)), gear_adj);
+        cri_v3_accumulate(cri_v3_scale(f, cri_m3_tmul(&g->R, s)), gear_adj + 3);
     }
-    return cri_v3_dot(speed, g->g1) + cri_v3_dot(l.w, g->g2);
+    return cri_v3_dot(p, g->g1) + cri_v3_dot(s, g->g2);
 }
 
 // f_adj of what the force f does to the dofs; adds to gear_adj unless NULL
@@ -192,19 +206,23 @@ static double force_tangent(const cri_tree *tree, int i, const cri_accel_tan *ta
     return f_tan + dd->gear[0] * (d->bias[1] * drive->length + d->bias[2] * drive->rate);
 }
 
-// change of the wrench f at a site
-static cri_spatial grip_tangent(const grip *g, double f, double f_tan, const double *gear_tan,
-                                const cri_spatial *Y) {
+// dF -= change of the wrenches
+static void grip_tangent(const grip *g, double f, double f_tan, const double *gear_tan,
+                         const cri_spatial *Y, cri_spatial *dF) {
     cri_vec3 turn = Y[g->frame_node].w;
     cri_vec3 f1 = cri_v3_scale(f, g->g1), f2 = cri_v3_scale(f, g->g2);
     cri_vec3 d1 = cri_v3_mad(cri_v3_cross(turn, f1), f_tan, g->g1);
     cri_vec3 d2 = cri_v3_mad(cri_v3_cross(turn, f2), f_tan, g->g2);
     d1 = cri_v3_mad(d1, f, cri_m3_mul(&g->R, cri_v3_load(gear_tan)));
     d2 = cri_v3_mad(d2, f, cri_m3_mul(&g->R, cri_v3_load(gear_tan + 3)));
-    cri_spatial w = cri_sp_wrench(g->x, d1);
-    cri_vec3 moved = cri_v3_cross(cri_sp_at(Y[g->node], g->x), f1);
-    w.w = cri_v3_add(cri_v3_add(w.w, moved), d2);
-    return w;
+    grip_apply(g, d1, d2, dF);
+
+    // the points move
+    for (int i = 0; i < 2; i++) {
+        int n = g->node[i];
+        cri_vec3 moment = cri_v3_cross(cri_sp_at(Y[n], g->x[i]), f1);
+        dF[n].w = cri_v3_mad(dF[n].w, i == 0 ? -1.0 : 1.0, moment);
+    }
 }
 
 void cri_tree_drive_tangent(const cri_tree *tree, int i, const cri_accel_tan *tan,
@@ -217,8 +235,7 @@ void cri_tree_drive_tangent(const cri_tree *tree, int i, const cri_accel_tan *ta
     double f = tree->drive[i].force, f_tan = force_tangent(tree, i, tan, dd);
     if (act->kind == CRI_DRIVE_SITE) {
         grip g = grip_of(tree, actuator);
-        cri_spatial w = grip_tangent(&g, f, f_tan, dd->gear, turn->Y);
-        dF[g.node] = cri_sp_sub(dF[g.node], w);
+        grip_tangent(&g, f, f_tan, dd->gear, turn->Y, dF);
     } else if (act->kind == CRI_DRIVE_BALL) {
         const cri_joint *joint = tree->mech->joint + act->joint;
         for (int k = 0; k < joint->n_v; k++) {

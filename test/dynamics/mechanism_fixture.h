@@ -277,6 +277,9 @@ static inline void fixture_zoo(fixture *f) {
     act = fixture_actuator(f, CRI_DRIVE_SITE);
     act->site = site9;
     act->ref_site = world;
+    act = fixture_actuator(f, CRI_DRIVE_SITE); // within one tree
+    act->site = fixture_site(f, 8);
+    act->ref_site = site9;
     act = fixture_actuator(f, CRI_DRIVE_DOFS); // u at its limit
     act->joint = 6;
     act->ctrl[1] = -1.5;
