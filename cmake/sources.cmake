@@ -26,6 +26,16 @@ set(CAROM_SOURCES
     src/dynamics/body_position.c
     src/dynamics/flow.c
     src/dynamics/state.c
+    src/dynamics/tree.c
+    src/dynamics/tree_accel.c
+    src/dynamics/tree_drive.c
+    src/dynamics/tree_equality.c
+    src/dynamics/tree_flow.c
+    src/dynamics/tree_force.c
+    src/dynamics/tree_form.c
+    src/dynamics/tree_map.c
+    src/dynamics/tree_mass.c
+    src/dynamics/tree_rne.c
     src/scene/mjcf.c
     src/scene/mjcf_attr.c
     src/scene/mjcf_body.c

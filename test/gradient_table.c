@@ -5,6 +5,7 @@
 //
 //   math      rotations, least squares               gradient_table_math.c
 //   body      shapes, parameters, smooth motion      gradient_table_body.c
+//   tree      dynamics of trees                      gradient_table_tree.c
 //   solver    Coulomb's problem, the laws            gradient_table_solver.c
 //   contact   shapes, frames, rows                   gradient_table_contact.c
 //   jump      velocity jumps                         gradient_table_jump.c
@@ -260,8 +261,8 @@ void table_add_derived_adj(const table_stage *s, double *adj) {
 }
 
 int main(void) {
-    int n_failed = gradient_table_math() + gradient_table_body() + gradient_table_solver() +
-                   gradient_table_contact() + gradient_table_jump() + gradient_table_motion() +
-                   gradient_table_step() + gradient_table_sim();
+    int n_failed = gradient_table_math() + gradient_table_body() + gradient_table_tree() +
+                   gradient_table_solver() + gradient_table_contact() + gradient_table_jump() +
+                   gradient_table_motion() + gradient_table_step() + gradient_table_sim();
     return cr_test_exit(n_failed);
 }

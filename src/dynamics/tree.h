@@ -3,9 +3,9 @@
 // Dynamics of one unit of a mechanism in reduced coordinates, with adjoints and tangents.
 //
 // Arrays over q, v, u and bodies are those of the whole mechanism; only the unit's entries are read
-// and written, unless it says otherwise. Vectors over bodies: model/mechanism.h. K(q) takes rates of
-// dofs to motions of bodies; M(q) is the mass matrix with armature; W is its inverse, constrained by
-// the equalities if there are any: W = M^-1 - M^-1 E'(E M^-1 E')^-1 E M^-1.
+// and written, unless it says otherwise. Vectors over bodies: model/mechanism.h. K(q) takes rates
+// of dofs to motions of bodies; M(q) is the mass matrix with armature; W is its inverse,
+// constrained by the equalities if there are any: W = M^-1 - M^-1 E'(E M^-1 E')^-1 E M^-1.
 //
 // Calls go down this page: set, then solve and the maps; accel needs set at the same q.
 
@@ -49,13 +49,13 @@ void cri_tree_pull(const cri_tree *tree, const double *force, double *g);
 /// The same for one body alone: g (n_v) += K_b' force (6), along the path to the root.
 void cri_tree_pull_body(const cri_tree *tree, int body, const double *force, double *g);
 
-/// M g (n_v), and w = W g; nu (n_row of the unit), if not NULL, gets the multipliers: M w + E' nu = g.
-/// w may be g.
+/// M g (n_v), and w = W g; nu (n_row of the unit), if not NULL, gets the multipliers: M w + E' nu =
+/// g. w may be g.
 void cri_tree_multiply(const cri_tree *tree, const double *g, double *out);
 void cri_tree_solve(const cri_tree *tree, const double *g, double *w, double *nu);
 
-/// Two motions of dofs with their multipliers (NULL without equalities) and the forces on bodies that
-/// go with them.
+/// Two motions of dofs with their multipliers (NULL without equalities) and the forces on bodies
+/// that go with them.
 typedef struct cri_tree_form {
     const double *left;        // (n_v)
     const double *right;       // (n_v)

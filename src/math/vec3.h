@@ -86,12 +86,9 @@ static inline cri_vec3 cri_m3_tmul(const cri_mat3 *M, cri_vec3 a) {
 
 /// A B
 static inline cri_mat3 cri_m3_product(const cri_mat3 *A, const cri_mat3 *B) {
-    cri_mat3 C;
-    for (int i = 0; i < 3; i++) {
-        for (int j = 0; j < 3; j++) {
-            C.m[3 * i + j] = A->m[3 * i] * B->m[j] + A->m[3 * i + 1] * B->m[3 + j] +
-                             A->m[3 * i + 2] * B->m[6 + j];
-        }
+    cri_mat3 out;
+    for (int i = 0; i < 9; i += 3) {
+        cri_v3_store(cri_m3_tmul(B, cri_v3_load(A->m + i)), out.m + i);
     }
-    return C;
+    return out;
 }

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+//
+// Forces on the dofs of a unit: springs, damping, tendons, actuators, generalised forces.
+//
+//   spring     -k (q - springref);  free: -k (x - x_spring);  rotations: -k t, t = log(q_spring* q)
+//   damping    -d v on every dof
+//   tendon     -k (l - springlength) - d l', along its coefficients
+//   actuator   f = gain u + b0 + b1 l + b2 l' within its limits, u within its own
+//     dofs     l = gear sum coef q, and gear f coef on the dofs
+//     ball     gear_i f on the dofs of a joint, l = 0
+//     site     f R_ref (gear[0:3], gear[3:6]), a wrench at the site, l = 0
+//
+// Rotations turn back the short way. Their tangent is t_tan = Jr(t)^-1 xi, with
+//   Jr(t)^-1 a = a + t x a/2 + s t x (t x a),   s = (1 - s1/(2 s2))/|t|^2
+// where s1, s2 are those of cri_so3. Singular at half a turn. At a limit the side inside counts.
+
+#include "dynamics/tree_parts.h"
+
+// ---- combinations of hinges and slides ---------------------------------------------------------
+
+cri_tendon cri_tree_combination(const cri_mechanism *mech, const int *joint, int tendon) {
+    static const double one = 1.0;
+    return *joint >= 0 ? (cri_tendon){1, joint, &one} : mech->tendon[tendon];
+}
+
+double cri_tree_length(const cri_tree *tree, const cri_tendon *c) {
+    double sum = 0.0;
+    for (int i = 0; i < c->n; i++) {
+        sum += c->coef[i] * tree->q[tree->mech->joint[c->joint[i]].q - tree->unit->first_q];
+    }
+    return sum;
+}
+
+double cri_tree_rate(const cri_tree *tree, const cri_tendon *c, const double *v) {
+    double sum = 0.0;
+    for (int i = 0; i < c->n; i++) {
+        sum += c->coef[i] * v[tree->mech->joint[c->joint[i]].v - tree->unit->first_v];
+    }
+    return sum;
+}
+
+void cri_tree_add_along(const cri_tree *tree, const cri_tendon *c, double s, double *g) {
+    for (int i = 0; i < c->n; i++) {
+        g[tree->mech->joint[c->joint[i]].v - tree->unit->first_v] += s * c->coef[i];
+    }
+}
+
+// ---- springs and damping -----------------------------------------------------------------------
+
+// rotation vector from the spring's orientation to q, the short way
+static cri_vec3 spring_turn(cri_quat rest, cri_quat q) {
+    cri_quat e = cri_quat_mul((cri_quat){rest.w, -rest.x, -rest.y, -rest.z}, q);
+    double sign = e.w < 0.0 ? -1.0 : 1.0;
+    cri_vec3 im = cri_v3(sign * e.x, sign * e.y, sign * e.z);
+    double sine = cri_v3_norm(im);
+    // angle over sine of its half; 2 at zero, where the first term left out is sine^2/3
+    double ratio = sine > 1e-9 ? 2.0 * atan2(sine, sign * e.w) / sine : 2.0;
+    return cri_v3_scale(ratio, im);
+}
+
+// Jr(t)^-1 a, or its transpose with t reversed
+static cri_vec3 right_inverse(cri_vec3 t, cri_vec3 a) {
+    double t2 = cri_v3_dot(t, t), s;
+    if (t2 < 1e-2) {
+        // series of (1 - x cot x)/(4 x^2), x = |t|/2; the next term is under 1e-17
+        s = (1.0 + t2 / 60.0 * (1.0 + t2 / 42.0 * (1.0 + t2 / 40.0 * (1.0 + t2 / 39.6)))) / 12.0;
+    } else {
+        cri_so3 r = cri_so3_of(t);
+        s = (1.0 - r.s1 / (2.0 * r.s2)) / t2;
+    }
+    cri_vec3 ta = cri_v3_cross(t, a);
+    return cri_v3_mad(cri_v3_mad(a, 0.5, ta), s, cri_v3_cross(t, ta));
+}
+
+/// Numbers of a joint in a tree.
+typedef struct joint_view {
+    const cri_joint *joint;
+    const cri_joint_derived *d;
+    const double *q; // its own
+    int first;       // dof
+    int turn;        // dof of its rotation vector, -1: none
+} joint_view;
+
+static joint_view view_joint(const cri_tree *tree, int node) {
+    int j = tree->unit->first_joint + node - 1;
+    const cri_joint *joint = tree->mech->joint + j;
+    int first = joint->v - tree->unit->first_v;
+    int turn = joint->kind == CRI_JOINT_FREE   ? first + 3
+               : joint->kind == CRI_JOINT_BALL ? first
+                                               : -1;
+    return (joint_view){joint, tree->d->joint + j, tree->q + joint->q - tree->unit->first_q, first,
+                        turn};
+}
+
+static cri_vec3 joint_turn(const joint_view *view) {
+    int at = view->joint->kind == CRI_JOINT_FREE ? 3 : 0;
+    return spring_turn(view->joint->q_spring, cri_q4_load(view->q + at));
+}
+
+static cri_vec3 joint_shift(const joint_view *view) {
+    return cri_v3_sub(cri_v3_load(view->q), view->joint->x_spring);
+}
+
+static void joint_forces(const joint_view *view, const double *v, double *tau) {
+    const cri_joint_derived *d = view->d;
+    int first = view->first;
+    for (int i = first; i < first + view->joint->n_v; i++) {
+        tau[i] -= d->damping * v[i];
+    }
+    if (view->turn < 0) {
+        tau[first] -= d->stiffness * (view->q[0] - d->springref);
+        return;
+    }
+    if (d->stiffness == 0.0) {
+        return;
+    }
+    cri_v3_accumulate(cri_v3_scale(-d->stiffness, joint_turn(view)), tau + view->turn);
+    if (view->joint->kind == CRI_JOINT_FREE) {
+        cri_v3_accumulate(cri_v3_scale(-d->stiffness, joint_shift(view)), tau + first);
+    }
+}
+
+static void joint_forces_vjp(const joint_view *view, const double *v, const double *lambda,
+                             double *q_adj, double *v_adj, cri_joint_derived *d_adj) {
+    const cri_joint_derived *d = view->d;
+    int first = view->first;
+    double damping_adj = 0.0, stiffness_adj = 0.0, springref_adj = 0.0;
+    for (int i = first; i < first + view->joint->n_v; i++) {
+        v_adj[i] -= d->damping * lambda[i];
+        damping_adj -= lambda[i] * v[i];
+    }
+    if (view->turn < 0) {
+        q_adj[first] -= d->stiffness * lambda[first];
+        springref_adj = d->stiffness * lambda[first];
+        stiffness_adj = -lambda[first] * (view->q[0] - d->springref);
+    } else if (d->stiffness != 0.0 || d_adj) {
+        cri_vec3 t = joint_turn(view), l = cri_v3_load(lambda + view->turn);
+        stiffness_adj = -cri_v3_dot(l, t);
+        cri_vec3 back = right_inverse(cri_v3_scale(-1.0, t), l);
+        cri_v3_accumulate(cri_v3_scale(-d->stiffness, back), q_adj + view->turn);
+    }
+    if (view->joint->kind == CRI_JOINT_FREE) {
+        cri_vec3 l = cri_v3_load(lambda + first);
+        stiffness_adj -= cri_v3_dot(l, joint_shift(view));
+        cri_v3_accumulate(cri_v3_scale(-d->stiffness, l), q_adj + first);
+    }
+    if (d_adj) {
+        d_adj->damping += damping_adj;
+        d_adj->stiffness += stiffness_adj;
+        d_adj->springref += springref_adj;
+    }
+}
+
+static void joint_forces_jvp(const joint_view *view, const double *v, const double *q_tan,
+                             const double *v_tan, const cri_joint_derived *d_tan, double *tau_tan) {
+    static const cri_joint_derived zero = {0};
+    const cri_joint_derived *d = view->d, *dd = d_tan ? d_tan : &zero;
+    int first = view->first;
+    for (int i = first; i < first + view->joint->n_v; i++) {
+        tau_tan[i] -= d->damping * v_tan[i] + dd->damping * v[i];
+    }
+    if (view->turn < 0) {
+        tau_tan[first] -= d->stiffness * (q_tan[first] - dd->springref) +
+                          dd->stiffness * (view->q[0] - d->springref);
+        return;
+    }
+    if (d->stiffness == 0.0 && dd->stiffness == 0.0) {
+        return;
+    }
+    cri_vec3 t = joint_turn(view), t_tan = right_inverse(t, cri_v3_load(q_tan + view->turn));
+    cri_v3_accumulate(cri_v3_scale(-d->stiffness, t_tan), tau_tan + view->turn);
+    cri_v3_accumulate(cri_v3_scale(-dd->stiffness, t), tau_tan + view->turn);
+    if (view->joint->kind == CRI_JOINT_FREE) {
+        cri_v3_accumulate(cri_v3_scale(-d->stiffness, cri_v3_load(q_tan + first)), tau_tan + first);
+        cri_v3_accumulate(cri_v3_scale(-dd->stiffness, joint_shift(view)), tau_tan + first);
+    }
+}
+
+// ---- tendons -----------------------------------------------------------------------------------
+
+static void tendon_force(const cri_tree *tree, int i, const double *v, double *tau) {
+    const cri_tendon *t = tree->mech->tendon + i;
+    const cri_tendon_derived *d = tree->d->tendon + i;
+    double stretch = cri_tree_length(tree, t) - d->springlength;
+    double force = -d->stiffness * stretch - d->damping * cri_tree_rate(tree, t, v);
+    cri_tree_add_along(tree, t, force, tau);
+}
+
+static void tendon_force_vjp(const cri_tree *tree, int i, const double *v, const double *lambda,
+                             const cri_tree_force_adj *adj) {
+    const cri_tendon *t = tree->mech->tendon + i;
+    const cri_tendon_derived *d = tree->d->tendon + i;
+    double force_adj = cri_tree_rate(tree, t, lambda);
+    cri_tree_add_along(tree, t, -d->stiffness * force_adj, adj->q);
+    cri_tree_add_along(tree, t, -d->damping * force_adj, adj->v);
+    if (adj->d) {
+        cri_tendon_derived *d_adj = adj->d->tendon + i;
+        d_adj->stiffness -= force_adj * (cri_tree_length(tree, t) - d->springlength);
+        d_adj->springlength += force_adj * d->stiffness;
+        d_adj->damping -= force_adj * cri_tree_rate(tree, t, v);
+    }
+}
+
+static void tendon_force_jvp(const cri_tree *tree, int i, const double *v, const double *q_tan,
+                             const double *v_tan, const cri_tendon_derived *d_tan,
+                             double *tau_tan) {
+    static const cri_tendon_derived zero = {0};
+    const cri_tendon *t = tree->mech->tendon + i;
+    const cri_tendon_derived *d = tree->d->tendon + i, *dd = d_tan ? d_tan : &zero;
+    double stretch = cri_tree_length(tree, t) - d->springlength;
+    double force_tan = -d->stiffness * (cri_tree_rate(tree, t, q_tan) - dd->springlength) -
+                       dd->stiffness * stretch - d->damping * cri_tree_rate(tree, t, v_tan) -
+                       dd->damping * cri_tree_rate(tree, t, v);
+    cri_tree_add_along(tree, t, force_tan, tau_tan);
+}
+
+// ---- all forces --------------------------------------------------------------------------------
+
+void cri_tree_forces(cri_tree *tree, const double *v, const double *u, double *tau,
+                     cri_spatial *F) {
+    const cri_tree_plan *plan = tree->plan;
+    const double *applied = u + tree->mech->n_actuator + tree->unit->first_v;
+    for (int i = 0; i < plan->n_v; i++) {
+        tau[i] += applied[i];
+    }
+    for (int n = 1; n <= plan->n_node; n++) {
+        joint_view view = view_joint(tree, n);
+        joint_forces(&view, v, tau);
+    }
+    for (int i = 0; i < plan->n_tendon; i++) {
+        tendon_force(tree, plan->tendon[i], v, tau);
+    }
+    for (int i = 0; i < plan->n_actuator; i++) {
+        tree->drive[i] = cri_tree_drive_of(tree, plan->actuator[i], v, u);
+        cri_tree_drive_apply(tree, plan->actuator[i], tree->drive[i].force, tau, F);
+    }
+}
+
+void cri_tree_forces_adjoint(const cri_tree *tree, const double *lambda, const cri_spatial *L,
+                             const cri_tree_force_adj *adj) {
+    const cri_tree_plan *plan = tree->plan;
+    for (int i = 0; i < plan->n_actuator; i++) {
+        cri_tree_drive_adjoint(tree, i, lambda, L, adj);
+    }
+    for (int i = 0; i < plan->n_tendon; i++) {
+        tendon_force_vjp(tree, plan->tendon[i], tree->v, lambda, adj);
+    }
+    for (int n = 1; n <= plan->n_node; n++) {
+        joint_view view = view_joint(tree, n);
+        cri_joint_derived *d_adj = adj->d ? adj->d->joint + tree->unit->first_joint + n - 1 : NULL;
+        joint_forces_vjp(&view, tree->v, lambda, adj->q, adj->v, d_adj);
+    }
+    if (adj->u) {
+        double *applied = adj->u + tree->mech->n_actuator + tree->unit->first_v;
+        for (int i = 0; i < plan->n_v; i++) {
+            applied[i] += lambda[i];
+        }
+    }
+}
+
+void cri_tree_forces_tangent(const cri_tree *tree, const cri_accel_tan *tan,
+                             const cri_tree_tan *turn, double *tau_tan, cri_spatial *dF) {
+    const cri_tree_plan *plan = tree->plan;
+    int first_v = tree->unit->first_v, first_joint = tree->unit->first_joint;
+    const double *q_tan = tan->q, *v_tan = tan->v;
+    const double *applied = tan->u + tree->mech->n_actuator + first_v;
+    for (int i = 0; i < plan->n_v; i++) {
+        tau_tan[i] += applied[i];
+    }
+    for (int n = 1; n <= plan->n_node; n++) {
+        joint_view view = view_joint(tree, n);
+        const cri_joint_derived *d_tan = tan->d ? tan->d->joint + first_joint + n - 1 : NULL;
+        joint_forces_jvp(&view, tree->v, q_tan, v_tan, d_tan, tau_tan);
+    }
+    for (int i = 0; i < plan->n_tendon; i++) {
+        int t = plan->tendon[i];
+        const cri_tendon_derived *d_tan = tan->d ? tan->d->tendon + t : NULL;
+        tendon_force_jvp(tree, t, tree->v, q_tan, v_tan, d_tan, tau_tan);
+    }
+    for (int i = 0; i < plan->n_actuator; i++) {
+        cri_tree_drive_tangent(tree, i, tan, turn, tau_tan, dF);
+    }
+}
+
+// ---- energy ------------------------------------------------------------------------------------
+
+// springs of joints and tendons
+static double spring_energy(const cri_tree *tree) {
+    double sum = 0.0;
+    for (int n = 1; n <= tree->plan->n_node; n++) {
+        joint_view view = view_joint(tree, n);
+        double square = 0.0;
+        if (view.turn < 0) {
+            double shift = view.q[0] - view.d->springref;
+            square = shift * shift;
+        } else if (view.d->stiffness != 0.0) {
+            cri_vec3 t = joint_turn(&view);
+            bool is_free = view.joint->kind == CRI_JOINT_FREE;
+            cri_vec3 x = is_free ? joint_shift(&view) : cri_v3(0.0, 0.0, 0.0);
+            square = cri_v3_dot(t, t) + cri_v3_dot(x, x);
+        }
+        sum += 0.5 * view.d->stiffness * square;
+    }
+    for (int i = 0; i < tree->plan->n_tendon; i++) {
+        int t = tree->plan->tendon[i];
+        double stretch =
+            cri_tree_length(tree, tree->mech->tendon + t) - tree->d->tendon[t].springlength;
+        sum += 0.5 * tree->d->tendon[t].stiffness * stretch * stretch;
+    }
+    return sum;
+}
+
+double cri_tree_energy(const cri_tree *tree, const double *v) {
+    const cri_tree_plan *plan = tree->plan;
+    const double *own = v + tree->unit->first_v;
+    cri_vec3 g = cri_v3_load(tree->d->gravity);
+    cri_spatial *V = tree->work[0];
+    V[0] = (cri_spatial){{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+    cri_tree_spread(tree, own, V);
+    double sum = spring_energy(tree);
+    for (int n = 1; n <= plan->n_node; n++) {
+        const cri_inertia *I = tree->I + n;
+        sum += 0.5 * cri_sp_dot(V[n], cri_inertia_apply(I, V[n]));
+        sum -= cri_v3_dot(g, I->h) + I->mass * cri_v3_dot(g, tree->origin);
+    }
+    for (int i = 0; i < plan->n_v; i++) {
+        int joint = tree->mech->dof_joint[tree->unit->first_v + i];
+        sum += 0.5 * tree->d->joint[joint].armature * own[i] * own[i];
+    }
+    return sum;
+}
