@@ -217,14 +217,14 @@ bool cri_epa(const cri_pair *pair, cri_nearest *near) {
     }
     // round shapes only need a start for Newton
     bool round = is_round(&pair->shape[0]) || is_round(&pair->shape[1]);
-    double tolerance = (round ? 1e-5 : 1e-13) * pair->scale;
+    double tolerance = (round ? 1e-5 : 1e-13) * pair->scale, share = round ? 1e-3 : 0.0;
     for (;;) {
         int f = nearest_face(&t);
         face best = t.face[f];
         cri_corner c = cri_pair_corner(pair, cri_v3_scale(-1.0, best.m), near->hint);
         double height = cri_v3_dot(best.m, c.w);
         report(&t, &best, -height, 1e-12 * pair->scale, near);
-        if (height - best.d <= tolerance || t.n_corner == MAX_CORNER || has_corner(&t, &c) ||
+        if (height - best.d <= tolerance + share * height || t.n_corner == MAX_CORNER || has_corner(&t, &c) ||
             !grow(&t, &c, f, 1e-13 * pair->scale)) {
             return true;
         }

@@ -223,13 +223,17 @@ cri_meeting cri_pieces_meet(const cri_piece piece[2], double scale, cri_meet *me
     span s = span_of(piece);
     meet->is_singular = false;
     if (s.n > 2) {
-        return meet_parallel(piece, &s, meet);
+        cri_meeting meeting = meet_parallel(piece, &s, meet);
+        meet->gap = cri_v3_dot(meet->n, between(piece, meet->n));
+        return meeting;
     }
     if (s.n == 2) {
         cri_vec3 c = cri_v3_cross(s.e[0], s.e[1]);
         double sine = cri_v3_norm(c);
         if (sine < parallel) {
-            return meet_parallel(piece, &s, meet);
+            meet_parallel(piece, &s, meet);
+            meet->gap = cri_v3_dot(meet->n, between(piece, meet->n));
+            return CRI_MEET_FLAT;
         }
         meet->n = cri_v3_scale(cri_v3_dot(c, meet->n) >= 0.0 ? 1.0 / sine : -1.0 / sine, c);
     } else {
@@ -274,12 +278,14 @@ bool cri_pieces_meet_along(const cri_piece piece[2], cri_meet *meet) {
     return true;
 }
 
-void cri_pieces_meet_at(const cri_piece piece[2], cri_meet *meet) {
-    span s = span_of(piece);
-    s.n = s.n > 2 ? 0 : s.n;
-    if (s.n == 2 && cri_v3_norm(cri_v3_cross(s.e[0], s.e[1])) < parallel) {
-        s.n = 1;
-    }
+void cri_pieces_hold(const cri_piece piece[2], cri_meet *meet) {
     meet->is_singular = true;
-    finish(piece, &s, meet);
+    for (int i = 0; i < 2; i++) {
+        cri_vec3 x = i ? cri_v3_mad(meet->x, meet->gap, meet->n) : meet->x;
+        x = cri_v3_sub(x, piece[i].p);
+        x = cri_v3_mad(x, i ? 1.0 : -1.0, cri_bulge_at(&piece[i], meet->n));
+        for (int k = 0; k < 2; k++) {
+            meet->u[2 * i + k] = k < piece[i].dim ? cri_v3_dot(x, piece[i].e[k]) : 0.0;
+        }
+    }
 }

@@ -19,6 +19,7 @@
 
 #include <math.h>
 
+static const double across = 1e-7; // radians; what rounding leaves of a right angle
 enum { MAX_MOVE = 24 };
 
 static cri_piece piece_of(const cri_pair *pair, int i, int feature) {
@@ -88,36 +89,31 @@ static void guess_pieces(const cri_pair *pair, const cri_nearest *near, cri_foun
             x = cri_v3_mad(x, near->weight[k], near->corner[k].x[i]);
             feature[k] = near->corner[k].feature[i];
         }
+        if (i == 0) {
+            found->x = x;
+        }
         x = cri_m3_tmul(R, i ? cri_v3_sub(x, pair->apart) : x);
         cri_vec3 out = cri_m3_tmul(R, cri_v3_scale(i ? -1.0 : 1.0, near->normal));
         found->feature[i] = cri_piece_spanned(&pair->shape[i], near->n, feature, x, out);
     }
+    double ball[2] = {cri_core_radius(&pair->shape[0]), cri_core_radius(&pair->shape[1])};
+    found->x = cri_v3_mad(found->x, ball[0], near->normal);
+    found->meet.gap = near->separation - ball[0] - ball[1];
     found->meet.n = near->normal;
 }
 
-// what gjk or epa found, with the normal held
-static void take_raw(const cri_pair *pair, const cri_nearest *near, cri_found *found) {
-    guess_pieces(pair, near, found);
-    cri_piece piece[2];
-    for (int i = 0; i < 2; i++) {
-        piece[i] = piece_of(pair, i, found->feature[i]);
-    }
-    cri_pieces_meet_at(piece, &found->meet);
+// what is known, with the normal held
+static void hold(const cri_pair *pair, cri_found *found) {
+    cri_piece piece[2] = {piece_of(pair, 0, found->feature[0]), piece_of(pair, 1, found->feature[1])};
     found->meeting = CRI_MEET_POINT;
-    double ball = cri_core_radius(&pair->shape[0]) + cri_core_radius(&pair->shape[1]);
-    found->meet.gap = near->separation - ball;
-    cri_vec3 x = {0};
-    for (int k = 0; k < near->n; k++) {
-        x = cri_v3_mad(x, near->weight[k], near->corner[k].x[0]);
-    }
-    found->meet.x = cri_v3_mad(x, cri_core_radius(&pair->shape[0]), near->normal);
+    found->meet.x = found->x;
+    cri_pieces_hold(piece, &found->meet);
 }
 
 // a meeting that leaves the cores nearer, or deeper, than what is known
 static bool is_worse(const cri_pair *pair, const cri_found *found, const cri_nearest *near) {
     double ball = cri_core_radius(&pair->shape[0]) + cri_core_radius(&pair->shape[1]);
-    return found->meeting == CRI_MEET_POINT &&
-           found->meet.gap + ball < near->separation - 1e-10 * pair->scale;
+    return found->meet.gap + ball < near->separation - 1e-10 * pair->scale;
 }
 
 // the pieces of a cylinder that may look along the local direction d
@@ -133,25 +129,29 @@ static int guesses(const cri_shape *shape, cri_vec3 d, int feature, int guess[4]
     return 4;
 }
 
-// every piece of a cylinder in turn; what gjk or epa found when none is better
+// the pieces across the normal, then every piece of a cylinder in turn; what gjk or epa found when
+// none is better
 static void retry(const cri_pair *pair, const cri_nearest *near, cri_found *found) {
     cri_found best, try;
-    guess_pieces(pair, near, &try);
-    take_raw(pair, near, &best);
+    guess_pieces(pair, near, &best);
+    try = best;
     int n[2], guess[2][4];
     for (int i = 0; i < 2; i++) {
         cri_vec3 d = cri_v3_scale(i ? -1.0 : 1.0, near->normal);
-        n[i] = guesses(&pair->shape[i], cri_m3_tmul(&pair->pose[i].R, d), try.feature[i], guess[i]);
+        n[i] = guesses(&pair->shape[i], cri_m3_tmul(&pair->pose[i].R, d), best.feature[i], guess[i]);
     }
-    for (int k = 0; k < n[0] * n[1]; k++) {
-        try.feature[0] = guess[0][k / n[1]];
-        try.feature[1] = guess[1][k % n[1]];
+    for (int k = -1; k < n[0] * n[1]; k++) {
+        for (int i = 0; i < 2; i++) {
+            int pick = i ? k % n[1] : k / n[1];
+            try.feature[i] = k < 0 ? cri_patch_feature(pair, i, near->normal, across) : guess[i][pick];
+        }
         try.meet.n = near->normal;
         if (settle(pair, &try) && !is_worse(pair, &try, near)) {
             *found = try;
             return;
         }
     }
+    hold(pair, &best);
     *found = best;
 }
 
@@ -220,6 +220,7 @@ static void find_axes(const cri_pair *pair, cri_found *found) {
     if (piece[0].dim + piece[1].dim == 2 && cri_v3_dot(cross, pair->apart) != 0.0) {
         found->meet.n = cri_v3_scale(copysign(1.0, cri_v3_dot(cross, pair->apart)), cross);
     }
+    found->x = piece[0].p;
     found->meeting = cri_pieces_meet(piece, pair->scale, &found->meet);
 }
 
@@ -255,9 +256,7 @@ static int collide(const cri_pair *pair, double margin, bool is_single, cri_narr
         cri_patch_find(pair, &found, &patch);
     }
     if (is_flat && patch.n == 0) {
-        cri_piece piece[2] = {piece_of(pair, 0, found.feature[0]),
-                              piece_of(pair, 1, found.feature[1])};
-        cri_pieces_meet_at(piece, &found.meet);
+        hold(pair, &found);
         is_flat = false;
     }
     if (is_flat) {

@@ -36,13 +36,13 @@ static void add_corner(flat *f, int feature) {
     f->feature[f->n++] = feature;
 }
 
-static void flat_box(cri_vec3 d, flat *f) {
+static void flat_box(cri_vec3 d, double angle, flat *f) {
     static const int power3[3] = {1, 3, 9};
     double n[3];
     cri_v3_store(d, n);
     int free[3], base = 0;
     for (int i = 0; i < 3; i++) {
-        if (fabs(n[i]) < flat_angle) {
+        if (fabs(n[i]) < angle) {
             free[f->dim++] = i;
         } else {
             base += power3[i] * (n[i] > 0.0 ? 2 : 0);
@@ -62,7 +62,11 @@ static void flat_box(cri_vec3 d, flat *f) {
     }
 }
 
-static void flat_mesh(const cri_hull *hull, cri_vec3 d, flat *f) {
+static double sine_between(cri_vec3 a, cri_vec3 b) {
+    return cri_v3_norm(cri_v3_cross(a, b));
+}
+
+static void flat_mesh(const cri_hull *hull, cri_vec3 d, double angle, flat *f) {
     int best = 0;
     double most = -2.0;
     for (int k = 0; k < hull->n_face; k++) {
@@ -72,7 +76,7 @@ static void flat_mesh(const cri_hull *hull, cri_vec3 d, flat *f) {
             best = k;
         }
     }
-    if (most > cos(flat_angle)) {
+    if (sine_between(d, cri_v3_load(hull->face_normal + 3 * (size_t)best)) < angle) {
         int start = hull->face_start[best], count = hull->face_start[best + 1] - start;
         f->dim = 2;
         f->face = cri_feature_of(CRI_PIECE_FACE, best);
@@ -87,7 +91,7 @@ static void flat_mesh(const cri_hull *hull, cri_vec3 d, flat *f) {
     cri_shape shape = {CRI_SHAPE_MESH, NULL, hull};
     int feature, top = 0, end = -1;
     cri_vec3 x = cri_core_support(&shape, d, &feature, &top);
-    double flattest = flat_angle;
+    double flattest = angle;
     add_corner(f, feature);
     for (int k = hull->link_start[top]; k < hull->link_start[top + 1]; k++) {
         cri_vec3 along = cri_v3_sub(cri_v3_load(hull->vertex + 3 * (size_t)hull->link[k]), x);
@@ -103,9 +107,9 @@ static void flat_mesh(const cri_hull *hull, cri_vec3 d, flat *f) {
     }
 }
 
-static void flat_cylinder(cri_vec3 d, flat *f) {
+static void flat_cylinder(cri_vec3 d, double angle, flat *f) {
     int cap = d.z > 0.0;
-    if (hypot(d.x, d.y) < flat_angle) {
+    if (hypot(d.x, d.y) < angle) {
         f->dim = 2;
         f->face = cri_feature_of(CRI_PIECE_FACE, cap);
         for (int k = 0; k < CRI_N_RIM; k++) {
@@ -113,7 +117,7 @@ static void flat_cylinder(cri_vec3 d, flat *f) {
         }
         return;
     }
-    f->dim = fabs(d.z) < flat_angle;
+    f->dim = fabs(d.z) < angle;
     for (int k = 0; k < 1 + f->dim; k++) {
         add_corner(f, cri_feature_of(CRI_PIECE_RIM, f->dim ? k : cap));
     }
@@ -124,23 +128,23 @@ static cri_piece piece_of(const cri_pair *pair, int i, int feature) {
                         feature);
 }
 
-static void flat_of(const cri_pair *pair, int i, cri_vec3 n, flat *f) {
+static void flat_of(const cri_pair *pair, int i, cri_vec3 n, double angle, flat *f) {
     const cri_shape *shape = &pair->shape[i];
     cri_vec3 d = cri_m3_tmul(&pair->pose[i].R, cri_v3_scale(i ? -1.0 : 1.0, n));
     f->dim = f->n = 0;
     f->face = -1;
     switch (shape->kind) {
     case CRI_SHAPE_BOX:
-        flat_box(d, f);
+        flat_box(d, angle, f);
         break;
     case CRI_SHAPE_MESH:
-        flat_mesh(shape->hull, d, f);
+        flat_mesh(shape->hull, d, angle, f);
         break;
     case CRI_SHAPE_CYLINDER:
-        flat_cylinder(d, f);
+        flat_cylinder(d, angle, f);
         break;
     case CRI_SHAPE_CAPSULE:
-        f->dim = fabs(d.z) < flat_angle;
+        f->dim = fabs(d.z) < angle;
         for (int k = 0; k < 1 + f->dim; k++) {
             add_corner(f, cri_feature_of(CRI_PIECE_VERTEX, f->dim ? k : d.z > 0.0));
         }
@@ -151,6 +155,13 @@ static void flat_of(const cri_pair *pair, int i, cri_vec3 n, flat *f) {
         add_corner(f, cri_feature_of(CRI_PIECE_VERTEX, 0));
         break;
     }
+}
+
+int cri_patch_feature(const cri_pair *pair, int i, cri_vec3 n, double angle) {
+    flat f;
+    flat_of(pair, i, n, angle, &f);
+    int edge = f.dim == 1 ? cri_edge_between(&pair->shape[i], f.feature[0], f.feature[1]) : -1;
+    return f.dim == 2 ? f.face : edge >= 0 ? edge : f.feature[0];
 }
 
 // where the corners are, in space and seen along the normal n of a face with sides e
@@ -253,6 +264,19 @@ static void add_crossings(const cri_pair *pair, const reference *ref, const flat
     }
 }
 
+// an end, piece i, and the point of the other edge beside it, along n
+static cri_meet beside(const cri_piece piece[2], int i, cri_vec3 n) {
+    cri_vec3 x[2];
+    for (int k = 0; k < 2; k++) {
+        x[k] = cri_v3_mad(piece[k].p, k ? -1.0 : 1.0, cri_bulge_at(&piece[k], n));
+    }
+    cri_vec3 e = piece[1 - i].e[0], apart = cri_v3_sub(x[i], x[1 - i]);
+    x[1 - i] = cri_v3_mad(x[1 - i], cri_v3_dot(apart, e), e);
+    cri_meet meet = {.n = n, .x = x[0], .gap = cri_v3_dot(n, cri_v3_sub(x[1], x[0]))};
+    cri_pieces_hold(piece, &meet);
+    return meet;
+}
+
 // ends of one of two edges beside the other
 static void add_ends(const cri_pair *pair, const int edge[2], cri_vec3 n, cri_patch *patch) {
     cri_piece line[2];
@@ -275,8 +299,7 @@ static void add_ends(const cri_pair *pair, const int edge[2], cri_vec3 n, cri_pa
         cri_touch_kind kind = CRI_TOUCH_FREE;
         if (cri_pieces_meet(piece, pair->scale, &meet) != CRI_MEET_POINT || meet.is_singular ||
             cri_v3_dot(meet.n, n) < cos(flat_angle)) {
-            meet.n = n;
-            cri_pieces_meet_at(piece, &meet);
+            meet = beside(piece, i, n);
             kind = CRI_TOUCH_HELD;
         }
         if (fabs(meet.u[2 * other]) <= line[other].reach[0] + same_place * pair->scale) {
@@ -313,7 +336,7 @@ void cri_patch_find(const cri_pair *pair, const cri_found *found, cri_patch *pat
         return;
     }
     for (int i = 0; i < 2; i++) {
-        flat_of(pair, i, n, &f[i]);
+        flat_of(pair, i, n, flat_angle, &f[i]);
         if (f[i].dim == 0) {
             return;
         }

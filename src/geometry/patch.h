@@ -19,11 +19,15 @@ typedef struct cri_found {
     cri_meeting meeting;
     cri_meet meet;
     int feature[2];
+    cri_vec3 x; // a point of shape 0 near the touch, for pieces in parallel
 } cri_found;
 
 /// Adds a touch, unless there is one at that place or no room.
 void cri_patch_add(const cri_pair *pair, const cri_meet *meet, int kind, const int feature[2],
                    cri_patch *patch);
+
+/// The feature of shape i that is across n but for an angle.
+int cri_patch_feature(const cri_pair *pair, int i, cri_vec3 n, double angle);
 
 /// The points of flat pieces that face each other, whatever their gap.
 void cri_patch_find(const cri_pair *pair, const cri_found *found, cri_patch *patch);

@@ -113,7 +113,7 @@ typedef struct cri_meet {
 typedef enum cri_meeting {
     CRI_MEET_NONE,    // Newton's method failed
     CRI_MEET_POINT,   // one pair of points
-    CRI_MEET_FLAT,    // pieces in parallel: only n is set
+    CRI_MEET_FLAT,    // pieces in parallel: only n and gap are set
     CRI_MEET_CROSSED, // a face and an edge or face that cross it: only n is set, the face's
 } cri_meeting;
 
@@ -124,8 +124,8 @@ cri_meeting cri_pieces_meet(const cri_piece piece[2], double scale, cri_meet *me
 /// Points that face each other along the fixed meet->n. False when there is not one pair.
 bool cri_pieces_meet_along(const cri_piece piece[2], cri_meet *meet);
 
-/// Points of pieces at the given meet->n, coordinates by projection.
-void cri_pieces_meet_at(const cri_piece piece[2], cri_meet *meet);
+/// Coordinates of pieces by projection, for meet->n, gap and x that are given.
+void cri_pieces_hold(const cri_piece piece[2], cri_meet *meet);
 
 /// How a touch was found, in cri_touch_cache.kind.
 typedef enum cri_touch_kind {
