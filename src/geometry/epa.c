@@ -210,22 +210,23 @@ static bool is_round(const cri_shape *shape) {
     return shape->kind == CRI_SHAPE_CYLINDER || shape->kind == CRI_SHAPE_ELLIPSOID;
 }
 
-bool cri_epa(const cri_pair *pair, cri_nearest *near) {
+bool cri_epa(const cri_pair *pair, double share, cri_nearest *near) {
     polytope t;
     if (!begin(pair, near, &t)) {
         return false;
     }
-    // round shapes only need a start for Newton
+    // corners end polytopes; round shapes only need a start for Newton
     bool round = is_round(&pair->shape[0]) || is_round(&pair->shape[1]);
-    double tolerance = (round ? 1e-5 : 1e-13) * pair->scale, share = round ? 1e-3 : 0.0;
+    double tolerance = 1e-13 * pair->scale;
+    share = round ? share : 0.0;
     for (;;) {
         int f = nearest_face(&t);
         face best = t.face[f];
         cri_corner c = cri_pair_corner(pair, cri_v3_scale(-1.0, best.m), near->hint);
         double height = cri_v3_dot(best.m, c.w);
         report(&t, &best, -height, 1e-12 * pair->scale, near);
-        if (height - best.d <= tolerance + share * height || t.n_corner == MAX_CORNER || has_corner(&t, &c) ||
-            !grow(&t, &c, f, 1e-13 * pair->scale)) {
+        if (height - best.d <= tolerance + share * height || t.n_corner == MAX_CORNER ||
+            has_corner(&t, &c) || !grow(&t, &c, f, 1e-13 * pair->scale)) {
             return true;
         }
     }

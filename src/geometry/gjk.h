@@ -41,5 +41,6 @@ cri_corner cri_pair_corner(const cri_pair *pair, cri_vec3 d, int hint[2]);
 /// has the last corners, for cri_epa.
 bool cri_gjk(const cri_pair *pair, cri_nearest *near);
 
-/// The least depth of cores that touch or overlap, from what cri_gjk left. False when D is flat.
-bool cri_epa(const cri_pair *pair, cri_nearest *near);
+/// The least depth of cores that touch or overlap, from what cri_gjk left. With round shapes share
+/// of the depth is accurate enough. False when D is flat.
+bool cri_epa(const cri_pair *pair, double share, cri_nearest *near);

@@ -19,8 +19,9 @@
 
 #include <math.h>
 
-static const double across = 1e-7; // radians; what rounding leaves of a right angle
-enum { MAX_MOVE = 24 };
+// radians that a right angle may be off by: rounding, the accuracy of epa with round shapes
+enum { MAX_MOVE = 24, N_ACROSS = 3 };
+static const double across[N_ACROSS] = {0.05, 1e-3, 1e-7};
 
 static cri_piece piece_of(const cri_pair *pair, int i, int feature) {
     return cri_piece_at(&pair->shape[i], &pair->pose[i].R, i ? pair->apart : cri_v3(0.0, 0.0, 0.0),
@@ -104,16 +105,21 @@ static void guess_pieces(const cri_pair *pair, const cri_nearest *near, cri_foun
 
 // what is known, with the normal held
 static void hold(const cri_pair *pair, cri_found *found) {
-    cri_piece piece[2] = {piece_of(pair, 0, found->feature[0]), piece_of(pair, 1, found->feature[1])};
+    cri_piece piece[2] = {piece_of(pair, 0, found->feature[0]),
+                          piece_of(pair, 1, found->feature[1])};
     found->meeting = CRI_MEET_POINT;
     found->meet.x = found->x;
     cri_pieces_hold(piece, &found->meet);
 }
 
-// a meeting that leaves the cores nearer, or deeper, than what is known
-static bool is_worse(const cri_pair *pair, const cri_found *found, const cri_nearest *near) {
+// the shapes support the meeting's normal where it says, and what is known is no nearer
+static bool is_right(const cri_pair *pair, const cri_found *found, const cri_nearest *near) {
     double ball = cri_core_radius(&pair->shape[0]) + cri_core_radius(&pair->shape[1]);
-    return found->meet.gap + ball < near->separation - 1e-10 * pair->scale;
+    double slack = 1e-10 * pair->scale, separation = found->meet.gap + ball;
+    int hint[2] = {near->hint[0], near->hint[1]};
+    cri_corner c = cri_pair_corner(pair, found->meet.n, hint);
+    return fabs(cri_v3_dot(c.w, found->meet.n) - separation) <= slack &&
+           separation >= near->separation - slack;
 }
 
 // the pieces of a cylinder that may look along the local direction d
@@ -129,45 +135,52 @@ static int guesses(const cri_shape *shape, cri_vec3 d, int feature, int guess[4]
     return 4;
 }
 
-// the pieces across the normal, then every piece of a cylinder in turn; what gjk or epa found when
-// none is better
-static void retry(const cri_pair *pair, const cri_nearest *near, cri_found *found) {
+// the pieces across the normal, then every piece of a cylinder in turn; false, and what gjk or epa
+// found, when none is right
+static bool retry(const cri_pair *pair, const cri_nearest *near, cri_found *found) {
     cri_found best, try;
     guess_pieces(pair, near, &best);
     try = best;
     int n[2], guess[2][4];
     for (int i = 0; i < 2; i++) {
         cri_vec3 d = cri_v3_scale(i ? -1.0 : 1.0, near->normal);
-        n[i] = guesses(&pair->shape[i], cri_m3_tmul(&pair->pose[i].R, d), best.feature[i], guess[i]);
+        n[i] =
+            guesses(&pair->shape[i], cri_m3_tmul(&pair->pose[i].R, d), best.feature[i], guess[i]);
     }
-    for (int k = -1; k < n[0] * n[1]; k++) {
+    for (int k = -N_ACROSS; k < n[0] * n[1]; k++) {
         for (int i = 0; i < 2; i++) {
             int pick = i ? k % n[1] : k / n[1];
-            try.feature[i] = k < 0 ? cri_patch_feature(pair, i, near->normal, across) : guess[i][pick];
+            try.feature[i] =
+                k < 0 ? cri_patch_feature(pair, i, near->normal, across[-1 - k]) : guess[i][pick];
         }
         try.meet.n = near->normal;
-        if (settle(pair, &try) && !is_worse(pair, &try, near)) {
+        if (settle(pair, &try) && is_right(pair, &try, near)) {
             *found = try;
-            return;
+            return true;
         }
     }
     hold(pair, &best);
     *found = best;
+    return false;
 }
 
 static void find_general(const cri_pair *pair, cri_found *found) {
-    cri_nearest near;
-    bool is_apart = cri_gjk(pair, &near);
-    if (!is_apart && !cri_epa(pair, &near)) {
-        // a flat difference: take any direction across
-        near.normal = cri_v3(0.0, 0.0, 1.0);
-        near.separation = 0.0;
-        near.n = 1;
-        near.weight[0] = 1.0;
-    }
-    guess_pieces(pair, &near, found);
-    if (!settle(pair, found) || is_worse(pair, found, &near)) {
-        retry(pair, &near, found);
+    // of the depth of round shapes: rough, and fine when rough was not enough
+    static const double share[2] = {1e-3, 1e-7};
+    for (int k = 0; k < 2; k++) {
+        cri_nearest near;
+        bool is_apart = cri_gjk(pair, &near);
+        if (!is_apart && !cri_epa(pair, share[k], &near)) {
+            // a flat difference: take any direction across
+            near.normal = cri_v3(0.0, 0.0, 1.0);
+            near.separation = 0.0;
+            near.n = 1;
+            near.weight[0] = 1.0;
+        }
+        guess_pieces(pair, &near, found);
+        if ((settle(pair, found) && is_right(pair, found, &near)) || retry(pair, &near, found)) {
+            return;
+        }
     }
 }
 

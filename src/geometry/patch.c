@@ -8,7 +8,8 @@
 //   corners of one inside the other     a vertex and a face
 //   crossings of their sides            an edge and an edge
 //
-// each a touch along that normal. Two nearly parallel segments touch where an end of one is beside
+// each a touch with the normal of those pieces, so that the rate of its gap is that of two material
+// points. Only crossings of nearly parallel sides take the normal of the face. Two nearly parallel segments touch where an end of one is beside
 // the other. The rim of a cylinder stands for a polygon of CRI_N_RIM fixed corners.
 
 #include "geometry/patch.h"
@@ -197,10 +198,24 @@ typedef struct reference {
     cri_vec3 n;
 } reference;
 
-static void add_along(const cri_pair *pair, const reference *ref, const int feature[2],
-                      cri_patch *patch) {
+static bool is_within(const cri_piece *piece, const double *u, double slack) {
+    return piece->dim != 1 || fabs(u[0]) <= piece->reach[0] + slack;
+}
+
+// with the normal of the two pieces; with that of the reference where nearly parallel edges have
+// one far from it
+static void add_pieces(const cri_pair *pair, const reference *ref, const int feature[2],
+                       cri_patch *patch) {
     cri_piece piece[2] = {piece_of(pair, 0, feature[0]), piece_of(pair, 1, feature[1])};
     cri_meet meet = {.n = ref->n};
+    double slack = same_place * pair->scale;
+    if (cri_pieces_meet(piece, pair->scale, &meet) == CRI_MEET_POINT &&
+        sine_between(meet.n, ref->n) < 3.0 * flat_angle && is_within(&piece[0], meet.u, slack) &&
+        is_within(&piece[1], meet.u + 2, slack)) {
+        cri_patch_add(pair, &meet, cri_touch_kind_of(CRI_TOUCH_FREE, 0, 0), feature, patch);
+        return;
+    }
+    meet.n = ref->n;
     if (cri_pieces_meet_along(piece, &meet)) {
         int kind = cri_touch_kind_of(CRI_TOUCH_ALONG, ref->shape, ref->face);
         cri_patch_add(pair, &meet, kind, feature, patch);
@@ -228,8 +243,10 @@ static bool is_inside(const flat *f, const double q[2], double slack) {
     return true;
 }
 
+// also when one just touches the other
 static bool do_cross(const double a[2], const double b[2], const double c[2], const double d[2]) {
-    return turn(a, b, c) * turn(a, b, d) < 0.0 && turn(c, d, a) * turn(c, d, b) < 0.0;
+    double tc = turn(a, b, c), td = turn(a, b, d), ta = turn(c, d, a), tb = turn(c, d, b);
+    return tc * td <= 0.0 && ta * tb <= 0.0 && tc != td && ta != tb;
 }
 
 // corners of flat i inside the polygon of the other
@@ -240,7 +257,7 @@ static void add_corners(const cri_pair *pair, const reference *ref, const flat *
             int feature[2];
             feature[i] = f[i].feature[k];
             feature[1 - i] = f[1 - i].face;
-            add_along(pair, ref, feature, patch);
+            add_pieces(pair, ref, feature, patch);
         }
     }
 }
@@ -258,7 +275,7 @@ static void add_crossings(const cri_pair *pair, const reference *ref, const flat
             int feature[2] = {cri_edge_between(&pair->shape[0], f[0].feature[j], f[0].feature[j1]),
                               cri_edge_between(&pair->shape[1], f[1].feature[k], f[1].feature[k1])};
             if (feature[0] >= 0 && feature[1] >= 0) {
-                add_along(pair, ref, feature, patch);
+                add_pieces(pair, ref, feature, patch);
             }
         }
     }
