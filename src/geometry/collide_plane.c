@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything on a plane, shape 0: gap = n.x_1 of points x_1 of shape 1, n the plane's normal.
+//
+//   sphere, ellipsoid   the lowest point
+//   capsule             both ends
+//   box, mesh           the vertices
+//   cylinder            the lowest points of both rims, and fixed points of the lower rim
+//
+// The lowest point of a rim runs away as the cylinder comes to stand; the fixed ones do not.
+
+#include "geometry/patch.h"
+
+#include <math.h>
+#include <stddef.h>
+
+static void plane_touch(const cri_pair *pair, int feature, cri_narrow_touch *touch) {
+    const cri_mat3 *R = &pair->pose[0].R;
+    cri_vec3 n = cri_m3_column(R, 2);
+    cri_piece piece = cri_piece_at(&pair->shape[1], &pair->pose[1].R, pair->apart, feature);
+    cri_vec3 x = cri_v3_sub(piece.p, cri_bulge_at(&piece, n));
+    double gap = cri_v3_dot(n, x);
+    cri_meet meet = {.n = n, .gap = gap, .x = cri_v3_mad(x, -gap, n)};
+    meet.u[0] = cri_v3_dot(x, cri_m3_column(R, 0));
+    meet.u[1] = cri_v3_dot(x, cri_m3_column(R, 1));
+    int face = cri_feature_of(CRI_PIECE_FACE, 0);
+    cri_touch_fill(pair->pose, &meet, cri_touch_kind_of(CRI_TOUCH_ALONG, 0, face),
+                   (int[2]){face, feature}, touch);
+}
+
+// the lowest of n touches comes first
+static void lowest_first(int n, cri_narrow_touch *touch) {
+    int low = 0;
+    for (int k = 1; k < n; k++) {
+        if (touch[k].gap < touch[low].gap) {
+            low = k;
+        }
+    }
+    cri_narrow_touch t = touch[0];
+    touch[0] = touch[low];
+    touch[low] = t;
+}
+
+// those after the first stay when they are within margin
+static int keep_within(double margin, int n, cri_narrow_touch *touch) {
+    int kept = 1;
+    for (int k = 1; k < n; k++) {
+        if (touch[k].gap <= margin) {
+            touch[kept++] = touch[k];
+        }
+    }
+    return kept;
+}
+
+static int plane_cylinder(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
+    // below this sine of the tilt the lowest point of a rim is rounding
+    static const double upright = 1e-9;
+    cri_vec3 d = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(&pair->pose[0].R, 2));
+    int cap = d.z < 0.0, n = 0;
+    if (hypot(d.x, d.y) > upright) {
+        plane_touch(pair, cri_feature_of(CRI_PIECE_RIM, cap), &touch[n++]);
+        plane_touch(pair, cri_feature_of(CRI_PIECE_RIM, 1 - cap), &touch[n++]);
+    }
+    // nearer to standing than to lying
+    if (fabs(d.z) > sqrt(0.5)) {
+        for (int k = 0; k < CRI_N_RIM; k += 2) {
+            plane_touch(pair, cri_feature_of(CRI_PIECE_VERTEX, CRI_N_RIM * cap + k), &touch[n++]);
+            // the same point as that of the rim
+            cri_vec3 apart = cri_v3_sub(touch[n - 1].point[1], touch[0].point[1]);
+            n -= n > 1 && cri_v3_norm(apart) <= 1e-9 * pair->scale;
+        }
+    }
+    lowest_first(n, touch);
+    return keep_within(margin, n, touch);
+}
+
+// extremes of the vertices within margin along CRI_MAX_TOUCH - 1 directions, and the lowest
+static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
+    const cri_hull *hull = pair->shape[1].hull;
+    const cri_mat3 *R = &pair->pose[0].R;
+    enum { N_WAY = CRI_MAX_TOUCH - 1 };
+    // directions of the plane in the frame of the mesh; the last is down
+    cri_vec3 way[N_WAY + 1];
+    int best[N_WAY + 1], n_low = 0, low[CRI_MAX_TOUCH];
+    double most[N_WAY + 1];
+    for (int k = 0; k <= N_WAY; k++) {
+        double angle = 2.0 * 3.14159265358979323846 * k / N_WAY;
+        cri_vec3 w =
+            cri_v3(k < N_WAY ? cos(angle) : 0.0, k < N_WAY ? sin(angle) : 0.0, -(k == N_WAY));
+        way[k] = cri_m3_tmul(&pair->pose[1].R, cri_m3_mul(R, w));
+        best[k] = -1;
+        most[k] = -INFINITY;
+    }
+    double height = cri_v3_dot(cri_m3_column(R, 2), pair->apart);
+    for (int i = 0; i < hull->n_vertex; i++) {
+        cri_vec3 x = cri_v3_load(hull->vertex + 3 * (size_t)i);
+        bool is_low = height - cri_v3_dot(way[N_WAY], x) <= margin;
+        if (is_low && n_low++ < CRI_MAX_TOUCH) {
+            low[n_low - 1] = i;
+        }
+        for (int k = is_low ? 0 : N_WAY; k <= N_WAY; k++) {
+            double h = cri_v3_dot(way[k], x);
+            if (h > most[k]) {
+                most[k] = h;
+                best[k] = i;
+            }
+        }
+    }
+    // the lowest, then all others or the extremes
+    int chosen[CRI_MAX_TOUCH] = {best[N_WAY]}, n = 1;
+    bool has_few = n_low <= CRI_MAX_TOUCH;
+    for (int k = 0; k < (has_few ? n_low : N_WAY); k++) {
+        int i = has_few ? low[k] : best[k];
+        bool is_new = i >= 0;
+        for (int j = 0; j < n; j++) {
+            is_new &= chosen[j] != i;
+        }
+        if (is_new) {
+            chosen[n++] = i;
+        }
+    }
+    for (int k = 0; k < n; k++) {
+        plane_touch(pair, cri_feature_of(CRI_PIECE_VERTEX, chosen[k]), &touch[k]);
+    }
+    return n;
+}
+
+int cri_collide_plane(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
+    switch (pair->shape[1].kind) {
+    case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_SPHERE:
+    case CRI_SHAPE_ELLIPSOID:
+        break;
+    case CRI_SHAPE_CAPSULE:
+        for (int k = 0; k < 2; k++) {
+            plane_touch(pair, cri_feature_of(CRI_PIECE_VERTEX, k), &touch[k]);
+        }
+        lowest_first(2, touch);
+        return keep_within(margin, 2, touch);
+    case CRI_SHAPE_BOX:
+        for (int k = 0; k < 8; k++) {
+            int index = (k & 1) * 2 + (k & 2) * 3 + (k & 4) / 2 * 9;
+            plane_touch(pair, cri_feature_of(CRI_PIECE_VERTEX, index), &touch[k]);
+        }
+        lowest_first(8, touch);
+        return keep_within(margin, 8, touch);
+    case CRI_SHAPE_CYLINDER:
+        return plane_cylinder(pair, margin, touch);
+    case CRI_SHAPE_MESH:
+        return plane_mesh(pair, margin, touch);
+    }
+    plane_touch(pair, cri_feature_of(CRI_PIECE_VERTEX, 0), &touch[0]);
+    return 1;
+}
