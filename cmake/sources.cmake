@@ -5,16 +5,23 @@ set(CAROM_SOURCES
     src/base/arena.c
     src/base/base.c
     src/math/lu.c
+    src/math/orient.c
     src/math/qr.c
     src/math/quat.c
     src/io/file.c
+    src/io/mesh_file.c
     src/io/number.c
+    src/io/obj.c
+    src/io/stl.c
     src/io/table.c
     src/io/xml.c
     src/solvers/coulomb.c
     src/solvers/coulomb_reduced.c
     src/geometry/collide.c
+    src/geometry/hull.c
+    src/geometry/hull_merge.c
     src/geometry/mass.c
+    src/geometry/mesh_mass.c
     src/model/builder.c
     src/model/derived.c
     src/model/names.c

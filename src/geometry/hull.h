@@ -21,7 +21,7 @@ typedef struct cri_mesh_mass {
 } cri_mesh_mass;
 
 /// Exact polyhedral integrals over triangles (n_face, 3) of vertices (n_vertex, 3), outward
-/// orientation; also right for nonconvex meshes. False when the mesh is open or its volume is not
-/// positive.
+/// orientation; also right for nonconvex meshes. False when the mesh is open (some side not once in
+/// each direction), its volume is not positive, or there is no memory to find out.
 bool cri_mesh_mass_of(int n_vertex, const double *vertex, int n_face, const int *face,
                       cri_mesh_mass *out);
