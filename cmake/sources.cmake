@@ -30,6 +30,11 @@ set(CAROM_SOURCES
     src/scene/mjcf_attr.c
     src/scene/mjcf_body.c
     src/scene/mjcf_custom.c
+    src/scene/urdf.c
+    src/scene/urdf_attr.c
+    src/scene/urdf_joint.c
+    src/scene/urdf_link.c
+    src/scene/urdf_mesh.c
     src/contact/feature.c
     src/contact/frame.c
     src/contact/islands.c
