@@ -188,10 +188,20 @@ static bool has_ending(const char *name, const char *ending) {
     return cri_mesh_is(&end, ending);
 }
 
+// refused by its name, before it is opened
+static cr_status check_ending(const char *name, cr_error *err) {
+    if (has_ending(name, ".obj") || has_ending(name, ".stl")) {
+        return CR_OK;
+    }
+    return cri_file_fail(err, CR_ERR_UNSUPPORTED, name, 0,
+                         "is no mesh file that is read: convert it to .obj or .stl");
+}
+
 cr_status cri_mesh_parse(const char *text, size_t n_byte, const char *name, cr_arena *arena,
                          cri_mesh_data *out, cr_error *err) {
     CR_ASSERT((text || n_byte == 0) && name && arena && out);
     *out = (cri_mesh_data){0};
+    CR_TRY(check_ending(name, err));
     if (n_byte > CRI_FILE_LIMIT) {
         return cri_file_fail(err, CR_ERR_FILE, name, 0, "is larger than %d MiB",
                              (int)(CRI_FILE_LIMIT >> 20));
@@ -203,11 +213,8 @@ cr_status cri_mesh_parse(const char *text, size_t n_byte, const char *name, cr_a
     cri_mesh_data mesh = {0};
     if (has_ending(name, ".obj")) {
         CR_TRY(cri_obj_parse(text, n_byte, name, arena, &mesh, err));
-    } else if (has_ending(name, ".stl")) {
-        CR_TRY(cri_stl_parse(text, n_byte, name, arena, &mesh, err));
     } else {
-        return cri_file_fail(err, CR_ERR_UNSUPPORTED, name, 0,
-                             "is no mesh file that is read: convert it to .obj or .stl");
+        CR_TRY(cri_stl_parse(text, n_byte, name, arena, &mesh, err));
     }
     if (!merge_vertices(&mesh, arena)) {
         return cri_file_fail_memory(err, name);
@@ -222,7 +229,10 @@ cr_status cri_mesh_read(const char *path, cr_arena *arena, int *n_vertex, double
     cri_mesh_data mesh = {0};
     char *text = NULL;
     size_t n_byte = 0;
-    cr_status status = cri_file_read(path, &text, &n_byte, err);
+    cr_status status = check_ending(path, err);
+    if (status == CR_OK) {
+        status = cri_file_read(path, &text, &n_byte, err);
+    }
     if (status == CR_OK) {
         status = cri_mesh_parse(text, n_byte, path, arena, &mesh, err);
     }

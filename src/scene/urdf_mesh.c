@@ -16,12 +16,15 @@
 // longest path, bytes
 enum { PATH_BYTES = 1024 };
 
+// a folder can be opened, and not read
 static bool exists(const char *path) {
     FILE *stream = fopen(path, "rb");
-    if (stream) {
-        fclose(stream);
+    if (!stream) {
+        return false;
     }
-    return stream != NULL;
+    bool is_file = fgetc(stream) != EOF || !ferror(stream);
+    fclose(stream);
+    return is_file;
 }
 
 // what follows start in text, NULL when text does not begin with it
