@@ -3,8 +3,8 @@
 // Triangle meshes from OBJ and STL files: the choice of the format, words of text, and the merging
 // of equal vertices.
 //
-// Vertices are merged by their bits, through a hash table with linear probing; -0 counts as 0. The
-// first of equal vertices keeps its place in the order.
+// Vertices are merged when all their bits are equal, through a hash table with linear probing; -0
+// counts as 0. The first of equal vertices keeps its place in the order.
 
 #include "io/mesh_parts.h"
 
@@ -129,6 +129,10 @@ static uint64_t hash_vertex(const double *v) {
     return h;
 }
 
+static bool is_same(const double *a, const double *b) {
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
 // makes equal vertices one and drops triangles that lose a corner; false for lack of memory
 static bool merge_vertices(cri_mesh_data *mesh, cr_arena *arena) {
     cri_arena_mark mark = cri_arena_get_mark(arena);
@@ -151,7 +155,7 @@ static bool merge_vertices(cri_mesh_data *mesh, cr_arena *arena) {
             v[k] = mesh->vertex[3 * i + k] + 0.0;
         }
         size_t s = (size_t)hash_vertex(v) & (n_slot - 1);
-        while (slot[s] > 0 && memcmp(mesh->vertex + 3 * (slot[s] - 1), v, sizeof v) != 0) {
+        while (slot[s] > 0 && !is_same(mesh->vertex + 3 * (slot[s] - 1), v)) {
             s = (s + 1) & (n_slot - 1);
         }
         if (slot[s] == 0) {

@@ -108,8 +108,9 @@ static void apply_scale(cri_mesh_def *mesh, const double scale[3]) {
 static int find_mesh(const cri_urdf *u, const char *path, const double scale[3]) {
     for (int i = 0; i < u->def->n_mesh; i++) {
         const cri_urdf_source *source = &u->source[i];
-        if (strcmp(source->path, path) == 0 &&
-            memcmp(source->scale, scale, sizeof source->scale) == 0) {
+        bool is_scale = source->scale[0] == scale[0] && source->scale[1] == scale[1] &&
+                        source->scale[2] == scale[2];
+        if (is_scale && strcmp(source->path, path) == 0) {
             return i;
         }
     }
