@@ -103,7 +103,7 @@ static cr_status check_root(cri_urdf *u, const cri_xml_node *root) {
         } else if (strncmp(node->name, "xacro:", 6) == 0) {
             return cri_urdf_fail(u, CR_ERR_UNSUPPORTED, node,
                                  "is xacro: run xacro first and read what it writes");
-        } else if (cri_urdf_is_word("transmission gazebo sensor ros2_control mujoco", node->name)) {
+        } else if (cri_urdf_is_extension("transmission gazebo sensor ros2_control mujoco", node)) {
             u->note[CRI_URDF_EXTENSION]++;
         } else if (strcmp(node->name, "material") != 0) {
             return cri_urdf_fail(u, CR_ERR_UNSUPPORTED, node,

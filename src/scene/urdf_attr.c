@@ -62,6 +62,10 @@ bool cri_urdf_is_word(const char *list, const char *word) {
     return false;
 }
 
+bool cri_urdf_is_extension(const char *list, const cri_xml_node *node) {
+    return cri_urdf_is_word(list, node->name) || strchr(node->name, ':');
+}
+
 cr_status cri_urdf_need(const cri_urdf *u, const cri_xml_node *node, const char *name,
                         const char **out) {
     *out = cri_xml_get(node, name);

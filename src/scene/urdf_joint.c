@@ -73,7 +73,7 @@ static cr_status read_details(cri_urdf *u, const cri_xml_node *node, bool has_ra
 
 static cr_status check_children(cri_urdf *u, const cri_xml_node *node) {
     for (const cri_xml_node *child = node->child; child; child = child->next) {
-        if (cri_urdf_is_word("safety_controller calibration gazebo sensor", child->name)) {
+        if (cri_urdf_is_extension("safety_controller calibration gazebo sensor", child)) {
             u->note[CRI_URDF_EXTENSION]++;
         } else if (!cri_urdf_is_word("origin parent child axis limit dynamics mimic",
                                      child->name)) {

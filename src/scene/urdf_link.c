@@ -171,7 +171,7 @@ cr_status cri_urdf_read_link(cri_urdf *u, const cri_urdf_link *link, cri_body_de
             if (body) {
                 CR_TRY(read_inertial(u, node, body));
             }
-        } else if (cri_urdf_is_word("contact sensor gazebo", node->name)) {
+        } else if (cri_urdf_is_extension("contact sensor gazebo", node)) {
             u->note[CRI_URDF_EXTENSION]++;
         } else if (!cri_urdf_is_word("visual material self_collision_checking verbose",
                                      node->name)) {

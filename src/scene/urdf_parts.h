@@ -99,6 +99,9 @@ bool cri_urdf_normalise(double a[3]);
 /// True when word is one of those in list, separated by spaces.
 bool cri_urdf_is_word(const char *list, const char *word);
 
+/// True for elements that speak to other programs: those of the list and all with a prefix.
+bool cri_urdf_is_extension(const char *list, const cri_xml_node *node);
+
 // ---- urdf_link.c -------------------------------------------------------------------------------
 
 /// Checks the children of a link, fills the inertia of body (NULL: the world) and adds its geoms.

@@ -123,6 +123,15 @@ TEST(a_root_that_is_not_the_world_is_a_body_that_stands_still) {
     cri_scene_def_clear(&def);
 }
 
+TEST(elements_for_other_programs_are_counted) {
+    cri_scene_def def =
+        read("<robot name='r'><gazebo/><d:x/><link name='a'><contact/><d:y/></link>"
+             "<link name='b'/><joint name='j' type='fixed'><parent link='a'/><child "
+             "link='b'/><calibration rising='0'/></joint></robot>");
+    CHECK_TEXT(def.warning, "5 elements for other programs were passed over");
+    cri_scene_def_clear(&def);
+}
+
 TEST(deep_and_wide_trees_are_numbered_depth_first) {
     // link i hangs on link i/2 - 1 or so: a binary tree, listed backwards
     enum { N = 200, SIZE = 64 * 1024 };
@@ -442,8 +451,8 @@ TEST(the_wam_is_read) {
 
 CR_TEST_MAIN(every_joint_type_is_read, a_mimic_is_an_equality_and_a_word_in_the_warning,
              a_root_that_is_not_the_world_is_a_body_that_stands_still,
-             deep_and_wide_trees_are_numbered_depth_first, rpy_turns_about_fixed_axes,
-             the_inertia_is_turned_into_body_axes, shapes_have_half_sizes,
-             meshes_are_found_scaled_and_shared, a_missing_mesh_is_an_error,
+             elements_for_other_programs_are_counted, deep_and_wide_trees_are_numbered_depth_first,
+             rpy_turns_about_fixed_axes, the_inertia_is_turned_into_body_axes,
+             shapes_have_half_sizes, meshes_are_found_scaled_and_shared, a_missing_mesh_is_an_error,
              trees_that_are_none_are_errors, wrong_joints_are_errors, wrong_links_are_errors,
              damaged_files_are_read_or_refused, the_wam_is_read)
