@@ -5,16 +5,23 @@ set(CAROM_SOURCES
     src/base/arena.c
     src/base/base.c
     src/math/lu.c
+    src/math/orient.c
     src/math/qr.c
     src/math/quat.c
     src/io/file.c
+    src/io/mesh_file.c
     src/io/number.c
+    src/io/obj.c
+    src/io/stl.c
     src/io/table.c
     src/io/xml.c
     src/solvers/coulomb.c
     src/solvers/coulomb_reduced.c
     src/geometry/collide.c
+    src/geometry/hull.c
+    src/geometry/hull_merge.c
     src/geometry/mass.c
+    src/geometry/mesh_mass.c
     src/model/builder.c
     src/model/builder_mechanism.c
     src/model/builder_shapes.c
@@ -40,6 +47,12 @@ set(CAROM_SOURCES
     src/scene/mjcf_attr.c
     src/scene/mjcf_body.c
     src/scene/mjcf_custom.c
+    src/scene/urdf.c
+    src/scene/urdf_attr.c
+    src/scene/urdf_joint.c
+    src/scene/urdf_link.c
+    src/scene/urdf_mesh.c
+    src/contact/feature.c
     src/contact/frame.c
     src/contact/islands.c
     src/contact/jump.c

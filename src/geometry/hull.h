@@ -10,6 +10,10 @@
 
 /// Hull of n points (n, 3). Everything lives in arena. Points in a plane (or fewer than four) have
 /// none: CR_ERR_ARGUMENT, text without file or line, the caller adds them.
+///
+/// Every point lies on or below every face's plane but for rounding. Triangles within 2e-7 of the
+/// size of one plane (coordinates in single precision) are one face, whose corners may lie below
+/// its plane by twice as much.
 CR_MUST_CHECK cr_status cri_hull_build(int n, const double *point, cr_arena *arena,
                                        const cri_hull **out, cr_error *err);
 
@@ -21,7 +25,7 @@ typedef struct cri_mesh_mass {
 } cri_mesh_mass;
 
 /// Exact polyhedral integrals over triangles (n_face, 3) of vertices (n_vertex, 3), outward
-/// orientation; also right for nonconvex meshes. False when the mesh is open or its volume is not
-/// positive.
+/// orientation; also right for nonconvex meshes. False when the mesh is open (some side not once in
+/// each direction), its volume is not positive, or there is no memory to find out.
 bool cri_mesh_mass_of(int n_vertex, const double *vertex, int n_face, const int *face,
                       cri_mesh_mass *out);
