@@ -13,6 +13,7 @@ set(CAROM_SOURCES
     src/io/xml.c
     src/solvers/coulomb.c
     src/solvers/coulomb_reduced.c
+    src/geometry/broad_phase.c
     src/geometry/collide.c
     src/geometry/mass.c
     src/model/builder.c
