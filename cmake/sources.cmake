@@ -8,6 +8,7 @@ set(CAROM_SOURCES
     src/math/qr.c
     src/math/quat.c
     src/io/file.c
+    src/io/hdf5_table.c
     src/io/number.c
     src/io/table.c
     src/io/xml.c
@@ -59,6 +60,15 @@ set(CAROM_SOURCES
     src/report/atomic_file.c
     src/report/result.c
     src/report/trajectory.c
+)
+
+# with HDF5, and without it
+set(CAROM_HDF5_SOURCES
+    src/io/hdf5_read.c
+    src/io/hdf5_write.c
+)
+set(CAROM_NO_HDF5_SOURCES
+    src/io/hdf5_none.c
 )
 
 set(CAROM_CLI_SOURCES
