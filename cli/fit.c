@@ -164,7 +164,8 @@ const cli_command cli_fit = {
     .help =
         "DATA is CSV with a column t in s and columns named like entries of the state, such as\n"
         "ball/qpos[0]; any of them may be left out. The initial state is the one at the first\n"
-        "row. Comments '# true NAME = VALUE' are printed beside the result and not used.\n\n"
+        "row. Comments '# true NAME = VALUE' are printed beside the result and not used.\n"
+        "What 'carom simulate -o FILE.h5' wrote is taken as well.\n\n"
         "  --wrt NAMES           what to fit, comma separated: floor:ball/friction,\n"
         "                        ball/size[0], x0:ball/qvel[0]; * fits any characters, a=b\n"
         "                        ties two names; 'carom params SCENE' lists names\n"

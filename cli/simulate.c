@@ -18,7 +18,7 @@ typedef struct run_state {
     const cli_scene *scene;
     cr_sim *sim;
     double *x; // (n_x)
-    cri_atomic_file file;
+    cri_trajectory file;
     bool has_file;
     int n_impact;
     cr_outcome outcome;
@@ -27,7 +27,6 @@ typedef struct run_state {
 
 static int step_all(run_state *s) {
     cr_error err = {0};
-    int n_x = s->scene->sizes.n_x;
     const double *u = s->scene->has_control ? s->scene->u : NULL;
     for (int k = 0; k < s->result.n_step; k++) {
         if (cr_sim_step(s->sim, s->result.dt, s->x, u, s->x, &err) != CR_OK) {
@@ -37,8 +36,9 @@ static int step_all(run_state *s) {
         s->result.max_penetration = fmax(s->result.max_penetration, report->penetration);
         s->n_impact += report->n_event;
         s->outcome = report->outcome > s->outcome ? report->outcome : s->outcome;
-        if (s->has_file) {
-            cri_trajectory_row(&s->file, n_x, (k + 1) * s->result.dt, s->x);
+        double t = (k + 1) * s->result.dt;
+        if (s->has_file && cri_trajectory_row(&s->file, t, s->x, u, &err) != CR_OK) {
+            return cli_error(&err);
         }
     }
     return CLI_DONE;
@@ -74,8 +74,8 @@ static int finish(run_state *s, int code, const char *json) {
         code = cli_error(&err);
     }
     if (s->has_file && code != CLI_DONE) {
-        cri_atomic_cancel(&s->file);
-    } else if (s->has_file && cri_atomic_commit(&s->file, &err) != CR_OK) {
+        cri_trajectory_cancel(&s->file);
+    } else if (s->has_file && cri_trajectory_commit(&s->file, &err) != CR_OK) {
         code = cli_error(&err);
     }
     return code;
@@ -83,12 +83,19 @@ static int finish(run_state *s, int code, const char *json) {
 
 static int open_file(run_state *s, const char *path) {
     cr_error err = {0};
-    if (cri_atomic_open(path, &s->file, &err) != CR_OK) {
+    cri_trajectory_def def = {.model = s->scene->model,
+                              .scene = s->result.scene,
+                              .law = s->result.law,
+                              .dt = s->result.dt,
+                              .has_control = s->scene->has_control};
+    if (cri_trajectory_open(path, &def, &s->file, &err) != CR_OK) {
         return cli_error(&err);
     }
     s->has_file = true;
-    cri_trajectory_header(&s->file, s->scene->model);
-    cri_trajectory_row(&s->file, s->scene->sizes.n_x, 0.0, s->x);
+    if (cri_trajectory_row(&s->file, 0.0, s->x, s->scene->u, &err) != CR_OK) {
+        cri_trajectory_cancel(&s->file);
+        return cli_error(&err);
+    }
     return CLI_DONE;
 }
 
@@ -139,7 +146,8 @@ const cli_command cli_simulate = {
             "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
             "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
             "  --key NAME            start from that keyframe, else from the first\n"
-            "  -o FILE               the motion as CSV, one row a step\n"
+            "  -o FILE               the motion, one row a step: HDF5 when FILE ends in .h5 or\n"
+            "                        .hdf5, else CSV\n"
             "  --json FILE           the result as JSON\n",
     .known = CLI_RUN | CLI_STEPS | CLI_OUTPUT,
     .n_word_least = 1,

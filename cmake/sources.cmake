@@ -10,6 +10,7 @@ set(CAROM_SOURCES
     src/math/quat.c
     src/io/file.c
     src/io/mesh_file.c
+    src/io/hdf5_table.c
     src/io/number.c
     src/io/obj.c
     src/io/stl.c
@@ -17,6 +18,7 @@ set(CAROM_SOURCES
     src/io/xml.c
     src/solvers/coulomb.c
     src/solvers/coulomb_reduced.c
+    src/geometry/broad_phase.c
     src/geometry/collide.c
     src/geometry/hull.c
     src/geometry/hull_merge.c
@@ -92,6 +94,15 @@ set(CAROM_SOURCES
     src/report/atomic_file.c
     src/report/result.c
     src/report/trajectory.c
+)
+
+# with HDF5, and without it
+set(CAROM_HDF5_SOURCES
+    src/io/hdf5_read.c
+    src/io/hdf5_write.c
+)
+set(CAROM_NO_HDF5_SOURCES
+    src/io/hdf5_none.c
 )
 
 set(CAROM_CLI_SOURCES

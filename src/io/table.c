@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "io/file.h"
+#include "io/hdf5_table.h"
 #include "io/number.h"
 
 // longest piece of the file shown in a message, bytes
@@ -381,7 +382,9 @@ cr_status cri_table_read(const char *path, cri_table *out, cr_error *err) {
     char *text;
     size_t n_byte;
     CR_TRY(cri_file_read(path, &text, &n_byte, err));
-    cr_status status = cri_table_parse(text, n_byte, path, out, err);
+    bool is_hdf5 = cri_hdf5_is_name(path) || cri_hdf5_is_file(text, n_byte);
+    cr_status status = is_hdf5 ? cri_hdf5_parse(text, n_byte, path, out, err)
+                               : cri_table_parse(text, n_byte, path, out, err);
     free(text);
     return status;
 }

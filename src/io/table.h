@@ -17,11 +17,12 @@ typedef struct cri_table {
     int n_comment;
     char **name;    // (n_col) without quotes and surrounding spaces
     double *value;  // (n_row, n_col) finite
-    int *line;      // (n_row) line of the file
+    int *line;      // (n_row) line of the file, 0 when it has none
     char **comment; // (n_comment) without '#' and surrounding spaces
 } cri_table;
 
-/// Reads a file. On failure *out is empty and err names file, line and column.
+/// Reads a file, CSV or HDF5 (see hdf5_table.h). On failure *out is empty and err names file, line
+/// and column.
 CR_MUST_CHECK cr_status cri_table_read(const char *path, cri_table *out, cr_error *err);
 
 /// As cri_table_read, from memory. file stands in messages.

@@ -221,6 +221,92 @@ class Simulate(Command):
         self.assertIn('"max_penetration"', text)
 
 
+class Hdf5(Command):
+    """Motions as HDF5 files; a build without it refuses them."""
+
+    def setUp(self):
+        super().setUp()
+        done = self.run_carom("simulate", self.scene, "--steps", "1", "-o", self.path("probe.h5"))
+        self.is_built = "built without HDF5" not in done.stderr
+        if self.is_built:
+            self.assertEqual(done.returncode, 0, done.stderr)
+            os.remove(self.path("probe.h5"))
+
+    def need_hdf5(self):
+        if not self.is_built:
+            self.skipTest("libhdf5-dev is missing")
+
+    def test_a_build_without_hdf5_says_so(self):
+        if self.is_built:
+            self.skipTest("this build has HDF5")
+        for name in ("out.h5", "out.hdf5"):
+            self.bad(1, [name, "built without HDF5"], "simulate", self.scene, "-o", self.path(name))
+        data = self.write("data.h5", "")
+        self.bad(1, "built without HDF5", "fit", self.scene, data, "--wrt", "ball/mass")
+
+    def test_numbers_are_those_of_csv(self):
+        self.need_hdf5()
+        arguments = ["simulate", self.scene, "--steps", "120", "--set", "u:ball/force[0]=0.5", "-o"]
+        for name in ("a.csv", "a.h5", "b.hdf5"):
+            self.good(*arguments, self.path(name))
+        with open(self.path("a.h5"), "rb") as a, open(self.path("b.hdf5"), "rb") as b:
+            self.assertEqual(a.read(), b.read())
+
+        # columns are told apart by what is fitted to them: with a wrong start and no way to fit,
+        # the loss is that of all numbers; t has 12 digits in CSV
+        fits = [self.json_of("fit", self.scene, self.path(name), "--wrt", "ball/size[0]", "--set",
+                             "x0:ball/qpos[0]=3", "--set", "x0:ball/qvel[5]=2")
+                for name in ("a.csv", "a.h5")]
+        self.assertGreater(fits[0]["loss"], 1.0)
+        self.assertAlmostEqual(fits[0]["loss"] / fits[1]["loss"], 1.0, 9)
+
+        # the rows alone, with nothing left to explain
+        found = self.json_of("fit", self.scene, self.path("a.h5"), "--set", "u:ball/force[0]=0.5",
+                             "--wrt", "floor:ball/restitution", "--set",
+                             "floor:ball/restitution=0.5")
+        self.assertAlmostEqual(found["parameters"][0]["value"], 0.8, 9)
+
+    def test_dump_shows_names_and_attributes(self):
+        self.need_hdf5()
+        self.good("simulate", self.scene, "--steps", "2", "-o", self.path("a.h5"))
+        try:
+            done = subprocess.run(["h5dump", self.path("a.h5")], capture_output=True, text=True,
+                                  check=False)
+        except FileNotFoundError:
+            self.skipTest("h5dump (hdf5-tools) is missing")
+        for part in ('"carom trajectory 1"', '"ball/qpos[0]"', '"ncp"', 'DATASET "qvel"', "( 3, 7 )"):
+            self.assertIn(part, done.stdout)
+        self.assertNotIn('DATASET "ctrl"', done.stdout)
+
+    def test_files_that_cannot_be_written(self):
+        self.need_hdf5()
+        self.bad(1, "nofolder", "simulate", self.scene, "-o", self.path("nofolder/out.h5"))
+        self.bad(1, "nofolder", "simulate", self.scene, "-o", self.path("out.h5"), "--json",
+                 self.path("nofolder/out.json"))
+        os.symlink("/dev/full", self.path("full.h5"))
+        self.bad(1, "full.h5", "simulate", self.scene, "-o", self.path("full.h5"))
+
+    def test_files_that_are_no_trajectories(self):
+        self.need_hdf5()
+        self.good("simulate", self.scene, "--steps", "50", "-o", self.path("good.h5"))
+        with open(self.path("good.h5"), "rb") as file:
+            good = file.read()
+        damaged = {"cut.h5": good[:len(good) // 2], "head.h5": good[:9], "empty.h5": b"",
+                   "text.h5": b"t,ball/qpos[2]\n0,1\n1,2\n",
+                   "root.h5": good[:60] + b"\xff" + good[61:],
+                   "data.h5": good[:-200] + b"\x00" * 100 + good[-100:]}
+        for name, data in damaged.items():
+            with open(self.path(name), "wb") as file:
+                file.write(data)
+            self.bad(1, name, "fit", self.scene, self.path(name), "--wrt", "ball/mass")
+        # another name does not hide what it is
+        os.rename(self.path("good.h5"), self.path("good.data"))
+        self.good("fit", self.scene, self.path("good.data"), "--wrt", "floor:ball/restitution")
+        os.rename(self.path("cut.h5"), self.path("cut.csv"))
+        self.bad(1, ["cut.csv", "damaged"], "fit", self.scene, self.path("cut.csv"), "--wrt",
+                 "ball/mass")
+
+
 class Gradient(Command):
     def test_entries_agree_with_differences(self):
         result = self.json_of("gradient", self.scene, "--target", "ball:1,0,0.3@0.25",
