@@ -18,11 +18,24 @@ set(CAROM_SOURCES
     src/model/builder.c
     src/model/derived.c
     src/model/names.c
+    src/model/scene_def.c
     src/dynamics/flow.c
     src/scene/mjcf.c
+    src/scene/mjcf_actuator.c
     src/scene/mjcf_attr.c
     src/scene/mjcf_body.c
+    src/scene/mjcf_contact.c
     src/scene/mjcf_custom.c
+    src/scene/mjcf_default.c
+    src/scene/mjcf_frame.c
+    src/scene/mjcf_geom.c
+    src/scene/mjcf_include.c
+    src/scene/mjcf_inertial.c
+    src/scene/mjcf_joint.c
+    src/scene/mjcf_link.c
+    src/scene/mjcf_mesh.c
+    src/scene/mjcf_name.c
+    src/scene/mjcf_option.c
     src/contact/feature.c
     src/contact/frame.c
     src/contact/islands.c

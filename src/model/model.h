@@ -16,83 +16,10 @@
 #include "base/base.h"
 #include "math/quat.h"
 #include "math/vec3.h"
+#include "model/scene_def.h"
 
-typedef enum cri_shape_kind {
-    CRI_SHAPE_PLANE,  // half-space below the local z axis; world geoms only
-    CRI_SHAPE_SPHERE, // size[0] radius
-    CRI_SHAPE_BOX,    // size half lengths
-} cri_shape_kind;
-
-// ---- definition --------------------------------------------------------------------------------
-
-typedef struct cri_body_def {
-    char *name;
-    cri_vec3 pos;
-    cri_quat quat;         // unit
-    bool has_inertial;     // mass and inertia given, else from the geom
-    bool is_shape_inertia; // mass and inertia follow size and density, as parameters too
-    double mass;           // kg
-    double inertia[3];     // principal moments about the body axes, kg m^2
-    int line;
-} cri_body_def;
-
-typedef struct cri_geom_def {
-    char *name;
-    cri_shape_kind shape;
-    int body; // -1: world
-    double size[3];
-    cri_vec3 pos;
-    cri_quat quat;   // unit
-    double mass;     // kg, 0: from density
-    double density;  // kg/m^3
-    double friction; // sliding coefficient
-    double restitution;
-    int contype;
-    int conaffinity;
-    int line;
-} cri_geom_def;
-
-/// Coefficients of two geoms that override those of the geoms.
-typedef struct cri_pair_def {
-    int geom[2];
-    bool has_friction;
-    bool has_restitution;
-    double friction;
-    double restitution;
-    int friction_geom; // without has_friction: 1 + the geom whose friction counts, 0: the larger
-    int line;
-} cri_pair_def;
-
-typedef struct cri_key_def {
-    char *name;
-    double *qpos; // (7 n_body), NULL: as placed
-    double *qvel; // (6 n_body), NULL: at rest
-    int n_qpos;
-    int n_qvel;
-    int line;
-} cri_key_def;
-
-/// A scene as read. Arrays and strings are owned; release with cri_scene_def_clear.
-typedef struct cri_scene_def {
-    double dt;
-    double gravity[3];
-    char law[32];      // empty: default
-    char stepper[32];  // empty: default
-    char warning[240]; // what was read and has no effect, empty: nothing
-    int law_line;      // where law and stepper were asked for
-    int stepper_line;
-    cri_body_def *body;
-    cri_geom_def *geom;
-    cri_pair_def *pair;
-    cri_key_def *key;
-    int n_body, n_geom, n_pair, n_key;
-} cri_scene_def;
-
-void cri_scene_def_clear(cri_scene_def *def);
-
-/// Builds the model. def is read, not kept; file stands in messages.
-CR_MUST_CHECK cr_status cri_model_build(const cri_scene_def *def, const char *file, cr_model **out,
-                                        cr_error *err);
+/// Builds the model. def is read, not kept.
+CR_MUST_CHECK cr_status cri_model_build(const cri_scene_def *def, cr_model **out, cr_error *err);
 
 // ---- model -------------------------------------------------------------------------------------
 
