@@ -10,7 +10,7 @@
 //   xyaxes x y      columns x, y made orthogonal to x, x cross y
 //   zaxis z         the least rotation that takes (0, 0, 1) to z
 //   fromto a b      zaxis a - b, centre (a + b)/2
-// In defaults the last four outrank quat, wherever it stands.
+// Over defaults the strongest of the last four counts, and quat only without any of them.
 
 #include "scene/mjcf_parts.h"
 

@@ -130,11 +130,12 @@ static int edit_distance(const char *a, const char *b) {
 // the label nearest to name, NULL when none is near
 static const char *nearest_label(const char *name, const cri_mjcf_label *label, int n) {
     const char *best = NULL;
-    // one edit in a short name, two in a longer one
-    int limit = strlen(name) < 4 ? 1 : 2;
+    // one edit in three characters, two at most
+    size_t n_name = strlen(name);
+    int limit = n_name < 3 ? 0 : n_name < 6 ? 1 : 2;
     for (int i = 0; i < n; i++) {
         int d = edit_distance(name, label[i].name);
-        if (d <= limit && strcmp(name, label[i].name) != 0) {
+        if (d <= limit) {
             best = label[i].name;
             limit = d - 1;
         }
@@ -164,7 +165,7 @@ cr_status cri_mjcf_fail_unknown(const cri_mjcf *m, const cri_xml_node *node, con
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
                                  label[i].name);
     }
-    return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "%s=\"%.*s\" is unknown: there are %s", attr,
+    return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "%s=\"%.*s\" is unknown: the scene has %s", attr,
                          SHOWN, name, list);
 }
 
