@@ -46,14 +46,26 @@ set(CAROM_SOURCES
     src/dynamics/tree_mass.c
     src/dynamics/tree_rne.c
     src/scene/mjcf.c
+    src/scene/mjcf_actuator.c
     src/scene/mjcf_attr.c
     src/scene/mjcf_body.c
+    src/scene/mjcf_contact.c
     src/scene/mjcf_custom.c
     src/scene/urdf.c
     src/scene/urdf_attr.c
     src/scene/urdf_joint.c
     src/scene/urdf_link.c
     src/scene/urdf_mesh.c
+    src/scene/mjcf_default.c
+    src/scene/mjcf_frame.c
+    src/scene/mjcf_geom.c
+    src/scene/mjcf_include.c
+    src/scene/mjcf_inertial.c
+    src/scene/mjcf_joint.c
+    src/scene/mjcf_link.c
+    src/scene/mjcf_mesh.c
+    src/scene/mjcf_name.c
+    src/scene/mjcf_option.c
     src/contact/feature.c
     src/contact/frame.c
     src/contact/islands.c

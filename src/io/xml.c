@@ -56,6 +56,7 @@ static cri_xml_node *push_node(reader *r, const char *name, const char **attr) {
         copy[i].value = cri_arena_push_text(r->memory, attr[2 * i + 1]);
     }
     node->name = cri_arena_push_text(r->memory, name);
+    node->file = r->file;
     node->line = current_line(r);
     node->n_attr = n_attr;
     node->attr = copy;

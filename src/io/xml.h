@@ -21,7 +21,8 @@ typedef struct cri_xml_attr {
 /// One element. Children are a list in document order.
 typedef struct cri_xml_node {
     const char *name;
-    int line; // of its start tag
+    const char *file; // as given to cri_xml_parse, borrowed
+    int line;         // of its start tag
     int n_attr;
     const cri_xml_attr *attr;
     struct cri_xml_node *child; // first, NULL: none

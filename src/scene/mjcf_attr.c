@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Attributes of MJCF elements: which are allowed, numbers, orientations, names.
+// Attributes of MJCF elements: which are allowed, numbers, words, limits.
 //
-// Orientations as in MuJoCo, all to a unit quaternion q (w x y z) that takes the local frame to its
-// parent's:
-//   euler a b c     q = qx(a) qy(b) qz(c), the rotating sequence xyz
-//   axisangle u a   q = (cos a/2, u sin a/2)
-//   xyaxes x y      columns x, y made orthogonal to x, x cross y
-//   zaxis z         the least rotation that takes (0, 0, 1) to z
+// An attribute is looked up in the element, then in its defaults, strongest first. Lists of numbers
+// are laid over each other, weakest first, as in MuJoCo: size="1" over a default size="2 3" is 1 3.
 
 #include "scene/mjcf_parts.h"
 
@@ -15,7 +11,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "io/file.h"
@@ -23,9 +18,6 @@
 
 // longest piece of the file shown in a message, bytes
 #define SHOWN 40
-
-// longest name, bytes: two of them and what they own make the name of a parameter
-#define NAME_LIMIT 100
 
 // ---- messages ----------------------------------------------------------------------------------
 
@@ -36,16 +28,44 @@ cr_status cri_mjcf_fail(const cri_mjcf *m, cr_status status, const cri_xml_node 
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    return cri_file_fail(m->err, status, m->file, node->line, "<%.*s> %s", SHOWN, node->name,
+    return cri_file_fail(m->err, status, node->file, node->line, "<%.*s> %s", SHOWN, node->name,
                          message);
 }
 
 cr_status cri_mjcf_fail_memory(const cri_mjcf *m) {
-    return cri_file_fail_memory(m->err, m->file);
+    return cri_file_fail_memory(m->err, m->def->file ? m->def->file : "scene");
 }
 
 cr_status cri_mjcf_fail_element(const cri_mjcf *m, const cri_xml_node *node, const char *remedy) {
     return cri_mjcf_fail(m, CR_ERR_UNSUPPORTED, node, "is not supported here: %s", remedy);
+}
+
+void cri_mjcf_warn(cri_mjcf *m, cri_mjcf_warning what, const cri_xml_node *node, const char *format,
+                   ...) {
+    if (m->warned & (1u << what)) {
+        return;
+    }
+    m->warned |= 1u << what;
+    char message[sizeof m->def->warning];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+
+    // as an error, for its readable path
+    cr_error line;
+    (void)cri_file_fail(&line, CR_OK, node->file, node->line, "%s", message);
+    char *text = m->def->warning;
+    size_t used = strlen(text);
+    size_t room = sizeof m->def->warning - used;
+    if (used > 0 && strlen(line.text) + 3 > room) {
+        return;
+    }
+    snprintf(text + used, room, "%s%s", used > 0 ? "; " : "", line.text);
+}
+
+cri_place cri_mjcf_place(const cri_xml_node *node) {
+    return (cri_place){.file = node->file, .line = node->line};
 }
 
 // ---- rules -------------------------------------------------------------------------------------
@@ -138,6 +158,43 @@ cr_status cri_mjcf_check_attrs(const cri_mjcf *m, const cri_xml_node *node,
     return CR_OK;
 }
 
+cr_status cri_mjcf_check_children(const cri_mjcf *m, const cri_xml_node *node, const char *list) {
+    for (const cri_xml_node *child = node->child; child; child = child->next) {
+        if (cri_mjcf_is_word(list, child->name)) {
+            continue;
+        }
+        char remedy[160];
+        snprintf(remedy, sizeof remedy, "<%s> has %s only; remove it", node->name,
+                 list ? list : "attributes");
+        return cri_mjcf_fail_element(m, child, remedy);
+    }
+    return CR_OK;
+}
+
+// ---- layers ------------------------------------------------------------------------------------
+
+cri_mjcf_elem cri_mjcf_bare(const cri_xml_node *node) {
+    return (cri_mjcf_elem){.node = node};
+}
+
+// layer i of the element, 0 the weakest
+static const cri_xml_node *layer_at(const cri_mjcf_elem *e, int i) {
+    return i < e->n_base ? e->base[i] : e->node;
+}
+
+const char *cri_mjcf_get(const cri_mjcf_elem *e, const char *name, const cri_xml_node **from) {
+    for (int i = e->n_base; i >= 0; i--) {
+        const char *value = cri_xml_get(layer_at(e, i), name);
+        if (value) {
+            if (from) {
+                *from = layer_at(e, i);
+            }
+            return value;
+        }
+    }
+    return NULL;
+}
+
 // ---- numbers -----------------------------------------------------------------------------------
 
 static int count_words(const char *value) {
@@ -150,12 +207,25 @@ static int count_words(const char *value) {
     return n;
 }
 
-cr_status cri_mjcf_numbers(const cri_mjcf *m, const cri_xml_node *node, const char *name, int n_min,
-                           int n_max, double *out, int *n) {
-    const char *value = cri_xml_get(node, name);
-    if (n) {
-        *n = 0;
+static cr_status parse_numbers(const cri_mjcf *m, const cri_xml_node *node, const char *name,
+                               const char *value, double *out) {
+    const char *word;
+    size_t length;
+    for (int i = 0; next_word(&value, &word, &length); i++) {
+        cri_number_kind kind = cri_number_parse(word, length, &out[i]);
+        if (kind != CRI_NUMBER_OK) {
+            return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "%s: '%.*s' %s, expected a finite number",
+                                 name, length < SHOWN ? (int)length : SHOWN, word,
+                                 cri_number_text(kind));
+        }
     }
+    return CR_OK;
+}
+
+static cr_status layer_numbers(const cri_mjcf *m, const cri_xml_node *node, const char *name,
+                               int n_min, int n_max, double *out, int *n) {
+    *n = 0;
+    const char *value = cri_xml_get(node, name);
     if (!value) {
         return CR_OK;
     }
@@ -168,228 +238,148 @@ cr_status cri_mjcf_numbers(const cri_mjcf *m, const cri_xml_node *node, const ch
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "%s=\"%.*s\" has %d numbers, expected %s%d",
                              name, SHOWN, value, n_found, range, n_max);
     }
-    const char *word;
-    size_t length;
-    for (int i = 0; next_word(&value, &word, &length); i++) {
-        cri_number_kind kind = cri_number_parse(word, length, &out[i]);
-        if (kind != CRI_NUMBER_OK) {
-            return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "%s: '%.*s' %s, expected a finite number",
-                                 name, length < SHOWN ? (int)length : SHOWN, word,
-                                 cri_number_text(kind));
-        }
+    CR_TRY(parse_numbers(m, node, name, value, out));
+    *n = n_found;
+    return CR_OK;
+}
+
+cr_status cri_mjcf_numbers(const cri_mjcf *m, const cri_mjcf_elem *e, const char *name, int n_min,
+                           int n_max, double *out, int *n) {
+    int n_most = 0;
+    for (int i = 0; i <= e->n_base; i++) {
+        int n_here;
+        CR_TRY(layer_numbers(m, layer_at(e, i), name, n_min, n_max, out, &n_here));
+        n_most = n_here > n_most ? n_here : n_most;
     }
     if (n) {
-        *n = n_found;
+        *n = n_most;
     }
     return CR_OK;
 }
 
-cr_status cri_mjcf_int(const cri_mjcf *m, const cri_xml_node *node, const char *name, int *out) {
+cr_status cri_mjcf_vector(const cri_mjcf *m, const cri_mjcf_elem *e, const char *name, double **out,
+                          int *n) {
+    *out = NULL;
+    *n = 0;
+    const cri_xml_node *from = e->node;
+    const char *value = cri_mjcf_get(e, name, &from);
+    if (!value) {
+        return CR_OK;
+    }
+    int n_found = count_words(value);
+    if (n_found == 0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, from, "%s is empty: give numbers or remove it",
+                             name);
+    }
+    double *a = CR_PUSH(m->def->memory, double, n_found);
+    if (!a) {
+        return cri_mjcf_fail_memory(m);
+    }
+    CR_TRY(parse_numbers(m, from, name, value, a));
+    *out = a;
+    *n = n_found;
+    return CR_OK;
+}
+
+cr_status cri_mjcf_int(const cri_mjcf *m, const cri_mjcf_elem *e, const char *name, int *out) {
     double value = *out;
-    CR_TRY(cri_mjcf_numbers(m, node, name, 1, 1, &value, NULL));
+    CR_TRY(cri_mjcf_numbers(m, e, name, 1, 1, &value, NULL));
     if (value != floor(value) || value < INT_MIN || value > INT_MAX) {
-        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "%s: %g is not an integer of 32 bits", name,
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, e->node, "%s: %g is not an integer of 32 bits", name,
                              value);
     }
     *out = (int)value;
     return CR_OK;
 }
 
-cr_status cri_mjcf_pos(const cri_mjcf *m, const cri_xml_node *node, cri_vec3 *out) {
+cr_status cri_mjcf_amount(const cri_mjcf *m, const cri_mjcf_elem *e, const char *name,
+                          double *out) {
+    CR_TRY(cri_mjcf_numbers(m, e, name, 1, 1, out, NULL));
+    if (*out < 0.0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, e->node, "%s is %g, expected 0 or more", name, *out);
+    }
+    return CR_OK;
+}
+
+cr_status cri_mjcf_vec3(const cri_mjcf *m, const cri_mjcf_elem *e, const char *name,
+                        cri_vec3 *out) {
     double a[3] = {out->x, out->y, out->z};
-    CR_TRY(cri_mjcf_numbers(m, node, "pos", 3, 3, a, NULL));
+    CR_TRY(cri_mjcf_numbers(m, e, name, 3, 3, a, NULL));
     *out = cri_v3_load(a);
     return CR_OK;
 }
 
-// ---- orientations ------------------------------------------------------------------------------
+// ---- words -------------------------------------------------------------------------------------
 
-bool cri_mjcf_normalise(int n, double *a) {
-    double largest = 0.0;
-    for (int i = 0; i < n; i++) {
-        largest = fmax(largest, fabs(a[i]));
-    }
-    if (largest == 0.0) {
-        return false;
-    }
-
-    // numbers near 1 keep their bits; only extreme ones are scaled first
-    bool is_extreme = largest < 1e-100 || largest > 1e100;
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        a[i] = is_extreme ? a[i] / largest : a[i];
-        sum += a[i] * a[i];
-    }
-    for (int i = 0; i < n; i++) {
-        a[i] /= sqrt(sum);
-    }
-    return true;
-}
-
-static cri_quat axis_quat(const double axis[3], double angle) {
-    double s = sin(0.5 * angle);
-    return (cri_quat){cos(0.5 * angle), s * axis[0], s * axis[1], s * axis[2]};
-}
-
-static cri_quat euler_quat(const double angle[3]) {
-    const double x[3] = {1, 0, 0};
-    const double y[3] = {0, 1, 0};
-    const double z[3] = {0, 0, 1};
-    cri_quat q = cri_quat_mul(axis_quat(x, angle[0]), axis_quat(y, angle[1]));
-    return cri_quat_mul(q, axis_quat(z, angle[2]));
-}
-
-static cri_quat zaxis_quat(const double z[3]) {
-    // the axis is (0, 0, 1) x z, its length the sine of the angle
-    double axis[3] = {-z[1], z[0], 0.0};
-    double angle = atan2(hypot(z[0], z[1]), z[2]);
-    if (!cri_mjcf_normalise(3, axis)) {
-        axis[0] = 1.0;
-    }
-    return axis_quat(axis, angle);
-}
-
-// the quaternion of a rotation with rows R, by its largest component
-static cri_quat rotation_quat(double R[3][3]) {
-    double trace = R[0][0] + R[1][1] + R[2][2];
-    double q[4]; // w x y z
-    if (trace > 0.0) {
-        q[0] = 1.0 + trace;
-        q[1] = R[2][1] - R[1][2];
-        q[2] = R[0][2] - R[2][0];
-        q[3] = R[1][0] - R[0][1];
-    } else {
-        int i = R[1][1] > R[0][0] ? 1 : 0;
-        i = R[2][2] > R[i][i] ? 2 : i;
-        int j = (i + 1) % 3;
-        int k = (i + 2) % 3;
-        q[0] = R[k][j] - R[j][k];
-        q[1 + i] = 1.0 + R[i][i] - R[j][j] - R[k][k];
-        q[1 + j] = R[j][i] + R[i][j];
-        q[1 + k] = R[k][i] + R[i][k];
-    }
-    bool is_valid = cri_mjcf_normalise(4, q);
-    CR_ASSERT(is_valid);
-    return cri_q4_load(q);
-}
-
-// false when the two axes span no plane
-static bool xyaxes_quat(double a[6], cri_quat *out) {
-    double *x = a;
-    double *y = a + 3;
-    if (!cri_mjcf_normalise(3, x) || !cri_mjcf_normalise(3, y)) {
-        return false;
-    }
-    double along = x[0] * y[0] + x[1] * y[1] + x[2] * y[2];
-    for (int i = 0; i < 3; i++) {
-        y[i] -= along * x[i];
-    }
-
-    // what is left of a unit vector that was nearly parallel is rounding
-    if (hypot(hypot(y[0], y[1]), y[2]) < 1e-10 || !cri_mjcf_normalise(3, y)) {
-        return false;
-    }
-    double R[3][3];
-    for (int i = 0; i < 3; i++) {
-        int j = (i + 1) % 3;
-        int k = (i + 2) % 3;
-        R[i][0] = x[i];
-        R[i][1] = y[i];
-        R[i][2] = x[j] * y[k] - x[k] * y[j];
-    }
-    *out = rotation_quat(R);
-    return true;
-}
-
-// out from the numbers a of one specifier; false when they give no direction
-static bool quat_from(const char *name, double *a, double angle_unit, cri_quat *out) {
-    if (strcmp(name, "quat") == 0) {
-        bool is_valid = cri_mjcf_normalise(4, a);
-        *out = cri_q4_load(a);
-        return is_valid;
-    }
-    if (strcmp(name, "euler") == 0) {
-        const double angle[3] = {angle_unit * a[0], angle_unit * a[1], angle_unit * a[2]};
-        *out = euler_quat(angle);
-        return true;
-    }
-    if (strcmp(name, "xyaxes") == 0) {
-        return xyaxes_quat(a, out);
-    }
-    bool is_valid = cri_mjcf_normalise(3, a);
-    *out = strcmp(name, "zaxis") == 0 ? zaxis_quat(a) : axis_quat(a, angle_unit * a[3]);
-    return is_valid;
-}
-
-cr_status cri_mjcf_orientation(const cri_mjcf *m, const cri_xml_node *node, cri_quat *out) {
-    static const struct {
-        const char *name;
-        int n;
-    } kind[] = {{"quat", 4}, {"euler", 3}, {"axisangle", 4}, {"xyaxes", 6}, {"zaxis", 3}};
-
-    const char *first = NULL;
-    for (size_t i = 0; i < sizeof kind / sizeof kind[0]; i++) {
-        const char *name = kind[i].name;
-        double a[6] = {0};
-        int n = 0;
-        CR_TRY(cri_mjcf_numbers(m, node, name, kind[i].n, kind[i].n, a, &n));
-        if (n == 0) {
-            continue;
+// "a, b or c" of words, as far as it fits
+static void write_choice(const char *words, char *text, size_t size) {
+    int n = count_words(words);
+    size_t used = 0;
+    const char *word;
+    size_t length;
+    for (int i = 0; next_word(&words, &word, &length); i++) {
+        const char *before = i == 0 ? "" : i == n - 1 ? " or " : ", ";
+        int n_written = snprintf(text + used, size - used, "%s%.*s", before, (int)length, word);
+        if (n_written < 0 || (size_t)n_written >= size - used) {
+            return;
         }
-        if (first) {
-            return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
-                                 "has both %s and %s: give one orientation only", first, name);
-        }
-        first = name;
-        if (!quat_from(name, a, m->angle_unit, out)) {
-            return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "%s=\"%.*s\" %s", name, SHOWN,
-                                 cri_xml_get(node, name),
-                                 kind[i].n == 6 ? "has parallel or zero axes" : "is zero");
+        used += (size_t)n_written;
+    }
+}
+
+cr_status cri_mjcf_choice(const cri_mjcf *m, const cri_mjcf_elem *e, const char *name,
+                          const char *words, int *out) {
+    const cri_xml_node *from = e->node;
+    const char *value = cri_mjcf_get(e, name, &from);
+    if (!value) {
+        return CR_OK;
+    }
+    const char *at = words;
+    const char *word;
+    size_t length;
+    for (int i = 0; next_word(&at, &word, &length); i++) {
+        if (strlen(value) == length && memcmp(value, word, length) == 0) {
+            *out = i;
+            return CR_OK;
         }
     }
+    char list[120] = "";
+    write_choice(words, list, sizeof list);
+    return cri_mjcf_fail(m, CR_ERR_SYNTAX, from, "%s=\"%.*s\" is unknown: expected %s", name, SHOWN,
+                         value, list);
+}
+
+cr_status cri_mjcf_bool(const cri_mjcf *m, const cri_mjcf_elem *e, const char *name, bool *out) {
+    int value = *out;
+    CR_TRY(cri_mjcf_choice(m, e, name, "false true", &value));
+    *out = value != 0;
     return CR_OK;
 }
 
-// ---- names -------------------------------------------------------------------------------------
-
-cr_status cri_mjcf_name(const cri_mjcf *m, const cri_xml_node *node, const char *prefix, int i,
-                        char **out) {
-    char number[32];
-    const char *name = cri_xml_get(node, "name");
-    if (!name || !*name) {
-        snprintf(number, sizeof number, "%s%d", prefix, i);
-        name = number;
+cr_status cri_mjcf_limits(const cri_mjcf *m, const cri_mjcf_elem *e, const char *limited,
+                          const char *range, double unit, double out[2]) {
+    double a[2] = {0.0, 0.0};
+    int mode = 2;
+    out[0] = -INFINITY;
+    out[1] = INFINITY;
+    CR_TRY(cri_mjcf_numbers(m, e, range, 2, 2, a, NULL));
+    CR_TRY(cri_mjcf_choice(m, e, limited, "false true auto", &mode));
+    bool has_range = a[0] != 0.0 || a[1] != 0.0;
+    if (mode == 2 && !m->set.has_autolimits && has_range) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, e->node,
+                             "has %s and no %s: add it, or set autolimits=\"true\" in <compiler>",
+                             range, limited);
     }
-    size_t n = strlen(name) + 1;
-    if (n > NAME_LIMIT) {
-        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "has a name of %zu bytes, at most %d are read",
-                             n - 1, NAME_LIMIT - 1);
+    bool is_limited = mode == 1 || (mode == 2 && has_range);
+    if (!is_limited) {
+        return CR_OK;
     }
-    *out = malloc(n);
-    if (!*out) {
-        return cri_mjcf_fail_memory(m);
+    if (!(a[0] < a[1])) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, e->node,
+                             "%s is %g %g, expected two numbers, the smaller one first", range,
+                             a[0], a[1]);
     }
-    memcpy(*out, name, n);
-    return CR_OK;
-}
-
-static int compare_labels(const void *a, const void *b) {
-    const cri_mjcf_label *left = a;
-    const cri_mjcf_label *right = b;
-    int order = strcmp(left->name, right->name);
-    return order ? order : (left->line > right->line) - (left->line < right->line);
-}
-
-cr_status cri_mjcf_check_unique(const cri_mjcf *m, const char *what, cri_mjcf_label *label, int n) {
-    if (n > 1) {
-        qsort(label, (size_t)n, sizeof *label, compare_labels);
-    }
-    for (int i = 1; i < n; i++) {
-        if (strcmp(label[i - 1].name, label[i].name) == 0) {
-            return cri_file_fail(m->err, CR_ERR_SYNTAX, m->file, label[i].line,
-                                 "two %s have the name '%.*s', the other on line %d: rename one",
-                                 what, SHOWN, label[i].name, label[i - 1].line);
-        }
-    }
+    out[0] = unit * a[0];
+    out[1] = unit * a[1];
     return CR_OK;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What MJCF lacks, from <custom>, and the coefficients of pairs.
+// What MJCF lacks, from <custom>.
 //
 //   text     carom:law                       contact law
 //   text     carom:stepper                   located, end
@@ -8,91 +8,16 @@
 //   numeric  carom:restitution:GEOM          one geom; a pair takes the larger of its two
 //   numeric  carom:restitution:GEOM:GEOM     one pair
 //   numeric  carom:friction:GEOM:GEOM        one pair
-//
-// Friction of a pair as in MuJoCo: its own coefficient; else that of the geom with the higher
-// priority; else the larger one. A pair whose condim comes to 1 has none, as a coefficient of its
-// own.
 
 #include "scene/mjcf_parts.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "io/file.h"
 
 #define PREFIX "carom:"
 
 static const char *const known_entries =
     "expected carom: law, stepper, inertia:BODY (text), restitution:GEOM, restitution:GEOM:GEOM, "
     "friction:GEOM:GEOM (numeric)";
-
-// ---- pairs -------------------------------------------------------------------------------------
-
-static bool may_touch(const cri_geom_def *a, const cri_geom_def *b) {
-    bool is_masked = !(a->contype & b->conaffinity) && !(b->contype & a->conaffinity);
-    return a->body != b->body && !is_masked;
-}
-
-// the pair i, j among the first n, NULL when there is none
-static cri_pair_def *find_pair(cri_scene_def *def, int n, int i, int j) {
-    for (int k = 0; k < n; k++) {
-        cri_pair_def *pair = &def->pair[k];
-        if (pair->geom[0] == i && pair->geom[1] == j) {
-            return pair;
-        }
-    }
-    return NULL;
-}
-
-// a new pair, NULL when there is no memory
-static cri_pair_def *add_pair(cri_mjcf *m, int i, int j, int line) {
-    cri_scene_def *def = m->def;
-    if (def->n_pair == m->pair_space) {
-        int space = m->pair_space > 0 ? 2 * m->pair_space : 8;
-        cri_pair_def *larger = realloc(def->pair, (size_t)space * sizeof *larger);
-        if (!larger) {
-            return NULL;
-        }
-        def->pair = larger;
-        m->pair_space = space;
-    }
-    cri_pair_def *pair = &def->pair[def->n_pair++];
-    *pair = (cri_pair_def){.geom = {i, j}, .line = line};
-    return pair;
-}
-
-cr_status cri_mjcf_rank_pairs(cri_mjcf *m) {
-    cri_scene_def *def = m->def;
-    int n_given = def->n_pair;
-    for (int i = 0; i < def->n_geom; i++) {
-        for (int j = i + 1; j < def->n_geom; j++) {
-            const cri_mjcf_rank a = m->rank[i];
-            const cri_mjcf_rank b = m->rank[j];
-            int first = a.priority >= b.priority ? i : j;
-            bool is_ranked = a.priority != b.priority;
-            int condim = is_ranked             ? m->rank[first].condim
-                         : a.condim > b.condim ? a.condim
-                                               : b.condim;
-            bool is_plain = !is_ranked && condim > 1;
-            if (is_plain || !may_touch(&def->geom[i], &def->geom[j])) {
-                continue;
-            }
-            cri_pair_def *pair = find_pair(def, n_given, i, j);
-            if (!pair) {
-                pair = add_pair(m, i, j, def->geom[first].line);
-            }
-            if (!pair) {
-                return cri_mjcf_fail_memory(m);
-            }
-            if (!pair->has_friction) {
-                pair->has_friction = condim <= 1;
-                pair->friction = 0.0;
-                pair->friction_geom = 1 + first;
-            }
-        }
-    }
-    return CR_OK;
-}
 
 // ---- entries -----------------------------------------------------------------------------------
 
@@ -131,15 +56,15 @@ static cr_status pair_by_names(cri_mjcf *m, const cri_xml_node *node, const char
     }
     int i = geom[0] < geom[1] ? geom[0] : geom[1];
     int j = geom[0] < geom[1] ? geom[1] : geom[0];
-    if (!may_touch(&m->def->geom[i], &m->def->geom[j])) {
+    if (!cri_mjcf_may_touch(m->def, i, j)) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
                              "'%.60s' never collide: remove the entry, or change contype and "
                              "conaffinity",
                              names);
     }
-    *out = find_pair(m->def, m->def->n_pair, i, j);
+    *out = cri_mjcf_find_pair(m->def, i, j);
     if (!*out) {
-        *out = add_pair(m, i, j, node->line);
+        *out = cri_mjcf_add_pair(m->def, i, j, cri_mjcf_place(node));
     }
     return *out ? CR_OK : cri_mjcf_fail_memory(m);
 }
@@ -231,11 +156,11 @@ static cr_status read_text(cri_mjcf *m, const cri_xml_node *node, const char *na
     }
     // whether there is such a law or stepper is for the sim to say, who has their tables
     if (strcmp(name, PREFIX "law") == 0) {
-        m->def->law_line = node->line;
+        m->def->law_place = cri_mjcf_place(node);
         return set_word(m, node, data, m->def->law);
     }
     if (strcmp(name, PREFIX "stepper") == 0) {
-        m->def->stepper_line = node->line;
+        m->def->stepper_place = cri_mjcf_place(node);
         return set_word(m, node, data, m->def->stepper);
     }
     return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s': %s", name, known_entries);
@@ -249,7 +174,8 @@ static cr_status read_numeric(cri_mjcf *m, const cri_xml_node *node, const char 
     }
     double value = 0.0;
     int n;
-    CR_TRY(cri_mjcf_numbers(m, node, "data", 1, 1, &value, &n));
+    cri_mjcf_elem e = cri_mjcf_bare(node);
+    CR_TRY(cri_mjcf_numbers(m, &e, "data", 1, 1, &value, &n));
     if (n == 0) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s' has no data", name);
     }
@@ -279,7 +205,7 @@ static cr_status read_custom(cri_mjcf *m, const cri_xml_node *custom) {
             return cri_mjcf_fail_element(m, node, "<custom> has <numeric>, <text>, <tuple>");
         }
         if (carom_name(node)) {
-            label[n++] = (cri_mjcf_label){carom_name(node), node->line};
+            label[n++] = (cri_mjcf_label){carom_name(node), cri_mjcf_place(node)};
         }
     }
     CR_TRY(cri_mjcf_check_unique(m, "entries", label, n));

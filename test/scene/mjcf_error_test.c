@@ -2,65 +2,7 @@
 //
 // MJCF scenes that are refused, and what the user is told.
 
-#include "scene/mjcf.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-// the parts of a scene, each on a line of its own
-#define HEAD "<mujoco>\n"
-#define FLOOR "<geom name='floor' type='plane' size='1 1 1'/>\n"
-#define BALL "<body name='ball'><freejoint/><geom name='ball' size='.1'/></body>\n"
-#define WORLD "<worldbody>\n" FLOOR BALL "</worldbody>\n"
-#define TAIL "</mujoco>\n"
-
-typedef struct refused {
-    const char *text;
-    cr_status status;
-    int line;
-    const char *message; // after "s.xml:LINE: "
-} refused;
-
-static void expect_one(const refused *r) {
-    cri_scene_def def;
-    cr_error err = {0};
-    char message[300];
-    snprintf(message, sizeof message, "s.xml:%d: %s", r->line, r->message);
-    cr_status status = cri_mjcf_read(r->text, strlen(r->text), "s.xml", &def, &err);
-    assert_string_equal(err.text, message);
-    assert_int_equal(status, r->status);
-    assert_int_equal(err.status, r->status);
-    assert_int_equal(err.line, r->line);
-    assert_int_equal(def.n_body, 0);
-    assert_null(def.body);
-    assert_int_equal(cri_mjcf_read(r->text, strlen(r->text), "s.xml", &def, NULL), r->status);
-}
-
-static void expect(const refused *r, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        expect_one(&r[i]);
-    }
-}
-
-#define EXPECT(cases) expect(cases, sizeof(cases) / sizeof((cases)[0]))
-
-// a body with this inside, on line 3
-#define BODY(inside) HEAD "<worldbody>\n<body name='a'>" inside "</body></worldbody>" TAIL
-
-// a ball whose geom has these attributes, on line 3
-#define GEOM(attrs) BODY("<freejoint/><geom " attrs "/>")
-
-// a good scene after this, which stands on line 2
-#define BEFORE(part) HEAD part "\n" WORLD TAIL
-
-// a good scene with this in <custom>, on line 2
-#define CUSTOM(part) BEFORE("<custom>" part "</custom>")
+#include "mjcf_refused.h"
 
 static void broken_files_are_reported(void **state) {
     (void)state;
@@ -80,21 +22,24 @@ static void broken_files_are_reported(void **state) {
 
 static void unknown_elements_are_reported(void **state) {
     (void)state;
-    static const char *const section = "<actuator> is not supported here: remove it; scenes are "
-                                       "free bodies on planes, in one file";
-    const refused cases[] = {
-        {BEFORE("<actuator><motor joint='j'/></actuator>"), CR_ERR_UNSUPPORTED, 2, section},
-        {BEFORE("<include file='other.xml'/>"), CR_ERR_UNSUPPORTED, 2,
-         "<include> is not supported here: remove it; scenes are free bodies on planes, in one "
-         "file"},
-        {HEAD "<worldbody>\n<frame/>" BALL "</worldbody>" TAIL, CR_ERR_UNSUPPORTED, 3,
-         "<frame> is not supported here: the world has free bodies and planes only"},
-        {BODY("<freejoint/><geom size='1'/>\n<body/>"), CR_ERR_UNSUPPORTED, 4,
-         "<body> is not supported here: a body has <freejoint>, <geom>, <inertial> only, and "
-         "stands "
-         "directly under <worldbody>"},
+    static const refused cases[] = {
+        {BEFORE("<deformable/>"), CR_ERR_UNSUPPORTED, 2,
+         "<deformable> is not supported here: remove it; plugins and soft bodies are not "
+         "simulated"},
+        {HEAD "<worldbody>\n<boody/>" BALL "</worldbody>" TAIL, CR_ERR_UNSUPPORTED, 3,
+         "<boody> is not supported here: expected body, joint, freejoint, geom, site, inertial, "
+         "frame, replicate, light or camera"},
+        {BODY("<freejoint/><geom size='1'/>\n<composite/>"), CR_ERR_UNSUPPORTED, 4,
+         "<composite> is not supported here: soft and composite bodies are not read; write the "
+         "bodies out"},
+        {BODY("<freejoint/><geom size='1'/>\n<attach/>"), CR_ERR_UNSUPPORTED, 4,
+         "<attach> is not supported here: use <include>, or write it out"},
+        {BODY("<freejoint/><geom size='1'>\n<plugin/></geom>"), CR_ERR_UNSUPPORTED, 4,
+         "<plugin> is not supported here: <geom> has attributes only; remove it"},
+        {HEAD "<worldbody>\n<joint/>" BALL "</worldbody>" TAIL, CR_ERR_UNSUPPORTED, 3,
+         "<joint> is not supported here: the world has no joints; move it into a <body>"},
         {BEFORE("<option><flags/></option>"), CR_ERR_UNSUPPORTED, 2,
-         "<flags> is not supported here: <option> has <flag> only; remove it"},
+         "<flags> is not supported here: <option> has flag only; remove it"},
         {BEFORE("<keyframe><frame/></keyframe>"), CR_ERR_UNSUPPORTED, 2,
          "<frame> is not supported here: <keyframe> has <key> only; remove it"},
         {CUSTOM("<number/>"), CR_ERR_UNSUPPORTED, 2,
@@ -124,45 +69,62 @@ static void unknown_attributes_are_reported(void **state) {
 
 static void settings_that_would_change_the_motion_are_refused(void **state) {
     (void)state;
+#define MASSES                                                                                     \
+    " is not supported: remove it, use local coordinates and give masses in <inertial> or <geom>"
     static const refused cases[] = {
-        {BEFORE("<compiler eulerseq='zyx'/>"), CR_ERR_UNSUPPORTED, 2,
-         "<compiler> eulerseq=\"zyx\" is not supported: only MuJoCo's default is read; remove it "
-         "and adapt the scene"},
         {BEFORE("<compiler settotalmass='3'/>"), CR_ERR_UNSUPPORTED, 2,
-         "<compiler> settotalmass=\"3\" is not supported: only MuJoCo's default is read; remove it "
-         "and adapt the scene"},
-        {BEFORE("<compiler inertiagrouprange='0 5'/>"), CR_ERR_UNSUPPORTED, 2,
-         "<compiler> inertiagrouprange is not supported: only MuJoCo's default is read; remove it "
-         "and adapt the scene"},
+         "<compiler> settotalmass=\"3\"" MASSES},
+        {BEFORE("<compiler boundmass='.1'/>"), CR_ERR_UNSUPPORTED, 2,
+         "<compiler> boundmass=\".1\"" MASSES},
+        {BEFORE("<compiler coordinate='global'/>"), CR_ERR_UNSUPPORTED, 2,
+         "<compiler> coordinate=\"global\"" MASSES},
+        {BEFORE("<compiler eulerseq='xyw'/>"), CR_ERR_SYNTAX, 2,
+         "<compiler> eulerseq=\"xyw\" is no sequence: expected three letters of xyzXYZ"},
+        {BEFORE("<compiler inertiagrouprange='0 .5'/>"), CR_ERR_SYNTAX, 2,
+         "<compiler> inertiagrouprange: 0.5 is no group: expected 0 to 5"},
         {BEFORE("<compiler angle='grad'/>"), CR_ERR_SYNTAX, 2,
          "<compiler> angle=\"grad\" is unknown: expected degree or radian"},
+        {BEFORE("<compiler autolimits='yes'/>"), CR_ERR_SYNTAX, 2,
+         "<compiler> autolimits=\"yes\" is unknown: expected false or true"},
         {BEFORE("<option wind='0 1 0'/>"), CR_ERR_UNSUPPORTED, 2,
          "<option> wind=\"0 1 0\" is not supported: bodies move in a vacuum and all pairs collide; "
          "remove it"},
-        {BEFORE("<option><flag contact='disable'/></option>"), CR_ERR_UNSUPPORTED, 2,
-         "<flag> contact=\"disable\" is not supported: remove it, and set gravity=\"0 0 0\" or "
-         "contype and conaffinity instead"},
+        {BEFORE("<option integrator='leapfrog'/>"), CR_ERR_SYNTAX, 2,
+         "<option> integrator=\"leapfrog\" is unknown: expected Euler, RK4, implicit or "
+         "implicitfast"},
+        {BEFORE("<option><flag contact='off'/></option>"), CR_ERR_SYNTAX, 2,
+         "<flag> contact=\"off\" is unknown: expected disable or enable"},
+        {BEFORE("<option><flag override='enable'/></option>"), CR_ERR_UNSUPPORTED, 2,
+         "<flag> override=\"enable\" is not supported: remove it: contacts have the coefficients "
+         "of "
+         "their geoms"},
         {BEFORE("<option timestep='0'/>"), CR_ERR_SYNTAX, 2,
          "<option> timestep is 0, expected more than 0"},
         {BEFORE("<option timestep='-.01'/>"), CR_ERR_SYNTAX, 2,
          "<option> timestep is -0.01, expected more than 0"},
     };
+#undef MASSES
     EXPECT(cases);
 }
 
-static void classes_are_refused(void **state) {
+static void wrong_classes_are_reported(void **state) {
     (void)state;
     static const refused cases[] = {
-        {BEFORE("<default><default class='c'/></default>"), CR_ERR_UNSUPPORTED, 2,
-         "<default> is not supported here: classes are not read; write the attributes into the "
-         "elements"},
+        {BEFORE("<default><default/></default>"), CR_ERR_SYNTAX, 2,
+         "<default> has no class: name one"},
+        {BEFORE("<default><default class='c'/><default class='c'/></default>"), CR_ERR_SYNTAX, 2,
+         "<default> opens the class 'c' a second time: rename or join them"},
         {BEFORE("<default><body/></default>"), CR_ERR_UNSUPPORTED, 2,
-         "<body> is not supported here: only defaults of <geom> are read"},
-        {GEOM("class='c'"), CR_ERR_UNSUPPORTED, 3,
-         "<geom> class is not supported: use a solid sphere or box with size, without class"},
-        {HEAD "<worldbody>\n<body childclass='c'/></worldbody>" TAIL, CR_ERR_UNSUPPORTED, 3,
-         "<body> childclass is not supported: bodies move freely under gravity and have no class; "
-         "remove it"},
+         "<body> is not supported here: defaults are read of geom, joint, site, mesh, pair, "
+         "equality, tendon, general, motor, position, velocity"},
+        {BEFORE("<default><geom sise='1'/></default>"), CR_ERR_SYNTAX, 2,
+         "<geom> has an unknown attribute 'sise': check its spelling or remove it"},
+        {BEFORE("<default><geom size='a'/></default>"), CR_ERR_SYNTAX, 2,
+         "<geom> size: 'a' is not a number, expected a finite number"},
+        {GEOM("class='c'"), CR_ERR_SYNTAX, 3, "<geom> class=\"c\" is unknown: the scene has main"},
+        {"<mujoco><default><default class='visual'/><default class='collision'/></default>\n"
+         "<worldbody>\n<body childclass='visuel'/></worldbody>" TAIL,
+         CR_ERR_SYNTAX, 3, "<body> childclass=\"visuel\" is unknown: did you mean 'visual'?"},
     };
     EXPECT(cases);
 }
@@ -225,16 +187,26 @@ static void impossible_geoms_are_reported(void **state) {
         {GEOM(""), CR_ERR_SYNTAX, 3, "<geom> has 0 numbers in size, expected 1, the radius"},
         {GEOM("type='box' size='1 1'"), CR_ERR_SYNTAX, 3,
          "<geom> has 2 numbers in size, expected 3 half lengths of the box"},
-        {GEOM("size='1' mass='0'"), CR_ERR_SYNTAX, 3, "<geom> mass is 0, expected more than 0"},
-        {GEOM("size='1' mass='-2'"), CR_ERR_SYNTAX, 3, "<geom> mass is -2, expected more than 0"},
-        {GEOM("size='1' density='0'"), CR_ERR_SYNTAX, 3,
-         "<geom> density is 0, expected more than 0"},
+        {GEOM("type='capsule' size='1'"), CR_ERR_SYNTAX, 3,
+         "<geom> has 1 numbers in size, expected 2, radius and half length (1 with fromto)"},
+        {GEOM("type='ellipsoid' size='1 1'"), CR_ERR_SYNTAX, 3,
+         "<geom> has 2 numbers in size, expected 3 half axes (1 with fromto)"},
+        {GEOM("type='capsule' fromto='0 0 0 1 0 0'"), CR_ERR_SYNTAX, 3,
+         "<geom> has 0 numbers in size, expected 2, radius and half length (1 with fromto)"},
+        {GEOM("type='capsule' size='1' fromto='1 0 0 1 0 0'"), CR_ERR_SYNTAX, 3,
+         "<geom> fromto has two equal ends: move one of them"},
+        {GEOM("size='1' fromto='0 0 0 1 0 0'"), CR_ERR_SYNTAX, 3,
+         "<geom> has fromto and is no capsule, cylinder, box or ellipsoid: use pos"},
+        {GEOM("size='1' mass='-2'"), CR_ERR_SYNTAX, 3, "<geom> mass is -2, expected 0 or more"},
+        {GEOM("size='1' density='-1'"), CR_ERR_SYNTAX, 3,
+         "<geom> density is -1, expected 0 or more"},
         {GEOM("size='1' friction='-.5'"), CR_ERR_SYNTAX, 3,
          "<geom> friction is -0.5, expected 0 or more"},
         {GEOM("size='1' condim='2'"), CR_ERR_SYNTAX, 3,
          "<geom> condim is 2, expected 1, 3, 4 or 6"},
         {GEOM("type='ball' size='1'"), CR_ERR_SYNTAX, 3,
-         "<geom> type=\"ball\" is unknown: expected sphere, box or plane"},
+         "<geom> type=\"ball\" is unknown: expected plane, sphere, capsule, ellipsoid, cylinder, "
+         "box, mesh, hfield or sdf"},
     };
     EXPECT(cases);
 }
@@ -242,23 +214,20 @@ static void impossible_geoms_are_reported(void **state) {
 static void geoms_that_are_not_simulated_are_refused(void **state) {
     (void)state;
     static const refused cases[] = {
-        {GEOM("type='capsule' size='1 1'"), CR_ERR_UNSUPPORTED, 3,
-         "<geom> type=\"capsule\" is not supported: use a sphere, a box or a plane"},
-        {GEOM("size='1' fromto='0 0 0 1 0 0'"), CR_ERR_UNSUPPORTED, 3,
-         "<geom> fromto is not supported: use a solid sphere or box with size, without class"},
+        {GEOM("type='hfield'"), CR_ERR_UNSUPPORTED, 3,
+         "<geom> type=\"hfield\" is not supported: use a mesh or boxes"},
+        {GEOM("type='sdf'"), CR_ERR_UNSUPPORTED, 3,
+         "<geom> type=\"sdf\" is not supported: use a mesh or boxes"},
         {GEOM("size='1' shellinertia='true'"), CR_ERR_UNSUPPORTED, 3,
-         "<geom> shellinertia=\"true\" is not supported: use a solid sphere or box with size, "
-         "without class"},
-        {GEOM("size='1' pos='0 0 .1'"), CR_ERR_UNSUPPORTED, 3,
-         "<geom> is not at the origin of its body: move or turn the <body> instead"},
-        {GEOM("type='box' size='1 1 1' euler='0 0 1'"), CR_ERR_UNSUPPORTED, 3,
-         "<geom> is not at the origin of its body: move or turn the <body> instead"},
+         "<geom> shellinertia=\"true\" is not supported: use a solid shape or a mesh"},
         {GEOM("type='plane' size='1 1 1'"), CR_ERR_UNSUPPORTED, 3,
-         "<geom> is a plane on a body: move it into <worldbody>"},
-        {HEAD "<worldbody>\n<geom type='box' size='1 1 1'/>" BALL "</worldbody>" TAIL,
-         CR_ERR_UNSUPPORTED, 3,
-         "<geom> is fixed to the world and no plane: use a plane, or a <body> with <freejoint/> "
-         "around it"},
+         "<geom> is a plane on a body that moves: move it into <worldbody>"},
+        {GEOM("type='box' mesh='m'"), CR_ERR_UNSUPPORTED, 3,
+         "<geom> fits a primitive to mesh=\"m\": add type=\"mesh\", or remove mesh and give a "
+         "size"},
+        {GEOM("type='mesh'"), CR_ERR_SYNTAX, 3, "<geom> is a mesh without mesh: name one"},
+        {GEOM("type='mesh' mesh='m'"), CR_ERR_SYNTAX, 3,
+         "<geom> mesh=\"m\" is unknown: the scene has none"},
     };
     EXPECT(cases);
 }
@@ -266,24 +235,39 @@ static void geoms_that_are_not_simulated_are_refused(void **state) {
 static void bodies_that_are_not_simulated_are_refused(void **state) {
     (void)state;
     static const refused cases[] = {
-        {BODY("<geom size='1'/>"), CR_ERR_UNSUPPORTED, 3,
-         "<body> has no joint and would be fixed: add <freejoint/>"},
-        {BODY("<freejoint/>"), CR_ERR_UNSUPPORTED, 3,
-         "<body> has no geom: add a <geom> of type sphere or box"},
-        {BODY("<freejoint/>\n<freejoint/><geom size='1'/>"), CR_ERR_UNSUPPORTED, 4,
-         "<freejoint> is the second of its body, after line 3: use a single <freejoint/>"},
-        {BODY("<freejoint/><geom size='1'/>\n<geom size='1'/>"), CR_ERR_UNSUPPORTED, 4,
-         "<geom> is the second of its body, after line 3: give each body a single geom"},
-        {BODY("<joint axis='1 0 0'/><geom size='1'/>"), CR_ERR_UNSUPPORTED, 3,
-         "<joint> of type hinge (the default) is not supported: use <freejoint/>"},
-        {BODY("<joint type='ball'/><geom size='1'/>"), CR_ERR_UNSUPPORTED, 3,
-         "<joint> of type ball is not supported: use <freejoint/>"},
-        {BODY("<joint type='free' damping='.1'/><geom size='1'/>"), CR_ERR_UNSUPPORTED, 3,
-         "<joint> damping=\".1\" is not supported: a free joint has no springs, damping, friction "
-         "or class; use <freejoint/>"},
+        {BODY("<freejoint/>\n<freejoint/><geom size='1'/>"), CR_ERR_SYNTAX, 4,
+         "<freejoint> is the second of a body with a free joint, after line 3: remove one"},
+        {BODY("<freejoint/>\n<joint/><geom size='1'/>"), CR_ERR_SYNTAX, 4,
+         "<joint> is the second of a body with a free joint, after line 3: remove one"},
+        {BODY("<joint type='ball'/>\n<joint/><geom size='1'/>"), CR_ERR_SYNTAX, 4,
+         "<joint> turns a body after its ball joint of line 3: remove one"},
+        {BODY("<geom size='1'/><body>\n<freejoint/></body>"), CR_ERR_SYNTAX, 4,
+         "<freejoint> is free in a body inside another: move the body to <worldbody>"},
+        {BODY("<joint frictionloss='.1'/>"), CR_ERR_UNSUPPORTED, 3,
+         "<joint> frictionloss=\".1\" is not supported: joints have linear springs and damping "
+         "only; "
+         "use damping or remove it"},
+        {BODY("<joint axis='0 0 0'/>"), CR_ERR_SYNTAX, 3, "<joint> axis is zero: give a direction"},
+        {BODY("<joint damping='-1'/>"), CR_ERR_SYNTAX, 3,
+         "<joint> damping is -1, expected 0 or more"},
+        {BODY("<joint range='2 1'/>"), CR_ERR_SYNTAX, 3,
+         "<joint> range is 2 1, expected two numbers, the smaller one first"},
+        {BODY("<joint limited='true'/>"), CR_ERR_SYNTAX, 3,
+         "<joint> range is 0 0, expected two numbers, the smaller one first"},
+        {BODY("<joint type='ball' range='10 20'/>"), CR_ERR_SYNTAX, 3,
+         "<joint> range of a ball begins at 10, expected 0 and the largest angle"},
+        {"<mujoco><compiler autolimits='false'/>\n<worldbody>\n<body><joint range='0 1'/></body>"
+         "</worldbody>" TAIL,
+         CR_ERR_SYNTAX, 3,
+         "<joint> has range and no limited: add it, or set autolimits=\"true\" in <compiler>"},
         {HEAD "<worldbody>\n<body mocap='true'/></worldbody>" TAIL, CR_ERR_UNSUPPORTED, 3,
-         "<body> mocap=\"true\" is not supported: bodies move freely under gravity and have no "
-         "class; remove it"},
+         "<body> mocap=\"true\" is not supported: bodies move by joints and under full gravity; "
+         "remove it"},
+        {HEAD "<worldbody>\n<body gravcomp='1'/></worldbody>" TAIL, CR_ERR_UNSUPPORTED, 3,
+         "<body> gravcomp=\"1\" is not supported: bodies move by joints and under full gravity; "
+         "remove it"},
+        {HEAD "<worldbody>\n<body name='world'/></worldbody>" TAIL, CR_ERR_SYNTAX, 3,
+         "<body> has the name of <worldbody>, 'world': rename it"},
     };
     EXPECT(cases);
 }
@@ -291,24 +275,30 @@ static void bodies_that_are_not_simulated_are_refused(void **state) {
 static void bad_inertias_are_reported(void **state) {
     (void)state;
 #define INERTIAL(attrs) BODY("<freejoint/><inertial " attrs "/><geom size='1'/>")
+#define IMPOSSIBLE                                                                                 \
+    " is impossible: each principal moment must be above 0 and at most the sum of the other two"
     static const refused cases[] = {
         {INERTIAL("pos='0 0 0' mass='1'"), CR_ERR_SYNTAX, 3,
-         "<inertial> needs both mass and diaginertia"},
+         "<inertial> needs mass and one of diaginertia, fullinertia"},
         {INERTIAL("mass='0' diaginertia='1 1 1'"), CR_ERR_SYNTAX, 3,
          "<inertial> mass is 0, expected more than 0"},
         {INERTIAL("mass='1' diaginertia='1 1 0'"), CR_ERR_SYNTAX, 3,
-         "<inertial> diaginertia 0 is impossible: each moment must be above 0 and at most the sum "
-         "of the other two"},
-        {INERTIAL("mass='1' diaginertia='1 3 1'"), CR_ERR_SYNTAX, 3,
-         "<inertial> diaginertia 3 is impossible: each moment must be above 0 and at most the sum "
-         "of the other two"},
-        {INERTIAL("mass='1' diaginertia='1 1 1' pos='0 .1 0'"), CR_ERR_UNSUPPORTED, 3,
-         "<inertial> is not at the origin of its body: only pos=\"0 0 0\" without rotation is "
-         "simulated"},
-        {INERTIAL("mass='1' fullinertia='1 1 1 0 0 0'"), CR_ERR_UNSUPPORTED, 3,
-         "<inertial> fullinertia is not supported: turn the body to its principal axes and give "
-         "diaginertia"},
+         "<inertial> diaginertia" IMPOSSIBLE},
+        {INERTIAL("mass='1' diaginertia='1 3 1' euler='1 2 3'"), CR_ERR_SYNTAX, 3,
+         "<inertial> diaginertia" IMPOSSIBLE},
+        // principal moments 1 - 2, 1, 1 + 2
+        {INERTIAL("mass='1' fullinertia='1 1 1 2 0 0'"), CR_ERR_SYNTAX, 3,
+         "<inertial> fullinertia" IMPOSSIBLE},
+        {INERTIAL("mass='1' fullinertia='1 1 1 0 0 0' diaginertia='1 1 1'"), CR_ERR_SYNTAX, 3,
+         "<inertial> has both diaginertia and fullinertia: remove one"},
+        {INERTIAL("mass='1' fullinertia='1 1 1 0 0 0' euler='1 0 0'"), CR_ERR_SYNTAX, 3,
+         "<inertial> has fullinertia and an orientation: remove one"},
+        {INERTIAL("mass='1' diaginertia='1 1 1'/>\n<inertial mass='1' diaginertia='1 1 1'"),
+         CR_ERR_SYNTAX, 4, "<inertial> is the second of its body, after line 3: remove one"},
+        {BODY("<freejoint/><frame>\n<inertial/></frame>"), CR_ERR_UNSUPPORTED, 4,
+         "<inertial> is not supported here: move it directly into a <body>"},
     };
+#undef IMPOSSIBLE
 #undef INERTIAL
     EXPECT(cases);
 }
@@ -343,14 +333,15 @@ static void a_name_too_long_is_refused(void **state) {
 static void bad_keyframes_are_reported(void **state) {
     (void)state;
     static const refused cases[] = {
-        {BEFORE("<keyframe><key qpos='0 0 1 1 0 0'/></keyframe>"), CR_ERR_SYNTAX, 2,
-         "<key> qpos=\"0 0 1 1 0 0\" has 6 numbers, expected 7"},
-        {BEFORE("<keyframe><key qvel='0 0 1 1 0 0 0'/></keyframe>"), CR_ERR_SYNTAX, 2,
-         "<key> qvel=\"0 0 1 1 0 0 0\" has 7 numbers, expected 6"},
-        {BEFORE("<keyframe><key qpos='0 0 1 0 0 0 0'/></keyframe>"), CR_ERR_SYNTAX, 2,
-         "<key> qpos: the quaternion of 'ball' is zero"},
-        {BEFORE("<keyframe><key ctrl='1'/></keyframe>"), CR_ERR_UNSUPPORTED, 2,
-         "<key> ctrl is not supported: a scene has neither actuators nor mocap bodies; remove it"},
+        {BEFORE("<keyframe><key qpos=''/></keyframe>"), CR_ERR_SYNTAX, 2,
+         "<key> qpos is empty: give numbers or remove it"},
+        {BEFORE("<keyframe><key qvel='1 2 x'/></keyframe>"), CR_ERR_SYNTAX, 2,
+         "<key> qvel: 'x' is not a number, expected a finite number"},
+        {BEFORE("<keyframe><key act='1'/></keyframe>"), CR_ERR_UNSUPPORTED, 2,
+         "<key> act is not supported: actuators have no activation and bodies no mocap; remove it"},
+        {BEFORE("<keyframe><key mpos='1 2 3'/></keyframe>"), CR_ERR_UNSUPPORTED, 2,
+         "<key> mpos is not supported: actuators have no activation and bodies no mocap; remove "
+         "it"},
     };
     EXPECT(cases);
 }
@@ -419,7 +410,7 @@ int main(void) {
         cmocka_unit_test(unknown_elements_are_reported),
         cmocka_unit_test(unknown_attributes_are_reported),
         cmocka_unit_test(settings_that_would_change_the_motion_are_refused),
-        cmocka_unit_test(classes_are_refused),
+        cmocka_unit_test(wrong_classes_are_reported),
         cmocka_unit_test(bad_numbers_are_reported),
         cmocka_unit_test(bad_orientations_are_reported),
         cmocka_unit_test(impossible_geoms_are_reported),

@@ -21,20 +21,33 @@ static const char *const scenes[] = {
     CAROM_SOURCE_DIR "/examples/bounce.xml",
     CAROM_SOURCE_DIR "/examples/box.xml",
     CAROM_SOURCE_DIR "/examples/two_balls.xml",
+    CAROM_SOURCE_DIR "/test/oracle/scenes/actuators.xml",
+    CAROM_SOURCE_DIR "/test/oracle/scenes/geoms.xml",
 };
 
 // as many kinds of elements and attributes as fit
 static const char dense[] =
-    "<mujoco model='m'><compiler angle='radian' eulerseq='xyz'/><option timestep='.01' gravity='0 "
-    "0 "
-    "-9' wind='0 0 0'><flag gravity='enable'/></option><default><geom friction='.5' "
-    "condim='3'/></default><worldbody><geom name='f' type='plane' size='1 1 1' zaxis='0 1 1' "
-    "priority='1'/><body name='a' pos='0 0 1' xyaxes='1 0 0 0 1 0'><joint type='free'/><inertial "
-    "mass='1' diaginertia='1 1 1' pos='0 0 0'/><geom size='.1' axisangle='0 0 1 0'/><site/></body>"
-    "<body euler='1 2 3'><freejoint/><geom type='box' size='1 2 3' density='10' contype='0' "
-    "conaffinity='0'/></body></worldbody><keyframe><key qpos='0 0 1 1 0 0 0 0 0 5 1 0 0 0' qvel='1 "
-    "2 3 4 5 6 7 8 9 0 1 2'/></keyframe><custom><numeric name='carom:restitution:geom1:f' "
-    "data='.5'/><text name='carom:law' data='ncp'/></custom></mujoco>";
+    "<mujoco model='m'><compiler angle='radian' eulerseq='xYz' autolimits='true'/><option "
+    "timestep='.01' gravity='0 0 -9' wind='0 0 0' integrator='RK4'><flag gravity='enable'/>"
+    "</option><default><geom friction='.5' condim='3'/><motor gear='2'/><default class='c'><joint "
+    "axis='0 1 0' damping='.1'/></default></default><asset><mesh name='m' vertex='0 0 0 1 0 0 0 1 "
+    "0 0 0 1' face='0 2 1 0 1 3 1 2 3 0 3 2' scale='1 1 2'/></asset><worldbody><geom name='f' "
+    "type='plane' size='1 1 1' zaxis='0 1 1' priority='1'/><site name='w'/><body name='a' pos='0 0 "
+    "1' xyaxes='1 0 0 0 1 0' childclass='c'><joint type='free'/><inertial mass='1' diaginertia='1 "
+    "1 1' pos='0 0 0'/><geom size='.1' axisangle='0 0 1 0'/><site name='s' euler='0 1 0'/><body "
+    "name='b'><joint name='h' range='-1 1' ref='.1'/><geom type='capsule' size='.1' fromto='0 0 0 "
+    "1 0 0'/></body></body><body euler='1 2 3'><freejoint/><geom type='box' size='1 2 3' "
+    "density='10' contype='0' conaffinity='0'/></body><frame pos='1 0 0' euler='0 0 1'><replicate "
+    "count='2' offset='1 0 0' sep='_'><body name='r'><joint name='q' type='slide'/><geom "
+    "type='mesh' mesh='m'/></body></replicate></frame></worldbody><tendon><fixed name='t' "
+    "stiffness='1'><joint joint='h' coef='1'/></fixed></tendon><actuator><motor joint='h' "
+    "ctrlrange='-1 1'/><position tendon='t' kp='3'/><motor site='s' refsite='w' gear='1 0 0 0 0 "
+    "1'/></actuator><equality><connect body1='a' body2='r_0' anchor='0 0 0'/><joint joint1='q_0' "
+    "joint2='q_1' polycoef='0 1 0 0 0'/></equality><contact><pair geom1='f' geom2='geom1' "
+    "friction='.1'/><exclude body1='a' body2='b'/></contact><keyframe><key qpos='0 0 1 1 0 0 0 .1 "
+    "0 0 5 1 0 0 0 1 2' qvel='1 2 3 4 5 6 7 8 9 0 1 2 3 4 5' ctrl='1 2 3'/></keyframe><custom>"
+    "<numeric name='carom:restitution:geom1:f' data='.5'/><text name='carom:law' data='ncp'/>"
+    "</custom></mujoco>";
 
 // xorshift
 static uint32_t next_random(uint32_t *s) {

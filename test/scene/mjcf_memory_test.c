@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "io/table.h"
+#include "scene/mjcf.h"
 #include "support/alloc_wrap.h"
 
 // one of each thing that takes memory, and more pairs than fit at first
@@ -54,6 +55,26 @@ static void fail_every_allocation(cr_status (*call)(cr_error *err)) {
     assert_true(n_failed > 3);
 }
 
+// a robot: everything that a definition has a list for, a class and a mesh
+static const char robot[] =
+    "<mujoco><default><default class='c'><geom size='.1'/></default></default><asset><mesh "
+    "name='m' vertex='0 0 0 1 0 0 0 1 0 0 0 1' face='0 2 1 0 1 3 1 2 3 0 3 2'/></asset><worldbody>"
+    "<site name='w'/><replicate count='20' sep='_'><body name='a' childclass='c'><joint name='h'/>"
+    "<geom/><geom type='mesh' mesh='m'/><site name='s'/></body></replicate></worldbody><tendon>"
+    "<fixed name='t'><joint joint='h_00' coef='1'/></fixed></tendon><actuator><motor tendon='t'/>"
+    "<motor site='s_01' refsite='w'/></actuator><equality><joint joint1='h_02' joint2='h_03'/>"
+    "</equality><contact><exclude body1='a_00' body2='a_01'/></contact><keyframe><key ctrl='1 2'/>"
+    "</keyframe></mujoco>";
+
+static cr_status read_robot(cr_error *err) {
+    cri_scene_def def;
+    cr_status status = cri_mjcf_read(robot, strlen(robot), "s.xml", &def, err);
+    if (status == CR_OK) {
+        cri_scene_def_clear(&def);
+    }
+    return status;
+}
+
 static cr_status parse_scene(cr_error *err) {
     cr_model *model;
     cr_status status = cr_model_parse(scene, strlen(scene), "s.xml", &model, err);
@@ -79,6 +100,7 @@ static void a_scene_survives_the_failure_of_every_allocation(void **state) {
     (void)state;
     fail_every_allocation(parse_scene);
     fail_every_allocation(load_scene);
+    fail_every_allocation(read_robot);
 }
 
 static void a_table_survives_the_failure_of_every_allocation(void **state) {
