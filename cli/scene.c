@@ -65,7 +65,7 @@ static int set_value(cli_scene *scene, const char *text) {
     }
     int code = refuse_value(scene, selection, text, value);
     for (int i = 0; i < selection->n_variable && code == CLI_DONE; i++) {
-        const cri_place *place = &selection->variable[i].place[0];
+        const cri_variable_place *place = &selection->variable[i].place[0];
         if (place->step >= 0) {
             code = cli_usage("--set %.80s: a single step cannot be set", text);
         } else {

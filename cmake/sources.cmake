@@ -9,8 +9,11 @@ set(CAROM_SOURCES
     src/math/qr.c
     src/math/quat.c
     src/io/file.c
-    src/io/mesh_file.c
+    src/io/hdf5_none.c
+    src/io/hdf5_read.c
     src/io/hdf5_table.c
+    src/io/hdf5_write.c
+    src/io/mesh_file.c
     src/io/number.c
     src/io/obj.c
     src/io/stl.c
@@ -20,10 +23,19 @@ set(CAROM_SOURCES
     src/solvers/coulomb_reduced.c
     src/geometry/broad_phase.c
     src/geometry/collide.c
+    src/geometry/collide_plane.c
+    src/geometry/epa.c
+    src/geometry/gjk.c
     src/geometry/hull.c
     src/geometry/hull_merge.c
     src/geometry/mass.c
+    src/geometry/meet.c
     src/geometry/mesh_mass.c
+    src/geometry/narrow.c
+    src/geometry/patch.c
+    src/geometry/pieces.c
+    src/geometry/support.c
+    src/geometry/touch_system.c
     src/model/builder.c
     src/model/builder_mechanism.c
     src/model/builder_shapes.c
@@ -51,11 +63,6 @@ set(CAROM_SOURCES
     src/scene/mjcf_body.c
     src/scene/mjcf_contact.c
     src/scene/mjcf_custom.c
-    src/scene/urdf.c
-    src/scene/urdf_attr.c
-    src/scene/urdf_joint.c
-    src/scene/urdf_link.c
-    src/scene/urdf_mesh.c
     src/scene/mjcf_default.c
     src/scene/mjcf_frame.c
     src/scene/mjcf_geom.c
@@ -66,7 +73,11 @@ set(CAROM_SOURCES
     src/scene/mjcf_mesh.c
     src/scene/mjcf_name.c
     src/scene/mjcf_option.c
-    src/contact/feature.c
+    src/scene/urdf.c
+    src/scene/urdf_attr.c
+    src/scene/urdf_joint.c
+    src/scene/urdf_link.c
+    src/scene/urdf_mesh.c
     src/contact/frame.c
     src/contact/islands.c
     src/contact/jump.c

@@ -86,7 +86,7 @@ static cr_status read_times(const reader *in, cri_recording *out) {
 }
 
 /// The place that a name means, without a step. False when it is none.
-static bool find_place(const cr_model *model, const char *name, cri_place *out) {
+static bool find_place(const cr_model *model, const char *name, cri_variable_place *out) {
     static const struct {
         const char *prefix;
         cr_vector vector;
@@ -95,7 +95,7 @@ static bool find_place(const cr_model *model, const char *name, cri_place *out) 
         size_t n = strlen(kinds[k].prefix);
         if (strncmp(name, kinds[k].prefix, n) == 0) {
             int index = cr_model_find(model, kinds[k].vector, name + n, NULL);
-            *out = (cri_place){kinds[k].vector, index, -1};
+            *out = (cri_variable_place){kinds[k].vector, index, -1};
             return index >= 0;
         }
     }
@@ -150,9 +150,9 @@ cr_status cri_recording_push(const cr_model *model, const cri_table *table, cons
 bool cri_recording_truth(const cri_recording *recording, const cri_variable *variable,
                          double *value) {
     for (int i = 0; i < recording->n_truth; i++) {
-        const cri_place *told = &recording->truth[i].place;
+        const cri_variable_place *told = &recording->truth[i].place;
         for (int k = 0; k < variable->n_place; k++) {
-            const cri_place *place = &variable->place[k];
+            const cri_variable_place *place = &variable->place[k];
             if (place->vector == told->vector && place->index == told->index) {
                 *value = recording->truth[i].value;
                 return true;

@@ -14,7 +14,7 @@
 #include "optimize/select.h"
 
 typedef struct cri_truth {
-    cri_place place;
+    cri_variable_place place;
     double value;
 } cri_truth;
 

@@ -17,7 +17,7 @@
 /// One entry that a side expands to.
 typedef struct entry {
     const char *name; // with its prefix, as it is printed
-    cri_place place;
+    cri_variable_place place;
 } entry;
 
 /// A side of an item, cut up.
@@ -192,13 +192,13 @@ static cr_status expand_side(builder *b, side *s) {
 
 // ---- one item ----------------------------------------------------------------------------------
 
-static bool same_place(const cri_place *a, const cri_place *b) {
+static bool same_place(const cri_variable_place *a, const cri_variable_place *b) {
     // a control over the whole run holds each of its steps
     bool is_same_step = a->step == b->step || a->step < 0 || b->step < 0;
     return a->vector == b->vector && a->index == b->index && is_same_step;
 }
 
-static cr_status refuse_double(const builder *b, const entry *e, const cri_place *place, int n) {
+static cr_status refuse_double(const builder *b, const entry *e, const cri_variable_place *place, int n) {
     for (int i = 0; i < n; i++) {
         if (same_place(&place[i], &e->place)) {
             return cri_fail(b->err, CR_ERR_ARGUMENT, 0, "%.80s is named twice", e->name);
@@ -210,7 +210,7 @@ static cr_status refuse_double(const builder *b, const entry *e, const cri_place
 /// Makes one variable of entry i of each side.
 static cr_status add_variable(builder *b, const side *sides, int n_side, int i) {
     cri_selection *selection = b->selection;
-    cri_place *place = CR_PUSH(selection->memory, cri_place, n_side);
+    cri_variable_place *place = CR_PUSH(selection->memory, cri_variable_place, n_side);
     if (!place) {
         return no_memory(b->err);
     }
@@ -310,6 +310,7 @@ cr_status cri_selection_create(const cr_model *model, const char *text, cri_sele
     builder b = {model, selection, cri_arena_create(4096), err};
     cr_status status = CR_ERR_MEMORY;
     if (selection) {
+        selection->model = model;
         selection->sizes = cr_model_sizes(model);
         selection->memory = cri_arena_create(4096);
     }

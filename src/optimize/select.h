@@ -20,16 +20,16 @@
 #include "optimize/domain.h"
 
 /// One entry that a variable stands for.
-typedef struct cri_place {
+typedef struct cri_variable_place {
     cr_vector vector; // CR_VECTOR_X: the initial state
     int index;
     int step; // of a control; -1: every step, and for the other vectors
-} cri_place;
+} cri_variable_place;
 
 /// One unknown, shared by all its places.
 typedef struct cri_variable {
     const char *name; // as the user wrote it, or in full where he wrote a pattern
-    const cri_place *place;
+    const cri_variable_place *place;
     int n_place; // at least 1
 } cri_variable;
 

@@ -66,7 +66,7 @@ cr_status cri_point_push(const cri_selection *selection, int n_step, cr_arena *a
 
 /// The number at a place; of a control over the whole run, the one of the given row.
 static double *at_place(const cri_selection *selection, const cri_point *point,
-                        const cri_place *place, int row) {
+                        const cri_variable_place *place, int row) {
     switch (place->vector) {
     case CR_VECTOR_P:
         return point->p + place->index;
@@ -81,7 +81,7 @@ static double *at_place(const cri_selection *selection, const cri_point *point,
 }
 
 /// How many numbers a place stands for.
-static int place_rows(const cri_point *point, const cri_place *place) {
+static int place_rows(const cri_point *point, const cri_variable_place *place) {
     return place->vector == CR_VECTOR_U && place->step < 0 ? point->n_u_row : 1;
 }
 
@@ -95,7 +95,7 @@ void cri_selection_write(const cri_selection *selection, const double *z, cri_po
     for (int j = 0; j < selection->n_variable; j++) {
         const cri_variable *variable = &selection->variable[j];
         for (int k = 0; k < variable->n_place; k++) {
-            const cri_place *place = &variable->place[k];
+            const cri_variable_place *place = &variable->place[k];
             for (int row = 0; row < place_rows(point, place); row++) {
                 *at_place(selection, point, place, row) = z[j];
             }
@@ -108,7 +108,7 @@ void cri_selection_write_vjp(const cri_selection *selection, const cri_point *po
     for (int j = 0; j < selection->n_variable; j++) {
         const cri_variable *variable = &selection->variable[j];
         for (int k = 0; k < variable->n_place; k++) {
-            const cri_place *place = &variable->place[k];
+            const cri_variable_place *place = &variable->place[k];
             // place = z_j, in every row
             for (int row = 0; row < place_rows(point_adj, place); row++) {
                 z_adj[j] += *at_place(selection, point_adj, place, row);
@@ -152,7 +152,7 @@ void cri_selection_u_tan(const cri_selection *selection, int step, double *u_tan
     for (int j = 0; j < selection->n_variable; j++) {
         const cri_variable *variable = &selection->variable[j];
         for (int k = 0; k < variable->n_place; k++) {
-            const cri_place *place = &variable->place[k];
+            const cri_variable_place *place = &variable->place[k];
             if (place->vector == CR_VECTOR_U && (place->step < 0 || place->step == step)) {
                 u_tan[(size_t)j * n_u + (size_t)place->index] = 1.0;
             }
