@@ -9,10 +9,7 @@ set(CAROM_SOURCES
     src/math/qr.c
     src/math/quat.c
     src/io/file.c
-    src/io/hdf5_none.c
-    src/io/hdf5_read.c
     src/io/hdf5_table.c
-    src/io/hdf5_write.c
     src/io/mesh_file.c
     src/io/number.c
     src/io/obj.c
