@@ -59,6 +59,15 @@ static subtree right_of(subtree t) {
 
 // ---- tree --------------------------------------------------------------------------------------
 
+// without fmin's and fmax's care for NaN, which no box in the tree has
+static double smaller(double a, double b) {
+    return a < b ? a : b;
+}
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
 // by centre, equal ones by index
 static bool is_before(const search *s, int axis, int i, int j) {
     double a = s->centre[3 * i + axis];
@@ -114,8 +123,8 @@ static int widest_axis(const search *s, subtree t) {
         double upper = -INFINITY;
         for (int k = t.first; k < t.first + t.n; k++) {
             double c = s->centre[3 * s->order[k] + axis];
-            lower = fmin(lower, c);
-            upper = fmax(upper, c);
+            lower = smaller(lower, c);
+            upper = larger(upper, c);
         }
         if (upper - lower > most) {
             most = upper - lower;
@@ -138,8 +147,8 @@ static void build(search *s, subtree t) {
     const node *left = &s->nodes[left_of(t).at];
     const node *right = &s->nodes[right_of(t).at];
     for (int axis = 0; axis < 3; axis++) {
-        out->box.lower[axis] = fmin(left->box.lower[axis], right->box.lower[axis]);
-        out->box.upper[axis] = fmax(left->box.upper[axis], right->box.upper[axis]);
+        out->box.lower[axis] = smaller(left->box.lower[axis], right->box.lower[axis]);
+        out->box.upper[axis] = larger(left->box.upper[axis], right->box.upper[axis]);
     }
     out->group = left->group == right->group ? left->group : -1;
 }

@@ -123,6 +123,7 @@ static cr_status read_texts(const reader *r, hid_t owner, const char *name, int 
 static cr_status check_format(const reader *r) {
     char *format = NULL;
     cr_status status = read_texts(r, r->image, "format", 1, &format);
+    CR_ASSERT(status != CR_OK || format);
     if (status == CR_OK && strcmp(format, "carom trajectory 1") != 0) {
         status = refuse(r, "the format is '%.40s', expected 'carom trajectory 1'", format);
     }
@@ -143,16 +144,16 @@ static cr_status read_shape(const reader *r, const char *name, int rank, dataset
     hid_t type = H5Dget_type(set->id);
     hid_t space = H5Dget_space(set->id);
     hsize_t extent[2] = {0, 1};
+    bool has_rank = space >= 0 && H5Sget_simple_extent_ndims(space) == rank;
     cr_status status = CR_OK;
-    if (type < 0 || space < 0) {
+    if (type < 0 || space < 0 ||
+        (has_rank && H5Sget_simple_extent_dims(space, extent, NULL) != rank)) {
         status = damaged(r, name);
     } else if (H5Tget_class(type) != H5T_FLOAT) {
         status = refuse(r, "'%s' does not hold floating-point numbers", name);
-    } else if (H5Sget_simple_extent_ndims(space) != rank) {
+    } else if (!has_rank) {
         status = refuse(r, rank == 1 ? "'%s' is no list of numbers" : "'%s' is no table of numbers",
                         name);
-    } else if (H5Sget_simple_extent_dims(space, extent, NULL) != rank) {
-        status = damaged(r, name);
     } else if (extent[0] > CRI_FILE_LIMIT / 8 || extent[1] > CRI_FILE_LIMIT / 8 ||
                extent[0] * extent[1] > CRI_FILE_LIMIT / 8) {
         status = cri_file_fail(r->err, CR_ERR_FILE, r->file, 0, "'%s' is larger than %d MiB", name,

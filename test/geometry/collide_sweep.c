@@ -131,6 +131,25 @@ static double distance_off(const trial *t, int i, cri_vec3 p) {
     return fmax(d - body.radius, 0.0);
 }
 
+// a pair beyond the limits, with all its numbers
+static void print_trial(const trial *t, double gap, double truth) {
+    printf("    gap %.17g, should be %.17g\n", gap, truth);
+    for (int i = 0; i < 2; i++) {
+        const double *m = t->pose[i].R.m;
+        printf("    %s size %.17g %.17g %.17g pos %.17g %.17g %.17g\n      R",
+               shape_kind_name(t->shape[i].kind), t->owner[i].size[0], t->owner[i].size[1],
+               t->owner[i].size[2], t->pose[i].pos.x, t->pose[i].pos.y, t->pose[i].pos.z);
+        for (int k = 0; k < 9; k++) {
+            printf(" %.17g", m[k]);
+        }
+        const cri_hull *hull = t->shape[i].hull;
+        for (int k = 0; hull && k < 3 * hull->n_vertex; k++) {
+            printf("%s%.17g", k == 0 ? "\n      vertices " : " ", hull->vertex[k]);
+        }
+        printf("\n");
+    }
+}
+
 static void compare(const trial *t, tally *out) {
     cri_narrow_touch touch;
     memset(&touch, 0xff, sizeof touch);
@@ -154,6 +173,9 @@ static void compare(const trial *t, tally *out) {
     out->n_sign += fabs(truth) > SIGN_FLOOR && (touch.gap > 0.0) != is_apart;
     out->gap = is_apart ? fmax(out->gap, error) : out->gap;
     out->depth = is_apart ? out->depth : fmax(out->depth, error);
+    if (error > (is_apart ? GAP_LIMIT : DEPTH_LIMIT)) {
+        print_trial(t, touch.gap, truth);
+    }
     cri_vec3 span = cri_v3_sub(touch.point[1], touch.point[0]);
     double miss = cri_v3_norm(cri_v3_mad(span, -touch.gap, touch.normal));
     out->witness = fmax(out->witness, fmax(miss, fabs(length - 1.0)));
