@@ -295,7 +295,8 @@ typedef bool cr_loss(void *context, const double *z, double *value);
 CR_API bool cr_gradient_check(cr_loss *loss, void *context, double *z, int i, double first_step,
                               int side, double *difference, double *uncertainty);
 
-/// Bytes that cr_sim_save writes: parameters and warm data. The state x is the caller's own.
+/// Bytes that cr_sim_save would write now: parameters and warm data, so it changes with the resting
+/// contacts. The state x is the caller's own.
 CR_API size_t cr_sim_save_bytes(const cr_sim *sim);
 CR_API void cr_sim_save(const cr_sim *sim, void *bytes);
 

@@ -67,10 +67,10 @@ bool cri_warm_store(cri_warm_list *list, int n, const cri_jump *jump) {
     for (int k = 0; k < n; k++) {
         n_entry += jump[k].n;
     }
-    list->n = 0;
     if (!reserve(list, n_entry)) {
-        return false;
+        return false; // and what was there stays
     }
+    list->n = 0;
     for (int k = 0; k < n; k++) {
         for (int i = 0; i < jump[k].n; i++) {
             cri_warm *e = &list->entry[list->n++];

@@ -294,13 +294,13 @@ TEST(foreign_bytes_are_not_restored) {
     REFUSES(RESTORE(kept, n - 1), "saved");
     REFUSES(RESTORE(kept, 0), "saved");
 
-    // a damaged number: the last of the warm data, the mass of a body
+    // a damaged number: the last parameter, the mass of a body
     memcpy(bytes, kept, n);
     memcpy(bytes + n - sizeof no_number, &no_number, sizeof no_number);
-    REFUSES(RESTORE(bytes, n), "saved");
+    REFUSES(RESTORE(bytes, n), "nan");
     memcpy(bytes, kept, n);
     size_t mass = (size_t)cr_model_find(f.model, CR_VECTOR_P, "one/mass", NULL);
-    size_t n_p = (size_t)cr_model_sizes(f.model).n_p, n_head = 16;
+    size_t n_p = (size_t)cr_model_sizes(f.model).n_p, n_head = 24;
     CHECK(memcmp(bytes + n_head, f.p, sizeof(double) * n_p) == 0);
     memset(bytes + n_head + sizeof(double) * mass, 0, sizeof(double));
     REFUSES(RESTORE(bytes, n), "one/mass");
