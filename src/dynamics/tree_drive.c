@@ -2,8 +2,8 @@
 //
 // Actuators of a unit. Formulas: tree_force.c.
 //
-// A site's force f1 = f R g1 and torque f2 = f R g2, gear g = (g1, g2), act at its point x; if there
-// is a reference site, they act at its point y the other way. For motions L
+// A site's force f1 = f R g1 and torque f2 = f R g2, gear g = (g1, g2), act at its point x; if
+// there is a reference site, they act at its point y the other way. For motions L
 //
 //   power    f1 . p + f2 . s,   p = at(L_x, x) - at(L_y, y),   s = w_x - w_y
 //   x_adj    f1 x w_x         y_adj   -f1 x w_y         turn of R   f1 x p + f2 x s
