@@ -163,7 +163,7 @@ void cri_tree_accel_jvp_own(const cri_tree *tree, const cri_accel_tan *tan, doub
     for (int i = 0; i < n; i++) {
         a_tan[i] = forces[i] - r[i];
     }
-    cri_tree_back_tied(tree, tree->factor, e, a_tan, tree->work_row);
+    cri_tree_back_tied(tree, tree->factor, e, a_tan, tree->plan->work_row);
     cri_arena_rewind(scratch, mark);
 }
 

@@ -150,11 +150,11 @@ static void rates_jvp(const cri_tree_plan *plan, const double *x, const double *
 // ---- motion ------------------------------------------------------------------------------------
 
 size_t cri_tree_flow_bytes(const cri_mechanism *mech, int unit) {
-    int n_stage = mech->is_euler ? 1 : N_STAGE;
-    size_t one = cri_tree_bytes(mech, unit), n_v = (size_t)mech->unit[unit].n_v;
-    // trees, stage vectors, and what the arena counts for each push
-    return (size_t)n_stage * one + (2 * N_STAGE + 2) * n_v * sizeof(double) +
-           sizeof(cri_tree_trace) + 4 * 64;
+    size_t n_stage = mech->is_euler ? 1 : N_STAGE, n_v = (size_t)mech->unit[unit].n_v;
+    size_t plan = cri_tree_plan_bytes(mech, unit), tree = cri_tree_bytes(mech, unit) - plan;
+    // and what the arena counts for the trace and the vectors of the stages
+    return plan + n_stage * tree + (2 * N_STAGE + 2) * n_v * sizeof(double) +
+           sizeof(cri_tree_trace) + 2 * 64;
 }
 
 static cri_tree_trace *push_trace(const cri_mechanism *mech, int unit, const cri_mech_derived *d,

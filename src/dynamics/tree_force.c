@@ -314,7 +314,7 @@ double cri_tree_energy(const cri_tree *tree, const double *v) {
     const cri_tree_plan *plan = tree->plan;
     const double *own = v + tree->unit->first_v;
     cri_vec3 g = cri_v3_load(tree->d->gravity);
-    cri_spatial *V = tree->work[0];
+    cri_spatial *V = tree->plan->work[0];
     V[0] = (cri_spatial){{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
     cri_tree_spread(tree, own, V);
     double sum = spring_energy(tree);

@@ -16,7 +16,7 @@ static const cri_spatial zero = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
 
 void cri_tree_motion(const cri_tree *tree, const double *w, double *motion) {
     const cri_tree_plan *plan = tree->plan;
-    cri_spatial *X = tree->work[0];
+    cri_spatial *X = tree->plan->work[0];
     X[0] = zero;
     cri_tree_spread(tree, w + tree->unit->first_v, X);
     double *out = motion + 6 * tree->unit->first_body;
@@ -35,7 +35,7 @@ static cri_spatial body_wrench(const cri_tree *tree, int b, const double *force)
 
 void cri_tree_pull(const cri_tree *tree, const double *force, double *g) {
     const cri_tree_plan *plan = tree->plan;
-    cri_spatial *F = tree->work[0];
+    cri_spatial *F = tree->plan->work[0];
     memset(F, 0, sizeof *F * (size_t)(plan->n_node + 1));
     const double *own = force + 6 * tree->unit->first_body;
     for (int b = 0; b < plan->n_body; b++, own += 6) {
@@ -131,7 +131,7 @@ void cri_tree_motion_jvp(const cri_tree *tree, const cri_tree_tan *tan, const do
                          const double *w_tan, double *motion_tan) {
     const cri_tree_plan *plan = tree->plan;
     int first = tree->unit->first_v;
-    cri_spatial *X = tree->work[0], *dX = tree->work[1];
+    cri_spatial *X = tree->plan->work[0], *dX = tree->plan->work[1];
     spread_jvp_part(tree, tan, w + first, w_tan + first, X, dX);
     double *out = motion_tan + 6 * tree->unit->first_body;
     for (int b = 0; b < plan->n_body; b++, out += 6) {
@@ -165,7 +165,7 @@ static void add_up(const cri_tree_plan *plan, cri_spatial *F) {
 void cri_tree_pull_jvp(const cri_tree *tree, const cri_tree_tan *tan, const double *force,
                        const double *force_tan, double *g_tan) {
     const cri_tree_plan *plan = tree->plan;
-    cri_spatial *F = tree->work[0], *dF = tree->work[1];
+    cri_spatial *F = tree->plan->work[0], *dF = tree->plan->work[1];
     memset(F, 0, sizeof *F * (size_t)(plan->n_node + 1));
     memset(dF, 0, sizeof *dF * (size_t)(plan->n_node + 1));
     for (int b = 0; b < plan->n_body; b++) {
@@ -216,6 +216,6 @@ void cri_tree_solve_jvp(const cri_tree *tree, const cri_tree_tan *tan, const dou
     for (int i = 0; i < n; i++) {
         w_tan[first + i] = g_tan[first + i] - r[i];
     }
-    cri_tree_back_tied(tree, &tree->plain, e, w_tan + first, tree->work_row);
+    cri_tree_back_tied(tree, &tree->plain, e, w_tan + first, tree->plan->work_row);
     cri_arena_rewind(scratch, mark);
 }

@@ -41,6 +41,11 @@ typedef struct cri_tree_plan {
     cri_pose *rest;      // (n_body) frame in that body's, or in the world
     int *actuator;       // (n_actuator) those that act on the unit
     int *tendon;         // (n_tendon) likewise
+
+    // room of calls, shared by the trees on this plan
+    cri_spatial *work[2];   // (n_node + 1)
+    cri_inertia *composite; // (n_node + 1) of subtrees
+    double *work_row;       // (n_row)
 } cri_tree_plan;
 
 /// A factor of M + h D, and of E (M + h D)^-1 E' over a largest set of independent rows.
@@ -81,15 +86,14 @@ struct cri_tree {
     cri_vec3 origin; // O
 
     // at q
-    double *q;              // (n_q)
-    cri_pose *pose;         // (n_body) in the world
-    cri_vec3 *place;        // (n_body) body origins from O
-    cri_spatial *S;         // (n_v)
-    cri_inertia *I;         // (n_node + 1)
-    cri_inertia *composite; // (n_node + 1) of subtrees
-    double *M;              // (n_entry)
-    double *E;              // (n_row, n_v)
-    cri_tree_tie *tie;      // (n_equality)
+    double *q;         // (n_q)
+    cri_pose *pose;    // (n_body) in the world
+    cri_vec3 *place;   // (n_body) body origins from O
+    cri_spatial *S;    // (n_v)
+    cri_inertia *I;    // (n_node + 1)
+    double *M;         // (n_entry)
+    double *E;         // (n_row, n_v)
+    cri_tree_tie *tie; // (n_equality)
     cri_tree_factor plain, damped;
 
     // after cri_tree_accel
@@ -99,10 +103,6 @@ struct cri_tree {
     double *nu;                    // (n_row) multipliers
     cri_spatial *V, *A, *F;        // (n_node + 1) with a = 0
     cri_tree_drive *drive;         // (n_actuator)
-
-    // work of calls without scratch
-    cri_spatial *work[2]; // (n_node + 1)
-    double *work_row;     // (n_row)
 };
 
 /// A state of the recursion: motions and forces of nodes at the accelerations a.
@@ -140,9 +140,6 @@ struct cri_tree_tan {
 
 size_t cri_tree_plan_bytes(const cri_mechanism *mech, int unit);
 cri_tree_plan *cri_tree_plan_push(const cri_mechanism *mech, int unit, cr_arena *arena);
-
-/// Room for a tree on a plan.
-size_t cri_tree_plan_tree_bytes(const cri_tree_plan *plan);
 
 /// NULL when there is no memory. The plan is borrowed.
 cri_tree *cri_tree_push_on(const cri_tree_plan *plan, const cri_mechanism *mech, int unit,
