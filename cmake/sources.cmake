@@ -14,7 +14,16 @@ set(CAROM_SOURCES
     src/solvers/coulomb.c
     src/solvers/coulomb_reduced.c
     src/geometry/collide.c
+    src/geometry/collide_plane.c
+    src/geometry/epa.c
+    src/geometry/gjk.c
     src/geometry/mass.c
+    src/geometry/meet.c
+    src/geometry/narrow.c
+    src/geometry/patch.c
+    src/geometry/pieces.c
+    src/geometry/support.c
+    src/geometry/touch_system.c
     src/model/builder.c
     src/model/derived.c
     src/model/names.c

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The distance of convex sets by Gilbert, Johnson and Keerthi (IEEE J. Robotics Automation 4, 1988):
-// the nearest point v of a simplex of D, then the point w of D lowest along v. |v| is above the
-// distance and v.w/|v| below it.
+// The distance of convex sets by Gilbert, Johnson and Keerthi (IEEE J. Robotics Automation 4,
+// 1988): the nearest point v of a simplex of D, then the point w of D lowest along v. |v| is above
+// the distance and v.w/|v| below it.
 //
 // Of the parts of the simplex that hold the newest corner the one with the nearest point wins; each
 // is projected on by itself, so that nothing depends on which side of a plane rounding puts it.

@@ -7,9 +7,9 @@
 //   phi(n) = n.v(n),   v = p_1 - p_0 - k_0(n) - k_1(n),   grad phi = v,
 //
 // has its maximum at the touch: the distance when pieces are apart, minus the least depth when they
-// overlap. On the sphere v is along n there, and Newton's step is (K_0 + K_1 + phi) dn = v across n,
-// K = dk/dn: two unknowns for two vertices, one for a vertex and an edge, none with two e. Without
-// rim and ellipsoid it is solved at once. The coordinates follow from x_1 - x_0 = phi n.
+// overlap. On the sphere v is along n there, and Newton's step is (K_0 + K_1 + phi) dn = v across
+// n, K = dk/dn: two unknowns for two vertices, one for a vertex and an edge, none with two e.
+// Without rim and ellipsoid it is solved at once. The coordinates follow from x_1 - x_0 = phi n.
 
 #include "geometry/pieces.h"
 
