@@ -14,7 +14,7 @@
 #include <string.h>
 
 // more bodies, joints, geoms and sites than this come from a mistaken <replicate>
-enum { THING_LIMIT = 1000000 };
+enum { THING_LIMIT = 250000 };
 
 // cannot move anything
 static const char *const ignored_words = "light camera";
