@@ -3,8 +3,8 @@
 // Triangle meshes from OBJ and STL files.
 //
 // Lengths are those of the file. Vertices at the same place are one vertex, polygons are fans of
-// triangles, and triangles that use a vertex twice are dropped. The name decides the format: .obj or
-// .stl in any case.
+// triangles, and triangles that use a vertex twice are dropped. The name decides the format: .obj
+// or .stl in any case.
 
 #pragma once
 

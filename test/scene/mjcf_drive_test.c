@@ -85,6 +85,18 @@ static void actuators_share_their_defaults(void **state) {
     cri_scene_def_clear(&def);
 }
 
+static void a_position_inherits_the_range_of_its_joint(void **state) {
+    (void)state;
+    cri_scene_def def = read_scene(ROBOT(
+        "<compiler angle='radian'/><default><position inheritrange='.5'/></default><tendon><fixed "
+        "name='t' range='2 6'><joint joint='k' coef='1'/></fixed></tendon><actuator><position "
+        "joint='h'/><position tendon='t' inheritrange='2'/><motor joint='k'/></actuator>"));
+    assert_true(def.actuator[0].ctrl[0] == -0.5 && def.actuator[0].ctrl[1] == 0.5);
+    assert_true(def.actuator[1].ctrl[0] == 0.0 && def.actuator[1].ctrl[1] == 8.0);
+    assert_true(isinf(def.actuator[2].ctrl[0]));
+    cri_scene_def_clear(&def);
+}
+
 static void tendons_are_read(void **state) {
     (void)state;
     cri_scene_def def = read_scene(
@@ -238,6 +250,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(actuators_are_read),
         cmocka_unit_test(actuators_share_their_defaults),
+        cmocka_unit_test(a_position_inherits_the_range_of_its_joint),
         cmocka_unit_test(tendons_are_read),
         cmocka_unit_test(equalities_are_read),
         cmocka_unit_test(contacts_are_listed_and_excluded),
