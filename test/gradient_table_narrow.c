@@ -8,9 +8,9 @@
 
 #include "cr_test.h"
 
-#include "geometry/narrow_fixture.h"
 #include "geometry/pieces.h"
 #include "math/quat.h"
+#include "narrow_fixture.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -197,31 +197,8 @@ typedef struct reference {
     int shape;
     int face;
     cri_vec3 n;
+    cri_vec3 e[2];
 } reference;
-
-static bool is_within(const cri_piece *piece, const double *u, double slack) {
-    return piece->dim != 1 || fabs(u[0]) <= piece->reach[0] + slack;
-}
-
-// with the normal of the two pieces; with that of the reference where nearly parallel edges have
-// one far from it
-static void add_pieces(const cri_pair *pair, const reference *ref, const int feature[2],
-                       cri_patch *patch) {
-    cri_piece piece[2] = {piece_of(pair, 0, feature[0]), piece_of(pair, 1, feature[1])};
-    cri_meet meet = {.n = ref->n};
-    double slack = same_place * pair->scale;
-    if (cri_pieces_meet(piece, pair->scale, &meet) == CRI_MEET_POINT &&
-        sine_between(meet.n, ref->n) < 3.0 * flat_angle && is_within(&piece[0], meet.u, slack) &&
-        is_within(&piece[1], meet.u + 2, slack)) {
-        cri_patch_add(pair, &meet, cri_touch_kind_of(CRI_TOUCH_FREE, 0, 0), feature, patch);
-        return;
-    }
-    meet.n = ref->n;
-    if (cri_pieces_meet_along(piece, &meet)) {
-        int kind = cri_touch_kind_of(CRI_TOUCH_ALONG, ref->shape, ref->face);
-        cri_patch_add(pair, &meet, kind, feature, patch);
-    }
-}
 
 // twice the area of a, b, c
 static double turn(const double a[2], const double b[2], const double c[2]) {
@@ -250,6 +227,38 @@ static bool do_cross(const double a[2], const double b[2], const double c[2], co
     return tc * td <= 0.0 && ta * tb <= 0.0 && tc != td && ta != tb;
 }
 
+// the point of shape i is inside the bounds of its piece
+static bool is_within(const cri_pair *pair, const reference *ref, const flat *f, int i,
+                      const cri_piece *piece, const cri_meet *meet) {
+    double slack = same_place * pair->scale;
+    if (piece->dim == 2) {
+        cri_vec3 x = i ? cri_v3_mad(meet->x, meet->gap, meet->n) : meet->x;
+        double q[2] = {cri_v3_dot(x, ref->e[0]), cri_v3_dot(x, ref->e[1])};
+        return is_inside(&f[i], q, slack);
+    }
+    return piece->dim == 0 || fabs(meet->u[2 * i]) <= piece->reach[0] + slack;
+}
+
+// with the normal of the two pieces; with that of the reference where nearly parallel edges have
+// one far from it
+static void add_pieces(const cri_pair *pair, const reference *ref, const flat *f,
+                       const int feature[2], cri_patch *patch) {
+    cri_piece piece[2] = {piece_of(pair, 0, feature[0]), piece_of(pair, 1, feature[1])};
+    cri_meet meet = {.n = ref->n};
+    if (cri_pieces_meet(piece, pair->scale, &meet) == CRI_MEET_POINT &&
+        sine_between(meet.n, ref->n) < 3.0 * flat_angle &&
+        is_within(pair, ref, f, 0, &piece[0], &meet) &&
+        is_within(pair, ref, f, 1, &piece[1], &meet)) {
+        cri_patch_add(pair, &meet, cri_touch_kind_of(CRI_TOUCH_FREE, 0, 0), feature, patch);
+        return;
+    }
+    meet.n = ref->n;
+    if (cri_pieces_meet_along(piece, &meet)) {
+        int kind = cri_touch_kind_of(CRI_TOUCH_ALONG, ref->shape, ref->face);
+        cri_patch_add(pair, &meet, kind, feature, patch);
+    }
+}
+
 // corners of flat i inside the polygon of the other
 static void add_corners(const cri_pair *pair, const reference *ref, const flat *f, int i,
                         cri_patch *patch) {
@@ -258,7 +267,7 @@ static void add_corners(const cri_pair *pair, const reference *ref, const flat *
             int feature[2];
             feature[i] = f[i].feature[k];
             feature[1 - i] = f[1 - i].face;
-            add_pieces(pair, ref, feature, patch);
+            add_pieces(pair, ref, f, feature, patch);
         }
     }
 }
@@ -276,7 +285,7 @@ static void add_crossings(const cri_pair *pair, const reference *ref, const flat
             int feature[2] = {cri_edge_between(&pair->shape[0], f[0].feature[j], f[0].feature[j1]),
                               cri_edge_between(&pair->shape[1], f[1].feature[k], f[1].feature[k1])};
             if (feature[0] >= 0 && feature[1] >= 0) {
-                add_pieces(pair, ref, feature, patch);
+                add_pieces(pair, ref, f, feature, patch);
             }
         }
     }
@@ -303,10 +312,8 @@ static void add_ends(const cri_pair *pair, const int edge[2], cri_vec3 n, cri_pa
         line[i] = piece_of(pair, i, edge[i]);
         cri_edge_ends(&pair->shape[i], edge[i], end[i]);
     }
-    if (cri_v3_norm(cri_v3_cross(line[0].e[0], line[1].e[0])) > flat_angle) {
-        return;
-    }
-    for (int k = 0; k < 4; k++) {
+    double angle = sine_between(line[0].e[0], line[1].e[0]);
+    for (int k = 0; k < 4 && angle < flat_angle; k++) {
         int i = k / 2, other = 1 - i, feature[2];
         cri_piece piece[2];
         feature[i] = end[i][k % 2];
@@ -315,12 +322,14 @@ static void add_ends(const cri_pair *pair, const int edge[2], cri_vec3 n, cri_pa
         piece[other] = line[other];
         cri_meet meet = {.n = n};
         cri_touch_kind kind = CRI_TOUCH_FREE;
+        // without balls lines in contact have no direction between them
         if (cri_pieces_meet(piece, pair->scale, &meet) != CRI_MEET_POINT || meet.is_singular ||
-            cri_v3_dot(meet.n, n) < cos(flat_angle)) {
+            sine_between(meet.n, n) > 0.5) {
             meet = beside(piece, i, n);
             kind = CRI_TOUCH_HELD;
         }
-        if (fabs(meet.u[2 * other]) <= line[other].reach[0] + same_place * pair->scale) {
+        bool is_far = kind == CRI_TOUCH_HELD && angle > same_place;
+        if (!is_far && fabs(meet.u[2 * other]) <= line[other].reach[0] + same_place * pair->scale) {
             cri_patch_add(pair, &meet, cri_touch_kind_of(kind, 0, 0), feature, patch);
         }
     }
@@ -342,7 +351,9 @@ static reference choose_reference(const cri_pair *pair, const cri_found *found, 
         // rounding does not change the choice
         best = tilt[1] < tilt[0] - 1e-9;
     }
-    return (reference){best, f[best].face, face_along(pair, best, f[best].face)};
+    cri_piece face = piece_of(pair, best, f[best].face);
+    return (reference){
+        best, f[best].face, face_along(pair, best, f[best].face), {face.e[0], face.e[1]}};
 }
 
 void cri_patch_find(const cri_pair *pair, const cri_found *found, cri_patch *patch) {
@@ -370,9 +381,8 @@ void cri_patch_find(const cri_pair *pair, const cri_found *found, cri_patch *pat
         return;
     }
     reference ref = choose_reference(pair, found, f);
-    cri_piece face = piece_of(pair, ref.shape, ref.face);
     for (int i = 0; i < 2; i++) {
-        place_corners(pair, i, ref.n, face.e, &f[i]);
+        place_corners(pair, i, ref.n, ref.e, &f[i]);
     }
     add_corners(pair, &ref, f, 1 - ref.shape, patch);
     add_corners(pair, &ref, f, ref.shape, patch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include "geometry/narrow_fixture.h"
+#include "narrow_fixture.h"
 
 #include "math/quat.h"
 
