@@ -28,8 +28,9 @@ typedef struct flat {
     int n;
     int face; // feature of a polygon
     int feature[MAX_POLYGON];
-    cri_vec3 x[MAX_POLYGON]; // without ball
-    double q[MAX_POLYGON][2];
+    cri_vec3 x[MAX_POLYGON];  // without ball
+    double q[MAX_POLYGON][2]; // seen along the normal of the reference
+    double sign;              // 1 when they are seen counterclockwise
 } flat;
 
 // ---- flat parts --------------------------------------------------------------------------------
@@ -166,6 +167,11 @@ int cri_patch_feature(const cri_pair *pair, int i, cri_vec3 n, double angle) {
     return f.dim == 2 ? f.face : edge >= 0 ? edge : f.feature[0];
 }
 
+// twice the area of a, b, c
+static double turn(const double a[2], const double b[2], const double c[2]) {
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+}
+
 // where the corners are, in space and seen along the normal n of a face with sides e
 static void place_corners(const cri_pair *pair, int i, cri_vec3 n, const cri_vec3 e[2], flat *f) {
     for (int k = 0; k < f->n; k++) {
@@ -174,6 +180,11 @@ static void place_corners(const cri_pair *pair, int i, cri_vec3 n, const cri_vec
         f->q[k][0] = cri_v3_dot(f->x[k], e[0]);
         f->q[k][1] = cri_v3_dot(f->x[k], e[1]);
     }
+    double area = 0.0;
+    for (int k = 2; k < f->n; k++) {
+        area += turn(f->q[0], f->q[k - 1], f->q[k]);
+    }
+    f->sign = area < 0.0 ? -1.0 : 1.0;
 }
 
 // ---- touches -----------------------------------------------------------------------------------
@@ -200,21 +211,16 @@ typedef struct reference {
     cri_vec3 e[2];
 } reference;
 
-// twice the area of a, b, c
-static double turn(const double a[2], const double b[2], const double c[2]) {
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+static double length_of(const double a[2], const double b[2]) {
+    double x = b[0] - a[0], y = b[1] - a[1];
+    return sqrt(x * x + y * y);
 }
 
 // within slack of the inside of a polygon of any orientation
 static bool is_inside(const flat *f, const double q[2], double slack) {
-    double area = 0.0;
-    for (int k = 2; k < f->n; k++) {
-        area += turn(f->q[0], f->q[k - 1], f->q[k]);
-    }
-    double sign = area < 0.0 ? -1.0 : 1.0;
     for (int k = 0; k < f->n; k++) {
-        const double *a = f->q[k], *b = f->q[(k + 1) % f->n];
-        if (sign * turn(a, b, q) < -slack * hypot(b[0] - a[0], b[1] - a[1])) {
+        const double *a = f->q[k], *b = f->q[k + 1 < f->n ? k + 1 : 0];
+        if (f->sign * turn(a, b, q) < -slack * length_of(a, b)) {
             return false;
         }
     }
