@@ -326,7 +326,7 @@ static int collide(const cri_pair *pair, double margin, bool is_single, cri_narr
         cri_touch_fill(pair->pose, &found.meet, cri_touch_kind_of(kind, 0, 0), found.feature,
                        touch);
     }
-    return is_single ? 1 : cri_patch_reduce(&patch, margin, 1, touch);
+    return is_single ? 1 : cri_patch_reduce(pair, &patch, margin, 1, touch);
 }
 
 // spheres on planes and on each other, which are most of many scenes

@@ -397,9 +397,12 @@ void cri_patch_find(const cri_pair *pair, const cri_found *found, cri_patch *pat
 
 // ---- reduction ---------------------------------------------------------------------------------
 
-static bool has_id(const cri_narrow_touch *touch, int n, int id) {
+// under its own name or another
+static bool is_there(const cri_narrow_touch *touch, int n, const cri_narrow_touch *t,
+                     double least) {
     for (int k = 0; k < n; k++) {
-        if (touch[k].id == id) {
+        cri_vec3 apart = cri_v3_sub(touch[k].point[0], t->point[0]);
+        if (touch[k].id == t->id || cri_v3_norm(apart) <= least) {
             return true;
         }
     }
@@ -416,12 +419,13 @@ static int take_all(const cri_patch *patch, const bool *is_wanted, int n, cri_na
     return n;
 }
 
-int cri_patch_reduce(const cri_patch *patch, double margin, int n, cri_narrow_touch *touch) {
+int cri_patch_reduce(const cri_pair *pair, const cri_patch *patch, double margin, int n,
+                     cri_narrow_touch *touch) {
     bool is_wanted[CRI_MAX_POOL];
     int n_wanted = 0;
     for (int k = 0; k < patch->n; k++) {
         const cri_narrow_touch *t = &patch->touch[k];
-        is_wanted[k] = t->gap <= margin && !has_id(touch, n, t->id);
+        is_wanted[k] = t->gap <= margin && !is_there(touch, n, t, same_place * pair->scale);
         // two crossings may have the hash of one
         for (int j = 0; j < k && is_wanted[k]; j++) {
             is_wanted[k] = !is_wanted[j] || patch->touch[j].id != t->id;
