@@ -145,11 +145,13 @@ static bool is_right(const cri_pair *pair, const cri_found *found, const cri_nea
            separation >= near->separation - slack;
 }
 
-// the pieces of a cylinder that may look along the local direction d
+// the pieces that may look along the local direction d
 static int guesses(const cri_shape *shape, cri_vec3 d, int feature, int guess[4]) {
-    guess[0] = feature;
     if (shape->kind != CRI_SHAPE_CYLINDER) {
-        return 1;
+        int hint = 0;
+        guess[0] = feature;
+        cri_core_support(shape, d, &guess[1], &hint);
+        return guess[1] == feature ? 1 : 2;
     }
     guess[0] = cri_feature_of(CRI_PIECE_RIM, d.z >= 0.0);
     guess[1] = cri_feature_of(CRI_PIECE_EDGE, 0);
@@ -158,8 +160,8 @@ static int guesses(const cri_shape *shape, cri_vec3 d, int feature, int guess[4]
     return 4;
 }
 
-// the pieces across the normal, then every piece of a cylinder in turn; false, and what gjk or epa
-// found, when none is right
+// the pieces across the normal, then corners and every piece of a cylinder in turn; false, and what
+// gjk or epa found, when none is right
 static bool retry(const cri_pair *pair, const cri_nearest *near, cri_found *found) {
     cri_found best, try;
     guess_pieces(pair, near, &best);
