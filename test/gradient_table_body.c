@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of the gradient table: masses of shapes, what follows from parameters, smooth motion.
+// Rows of the gradient table: masses of shapes, what follows from parameters, positions,
+// smooth motion.
 
 #include "gradient_table.h"
 
+#include "dynamics/advance.h"
+#include "dynamics/body_position.h"
 #include "dynamics/flow.h"
 #include "geometry/mass.h"
 
@@ -11,65 +14,111 @@
 
 // ---- masses ------------------------------------------------------------------------------------
 
-// x = (radius, density), y = (mass, inertia)
-static void sphere_mass_forward(const double *x, double *y) {
-    y[0] = cri_sphere_mass(x[0], x[1], y + 1);
+enum { N_SOLID = 6, N_INERTIA = 10 };
+
+static const cri_shape_kind kinds[N_SOLID] = {CRI_SHAPE_SPHERE,    CRI_SHAPE_CAPSULE,
+                                              CRI_SHAPE_ELLIPSOID, CRI_SHAPE_CYLINDER,
+                                              CRI_SHAPE_BOX,       CRI_SHAPE_MESH};
+
+/// Solids of the row: n of them from the first on.
+static struct { int first, n; } solids;
+
+// x = (size, density) of each, y = (mass, com, J); shifted and turned, each in its own way
+static void load_solids(const double *x, cri_solid *solid) {
+    static const double moment[10] = {1.4, 0.1, -0.2, 0.3, 0.5, 0.6, 0.7, 0.05, -0.1, 0.08};
+    for (int i = 0; i < solids.n; i++) {
+        int k = solids.first + i;
+        cri_quat turn = cri_quat_exp(cri_v3(0.3 + 0.2 * k, -0.5 + 0.3 * k, 0.7 - 0.4 * k));
+        solid[i] = (cri_solid){.kind = kinds[k],
+                               .size = x + 4 * i,
+                               .moment = kinds[k] == CRI_SHAPE_MESH ? moment : NULL,
+                               .density = x[4 * i + 3],
+                               .pos = cri_v3(0.4 - 0.2 * k, 0.1 + 0.3 * k, 0.2 * k - 0.5),
+                               .R = cri_quat_rotation(turn)};
+    }
 }
 
-static void sphere_mass_vjp(const double *x, const double *y_adj, double *x_adj) {
-    cri_sphere_mass_vjp(x[0], x[1], y_adj[0], y_adj + 1, x_adj, x_adj + 1);
+static void store_inertia(const cri_inertia *from, double *y) {
+    y[0] = from->mass;
+    cri_v3_store(from->com, y + 1);
+    memcpy(y + 4, from->J, sizeof from->J);
 }
 
-static void sphere_mass_jvp(const double *x, const double *x_tan, double *y_tan) {
-    y_tan[0] = cri_sphere_mass_jvp(x[0], x[1], x_tan[0], x_tan[1], y_tan + 1);
+static void inertia_forward(const double *x, double *y) {
+    cri_solid solid[N_SOLID];
+    load_solids(x, solid);
+    cri_inertia sum = cri_inertia_of(solids.n, solid);
+    store_inertia(&sum, y);
 }
 
-// x = (size, density), y = (mass, inertia)
-static void box_mass_forward(const double *x, double *y) {
-    y[0] = cri_box_mass(x, x[3], y + 1);
+static void inertia_vjp(const double *x, const double *y_adj, double *x_adj) {
+    cri_solid solid[N_SOLID];
+    double size_adj[N_SOLID][3], density_adj[N_SOLID];
+    cri_inertia adj = {.mass = y_adj[0], .com = cri_v3_load(y_adj + 1)};
+    memcpy(adj.J, y_adj + 4, sizeof adj.J);
+    load_solids(x, solid);
+    for (int i = 0; i < solids.n; i++) {
+        memcpy(size_adj[i], x_adj + 4 * i, sizeof size_adj[i]);
+        density_adj[i] = x_adj[4 * i + 3];
+    }
+    cri_inertia_of_vjp(solids.n, solid, &adj, size_adj, density_adj);
+    for (int i = 0; i < solids.n; i++) {
+        memcpy(x_adj + 4 * i, size_adj[i], sizeof size_adj[i]);
+        x_adj[4 * i + 3] = density_adj[i];
+    }
 }
 
-static void box_mass_vjp(const double *x, const double *y_adj, double *x_adj) {
-    cri_box_mass_vjp(x, x[3], y_adj[0], y_adj + 1, x_adj, x_adj + 3);
+static void inertia_jvp(const double *x, const double *x_tan, double *y_tan) {
+    cri_solid solid[N_SOLID];
+    double size_tan[N_SOLID][3], density_tan[N_SOLID];
+    load_solids(x, solid);
+    for (int i = 0; i < solids.n; i++) {
+        memcpy(size_tan[i], x_tan + 4 * i, sizeof size_tan[i]);
+        density_tan[i] = x_tan[4 * i + 3];
+    }
+    cri_inertia tan =
+        cri_inertia_of_jvp(solids.n, solid, (const double(*)[3])size_tan, density_tan);
+    store_inertia(&tan, y_tan);
 }
 
-static void box_mass_jvp(const double *x, const double *x_tan, double *y_tan) {
-    y_tan[0] = cri_box_mass_jvp(x, x[3], x_tan, x_tan[3], y_tan + 1);
+static void check_inertia(int first, int n) {
+    // sizes that differ in everything; three of each, as a kind that has fewer reads no others
+    static const double x[4 * N_SOLID] = {0.8, 0.3, 0.4, 3.0, 0.5, 0.7, 0.2, 2.0, //
+                                          0.9, 0.5, 0.7, 1.5, 0.6, 0.4, 0.3, 2.5, //
+                                          0.9, 0.5, 1.3, 2.0, 0.1, 0.1, 0.1, 1.2};
+    table_move positive[4 * N_SOLID];
+    for (int i = 0; i < 4 * N_SOLID; i++) {
+        positive[i] = TABLE_POSITIVE;
+    }
+    solids.first = first;
+    solids.n = n;
+    table_check(&(table_row){.name = "inertia_of",
+                             .vjp_name = "cri_inertia_of_vjp",
+                             .jvp_name = "cri_inertia_of_jvp",
+                             .n_in = 4 * n,
+                             .n_out = N_INERTIA,
+                             .forward = inertia_forward,
+                             .vjp = inertia_vjp,
+                             .jvp = inertia_jvp,
+                             .x = x + 4 * first,
+                             .move = positive});
 }
 
 TEST(masses_of_shapes_have_their_gradients) {
-    static const double ball[2] = {0.8, 3.0}, box[4] = {0.9, 0.5, 1.3, 2.0};
-    static const table_move positive[4] = {TABLE_POSITIVE, TABLE_POSITIVE, TABLE_POSITIVE,
-                                           TABLE_POSITIVE};
-    table_check(&(table_row){.name = "sphere_mass",
-                             .vjp_name = "cri_sphere_mass_vjp",
-                             .jvp_name = "cri_sphere_mass_jvp",
-                             .n_in = 2,
-                             .n_out = 4,
-                             .forward = sphere_mass_forward,
-                             .vjp = sphere_mass_vjp,
-                             .jvp = sphere_mass_jvp,
-                             .x = ball,
-                             .move = positive});
-    table_check(&(table_row){.name = "box_mass",
-                             .vjp_name = "cri_box_mass_vjp",
-                             .jvp_name = "cri_box_mass_jvp",
-                             .n_in = 4,
-                             .n_out = 4,
-                             .forward = box_mass_forward,
-                             .vjp = box_mass_vjp,
-                             .jvp = box_mass_jvp,
-                             .x = box,
-                             .move = positive});
+    for (int k = 0; k < N_SOLID; k++) {
+        check_inertia(k, 1);
+    }
+    check_inertia(0, N_SOLID);
 }
 
 // ---- parameters --------------------------------------------------------------------------------
 
-// mass and inertia as slots and from both shapes; coefficients of geoms, larger on either side, and
-// of pairs
+// mass and inertia as slots and from shapes, one or many, free and on joints; coefficients of geoms
+// and of pairs; joints, actuators, tendons
 static const char workshop[] =
     "<mujoco><option gravity='0.3 -0.2 -9.81'/><custom>"
     "<text name='carom:inertia:ball' data='shape'/><text name='carom:inertia:box' data='shape'/>"
+    "<text name='carom:inertia:arm' data='shape'/><text name='carom:inertia:odd' data='shape'/>"
     "<numeric name='carom:friction:floor:box' data='0.35'/>"
     "<numeric name='carom:restitution:floor:puck' data='0.45'/>"
     "<numeric name='carom:restitution:floor' data='0.3'/>"
@@ -84,26 +133,44 @@ static const char workshop[] =
     " friction='0.7'/></body>"
     "<body name='puck' pos='0 2 1'><freejoint/>"
     "<inertial pos='0 0 0' mass='1.2' diaginertia='0.5 0.7 0.9'/>"
-    "<geom name='puck' type='sphere' size='0.6' friction='0.8'/></body></worldbody></mujoco>";
+    "<geom name='puck' type='sphere' size='0.6' friction='0.8'/></body>"
+    "<body name='odd' pos='9 0 3'><freejoint/>"
+    "<geom type='box' size='0.2 0.3 0.4' pos='0.3 -0.2 0.5' euler='20 30 40' density='4'/>"
+    "<geom type='sphere' size='0.3' pos='-0.4 0.1 0.2' density='5'/></body>"
+    "<body name='arm' pos='5 5 5'><joint name='shoulder' type='ball' stiffness='0.3' damping='0.2'"
+    " armature='0.1'/>"
+    "<geom type='capsule' size='0.2 0.5' pos='0.1 0.2 0.3' euler='10 20 30' density='2'/>"
+    "<geom type='ellipsoid' size='0.3 0.4 0.5' pos='0.5 0 0.2' euler='50 0 10' density='3'/>"
+    "<geom type='cylinder' size='0.3 0.4' pos='-0.5 0.2 0.2' euler='0 60 10' density='1.5'/>"
+    "<body name='hand' pos='0 0 1'><joint name='wrist' axis='1 0.2 0.3' stiffness='0.4'"
+    " damping='0.3' armature='0.2' springref='12'/>"
+    "<joint name='slide' type='slide' axis='0 0 1' stiffness='0.5' springref='0.1'/>"
+    "<inertial pos='0.1 0.2 -0.1' mass='0.7' fullinertia='0.4 0.5 0.6 0.02 -0.03 0.04'/>"
+    "<site name='tip' pos='0.2 0.1 0.3'/></body></body></worldbody>"
+    "<tendon><fixed name='cord' stiffness='0.6' damping='0.7' springlength='0.3'>"
+    "<joint joint='wrist' coef='0.5'/><joint joint='slide' coef='-0.8'/></fixed></tendon>"
+    "<actuator><motor name='m' joint='wrist' gear='2'/>"
+    "<position name='servo' joint='slide' kp='3' kv='0.4'/>"
+    "<motor name='jet' site='tip' gear='0.1 0.2 0.3 0.4 0.5 0.6'/>"
+    "<motor name='pull' tendon='cord' gear='1.5'/></actuator></mujoco>";
 
 /// The scene of the row.
 static table_stage stage;
 
 static void derive_forward(const double *x, double *y) {
-    cri_derive(stage.model, x, &stage.sim->d, stage.sim->derive_cache);
+    cri_derive(stage.model, x, &stage.sim->d);
     memcpy(y, stage.sim->d.block, sizeof *y * (size_t)stage.n_d);
 }
 
 static void derive_vjp(const double *x, const double *y_adj, double *x_adj) {
     cr_sim *sim = stage.sim;
     memcpy(sim->d_adj.block, y_adj, sizeof *y_adj * (size_t)stage.n_d);
-    cri_derive_vjp(stage.model, x, &sim->d, sim->derive_cache, &sim->d_adj, x_adj);
+    cri_derive_vjp(stage.model, x, &sim->d, &sim->d_adj, x_adj);
 }
 
 static void derive_jvp(const double *x, const double *x_tan, double *y_tan) {
     cr_sim *sim = stage.sim;
-    memset(sim->d_tan.block, 0, sizeof(double) * (size_t)stage.n_d);
-    cri_derive_jvp(stage.model, x, &sim->d, sim->derive_cache, x_tan, &sim->d_tan);
+    cri_derive_jvp(stage.model, x, &sim->d, x_tan, &sim->d_tan);
     memcpy(y_tan, sim->d_tan.block, sizeof *y_tan * (size_t)stage.n_d);
 }
 
@@ -133,15 +200,214 @@ TEST(derived_parameters_have_their_gradients) {
         move[i] = is_open ? TABLE_POSITIVE : TABLE_FREE;
     }
     check_derive(p, move);
+    table_close(&stage);
+}
 
-    // at a tie the body's coefficient counts, for an increase of it
-    int floor = cr_model_find(stage.model, CR_VECTOR_P, "floor/friction", NULL);
-    int ball = cr_model_find(stage.model, CR_VECTOR_P, "ball/friction", NULL);
-    assert_true(floor >= 0 && ball >= 0);
-    p[ball] = p[floor];
-    move[ball] = TABLE_UP;
-    move[floor] = TABLE_DOWN;
-    check_derive(p, move);
+// ---- positions ---------------------------------------------------------------------------------
+
+// every kind of joint, off its body's origin, in one tree behind a free body
+static const char chain[] =
+    "<mujoco><worldbody><body name='root' pos='1 2 3' euler='10 20 30'><freejoint/>"
+    "<inertial pos='0.1 0 0' mass='1' diaginertia='1 2 2.5'/>"
+    "<body name='a' pos='0.3 0.2 -0.5' euler='40 0 10'><joint type='ball' pos='0.1 -0.2 0.3'/>"
+    "<inertial pos='0 0 0' mass='1' diaginertia='1 2 2.5'/>"
+    "<body name='b' pos='-0.3 0.4 0.6' euler='0 30 10'>"
+    "<joint axis='1 2 -1' pos='0.2 0.1 -0.3' ref='20'/><joint type='slide' axis='0.3 -1 0.5' "
+    "ref='0.1'/>"
+    "<inertial pos='0 0 0' mass='1' diaginertia='1 2 2.5'/>"
+    "<body name='end' pos='0.5 -0.6 0.7'/></body></body></body>"
+    "<body name='alone' pos='7 0 0'><freejoint/><geom size='0.5'/></body></worldbody><keyframe>"
+    "<key qpos='0.5 -0.4 1.2 0.5 -0.1 0.7 0.5 0.8 0.3 -0.4 0.2 0.7 -0.3 7 1 2 0.9 0.2 -0.1 0.3'"
+    " qvel='0.4 0.5 -0.6 1.2 -0.7 0.9 0.8 -1.1 0.6 1.3 -0.5 1 2 3 -1 2 1.5'/></keyframe></mujoco>";
+
+static void open_chain(void) {
+    cr_sim_options options = table_options("located", "ncp");
+    table_open(&stage, chain, &options);
+}
+
+static void advance_units(const double *v, double t, double *x) {
+    for (int u = 0; u < stage.model->mech.n_unit; u++) {
+        cri_advance(&stage.model->mech, u, x, v, t, x);
+    }
+}
+
+// x = (displacement of q, v, t), y = displacement of q'; v goes through as it is
+static void advance_forward(const double *x, double *y) {
+    double at[TABLE_LIMIT], out[TABLE_LIMIT];
+    table_displace(&stage, x, at);
+    advance_units(at + stage.n.n_q, x[2 * stage.n.n_v], at);
+    table_output(&stage, at, out);
+    memcpy(y, out, sizeof *y * (size_t)stage.n.n_v);
+}
+
+static void advance_vjp(const double *x, const double *y_adj, double *x_adj) {
+    int n_v = stage.n.n_v;
+    double q_adj[TABLE_LIMIT], at[TABLE_LIMIT];
+    table_displace(&stage, x, at);
+    memcpy(q_adj, y_adj, sizeof *y_adj * (size_t)n_v);
+    for (int u = 0; u < stage.model->mech.n_unit; u++) {
+        x_adj[2 * n_v] += cri_advance_vjp(&stage.model->mech, u, at + stage.n.n_q, x[2 * n_v],
+                                          q_adj, x_adj + n_v);
+    }
+    for (int i = 0; i < n_v; i++) {
+        x_adj[i] += q_adj[i];
+    }
+}
+
+static void advance_jvp(const double *x, const double *x_tan, double *y_tan) {
+    int n_v = stage.n.n_v;
+    double at[TABLE_LIMIT];
+    table_displace(&stage, x, at);
+    memcpy(y_tan, x_tan, sizeof *y_tan * (size_t)n_v);
+    for (int u = 0; u < stage.model->mech.n_unit; u++) {
+        cri_advance_jvp(&stage.model->mech, u, at + stage.n.n_q, x_tan + n_v, x[2 * n_v],
+                        x_tan[2 * n_v], y_tan);
+    }
+}
+
+TEST(advancing_every_joint_has_its_gradient) {
+    static const double times[] = {0.4, 0.01, 0.0};
+    open_chain();
+    for (int k = 0; k < 3; k++) {
+        double x[TABLE_LIMIT] = {0};
+        int n_v = stage.n.n_v;
+        x[2 * n_v] = times[k];
+        memcpy(stage.next, stage.x, sizeof stage.next);
+        advance_units(stage.x + stage.n.n_q, times[k], stage.next);
+        table_check(&(table_row){.name = "advance",
+                                 .vjp_name = "cri_advance_vjp",
+                                 .jvp_name = "cri_advance_jvp",
+                                 .n_in = 2 * n_v + 1,
+                                 .n_out = n_v,
+                                 .forward = advance_forward,
+                                 .vjp = advance_vjp,
+                                 .jvp = advance_jvp,
+                                 .x = x});
+    }
+    table_close(&stage);
+}
+
+/// The body of the row.
+static int body_i;
+
+static void position_forward(const double *x, double *y) {
+    cri_v3_store(cri_body_position(stage.model, body_i, x), y);
+}
+
+static void position_vjp(const double *x, const double *y_adj, double *x_adj) {
+    cri_body_position_vjp(stage.model, body_i, x, cri_v3_load(y_adj), x_adj);
+}
+
+TEST(positions_of_bodies_have_their_gradients) {
+    open_chain();
+    // quaternions of lengths 1.5 and 0.5, as a user may have them
+    for (int i = 0; i < 4; i++) {
+        stage.x[3 + i] *= 1.5;
+        stage.x[7 + i] *= 0.5;
+    }
+    for (body_i = 0; body_i < stage.n.n_body; body_i++) {
+        table_check(&(table_row){.name = "body_position",
+                                 .vjp_name = "cri_body_position_vjp",
+                                 .n_in = stage.n.n_x,
+                                 .n_out = 3,
+                                 .forward = position_forward,
+                                 .vjp = position_vjp,
+                                 .x = stage.x});
+    }
+    table_close(&stage);
+}
+
+// x = displacement of q, y = (pos, rotation vector) of a body: the adjoint of a pose
+static cri_mat3 pose_origin;
+
+static void pose_at(const double *x, cri_state *state, cr_arena *arena) {
+    static double at[TABLE_LIMIT];
+    double y[TABLE_LIMIT] = {0};
+    memcpy(y, x, sizeof *x * (size_t)stage.n.n_v);
+    table_displace(&stage, y, at);
+    assert_true(cri_arena_reserve(arena, cri_state_bytes(stage.model)));
+    cri_state_push(stage.model, at, state, arena);
+    cri_state_set(stage.model, state);
+}
+
+// rotation vector of R0' R, near zero: that of its antisymmetric part is exact to second order, and
+// so are derivatives
+static void pose_forward(const double *x, double *y) {
+    cri_state state;
+    cr_sim *sim = stage.sim;
+    cri_arena_reset(sim->scratch);
+    pose_at(x, &state, sim->scratch);
+    const cri_pose *pose = &state.pose[body_i];
+    cri_v3_store(pose->pos, y);
+    cri_vec3 turn = {0};
+    for (int k = 0; k < 3; k++) {
+        // columns of R in the frame R0
+        cri_vec3 c =
+            cri_m3_tmul(&pose_origin, cri_v3(pose->R.m[k], pose->R.m[3 + k], pose->R.m[6 + k]));
+        cri_vec3 axis = cri_v3(k == 0, k == 1, k == 2);
+        turn = cri_v3_mad(turn, 0.5, cri_v3_cross(axis, c));
+    }
+    cri_v3_store(turn, y + 3);
+}
+
+static void pose_vjp(const double *x, const double *y_adj, double *x_adj) {
+    cri_state state;
+    cr_sim *sim = stage.sim;
+    cri_arena_reset(sim->tape);
+    cri_arena_reset(sim->scratch);
+    pose_at(x, &state, sim->tape);
+    table_set_trees(&stage, &state, sim->tape, sim->scratch);
+    cri_state_pose_vjp(stage.model, &state, body_i, cri_v3_load(y_adj), cri_v3_load(y_adj + 3),
+                       x_adj);
+}
+
+static void pose_jvp(const double *x, const double *x_tan, double *y_tan) {
+    cri_state state;
+    cr_sim *sim = stage.sim;
+    double body_tan[TABLE_LIMIT];
+    cri_arena_reset(sim->tape);
+    cri_arena_reset(sim->scratch);
+    pose_at(x, &state, sim->tape);
+    table_set_trees(&stage, &state, sim->tape, sim->scratch);
+    cri_state_motion(stage.model, &state, x_tan, body_tan);
+    memcpy(y_tan, body_tan + 6 * body_i, 6 * sizeof *y_tan);
+}
+
+TEST(poses_of_bodies_have_their_gradients) {
+    open_chain();
+    for (body_i = 0; body_i < stage.n.n_body; body_i++) {
+        double x[TABLE_LIMIT] = {0};
+        cri_state state;
+        cri_arena_reset(stage.sim->scratch);
+        pose_at(x, &state, stage.sim->scratch);
+        pose_origin = state.pose[body_i].R;
+        table_check(&(table_row){.name = "state_pose",
+                                 .vjp_name = "cri_state_pose_vjp",
+                                 .n_in = stage.n.n_v,
+                                 .n_out = 6,
+                                 .forward = pose_forward,
+                                 .vjp = pose_vjp,
+                                 .jvp = pose_jvp,
+                                 .x = x});
+    }
+    table_close(&stage);
+}
+
+TEST(motions_of_bodies_are_the_tangents_of_their_poses) {
+    open_chain();
+    double x[TABLE_LIMIT] = {0}, want[6];
+    cri_state state;
+    cr_arena *arena = cri_arena_create(1 << 14);
+    assert_non_null(arena);
+    pose_at(x, &state, arena);
+    for (body_i = 0; body_i < stage.n.n_body; body_i++) {
+        pose_jvp(x, stage.x + stage.n.n_q, want);
+        for (int i = 0; i < 6; i++) {
+            // the same sums in another order
+            CHECK_CLOSE(state.motion[6 * body_i + i], want[i], 1e-13, 1e-13);
+        }
+    }
+    cri_arena_destroy(arena);
     table_close(&stage);
 }
 
@@ -337,5 +603,7 @@ TEST(accelerations_have_their_gradients) {
 }
 
 TABLE_PART(gradient_table_body, masses_of_shapes_have_their_gradients,
-           derived_parameters_have_their_gradients, smooth_motion_has_its_gradient,
+           derived_parameters_have_their_gradients, advancing_every_joint_has_its_gradient,
+           positions_of_bodies_have_their_gradients, poses_of_bodies_have_their_gradients,
+           motions_of_bodies_are_the_tangents_of_their_poses, smooth_motion_has_its_gradient,
            the_rate_of_smooth_motion_is_its_tangent_in_time, accelerations_have_their_gradients)
