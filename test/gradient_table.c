@@ -5,9 +5,11 @@
 //
 //   math      rotations, least squares               gradient_table_math.c
 //   body      shapes, parameters, smooth motion      gradient_table_body.c
+//   state     positions and poses of bodies          gradient_table_state.c
 //   tree      dynamics of trees                      gradient_table_tree.c
 //   solver    Coulomb's problem, the laws            gradient_table_solver.c
-//   contact   shapes, frames, rows                   gradient_table_contact.c
+//   contact   pairs of shapes, frames                gradient_table_contact.c
+//   near      touches of geoms and limits, rows      gradient_table_near.c
 //   jump      velocity jumps                         gradient_table_jump.c
 //   motion    motion with resting contacts           gradient_table_motion.c
 //   step      both steppers                          gradient_table_step.c
@@ -354,8 +356,9 @@ void table_add_derived_adj(const table_stage *s, double *adj) {
 }
 
 int main(void) {
-    int n_failed = gradient_table_math() + gradient_table_body() + gradient_table_tree() +
-                   gradient_table_solver() + gradient_table_contact() + gradient_table_jump() +
-                   gradient_table_motion() + gradient_table_step() + gradient_table_sim();
+    int n_failed = gradient_table_math() + gradient_table_body() + gradient_table_state() +
+                   gradient_table_tree() + gradient_table_solver() + gradient_table_contact() +
+                   gradient_table_near() + gradient_table_jump() + gradient_table_motion() +
+                   gradient_table_step() + gradient_table_sim();
     return cr_test_exit(n_failed);
 }
