@@ -62,8 +62,8 @@ static bool is_over_cap(const cri_pair *pair, const cri_piece piece[2], const cr
     v = cri_v3_sub(v, cri_bulge_at(&piece[1 - i], n));
     double along = cri_v3_dot(v, n);
     double off = cri_v3_norm(cri_v3_mad(v, -along, n));
-    // apart there is one maximum only, in an overlap the one at hand: less than 30 degrees away
-    return off <= piece[i].radius && (along > 0.0 || cri_v3_dot(n, found->meet.n) > 0.866);
+    // apart there is one maximum only, in an overlap the one at hand: less than 8 degrees away
+    return off <= piece[i].radius && (along > 0.0 || cri_v3_dot(n, found->meet.n) > 0.99);
 }
 
 // from piece to piece until both points are inside and the normal is in both cones
