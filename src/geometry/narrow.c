@@ -66,6 +66,19 @@ static bool is_over_cap(const cri_pair *pair, const cri_piece piece[2], const cr
     return off <= piece[i].radius && (along > 0.0 || cri_v3_dot(n, found->meet.n) > 0.99);
 }
 
+// after Newton's method ended at the kink of a rim: the cap there
+static bool to_cap(const cri_pair *pair, cri_found *found) {
+    for (int i = 0; i < 2; i++) {
+        cri_vec3 d = cri_m3_tmul(&pair->pose[i].R, cri_v3_scale(i ? -1.0 : 1.0, found->meet.n));
+        // sine of an angle that is near enough
+        if (cri_feature_kind(found->feature[i]) == CRI_PIECE_RIM && hypot(d.x, d.y) < 0.02) {
+            found->feature[i] = cri_feature_of(CRI_PIECE_FACE, d.z > 0.0);
+            return true;
+        }
+    }
+    return false;
+}
+
 // from piece to piece until both points are inside and the normal is in both cones
 static bool settle(const cri_pair *pair, cri_found *found) {
     int *feature = found->feature;
@@ -80,6 +93,9 @@ static bool settle(const cri_pair *pair, cri_found *found) {
         found->meeting = cri_pieces_meet(piece, pair->scale, &found->meet);
         if (found->meeting == CRI_MEET_CROSSED) {
             lower(pair, piece, found);
+            continue;
+        }
+        if (found->meeting == CRI_MEET_NONE && to_cap(pair, found)) {
             continue;
         }
         if (found->meeting != CRI_MEET_POINT) {
@@ -337,7 +353,7 @@ static bool touch_sphere(const cri_shape shape[2], const cri_pose pose[2],
     cri_vec3 apart = cri_v3_sub(pose[1].pos, pose[0].pos);
     cri_meet meet = {.is_singular = false};
     int feature[2] = {cri_feature_of(CRI_PIECE_VERTEX, 0), cri_feature_of(CRI_PIECE_VERTEX, 0)};
-    int kind = cri_touch_kind_of(CRI_TOUCH_FREE, 0, 0);
+    int kind;
     if (shape[1].kind != CRI_SHAPE_SPHERE) {
         return false;
     }

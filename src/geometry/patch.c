@@ -282,9 +282,9 @@ static void add_crossings(const cri_pair *pair, const reference *ref, const flat
                           cri_patch *patch) {
     int n0 = f[0].dim == 2 ? f[0].n : 1, n1 = f[1].dim == 2 ? f[1].n : 1;
     for (int j = 0; j < n0; j++) {
-        int j1 = (j + 1) % f[0].n;
+        int j1 = j + 1 < f[0].n ? j + 1 : 0;
         for (int k = 0; k < n1; k++) {
-            int k1 = (k + 1) % f[1].n;
+            int k1 = k + 1 < f[1].n ? k + 1 : 0;
             if (!do_cross(f[0].q[j], f[0].q[j1], f[1].q[k], f[1].q[k1])) {
                 continue;
             }
