@@ -20,7 +20,7 @@
 #include <math.h>
 
 // radians that a right angle may be off by: rounding, the accuracy of epa with round shapes
-enum { MAX_MOVE = 24, N_ACROSS = 3 };
+enum { MAX_MOVE = 8, N_ACROSS = 3 };
 static const double across[N_ACROSS] = {0.05, 1e-3, 1e-7};
 
 static cri_piece piece_of(const cri_pair *pair, int i, int feature) {

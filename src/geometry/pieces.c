@@ -213,6 +213,7 @@ static cri_piece piece_local(const cri_shape *shape, int feature) {
 }
 
 cri_piece cri_piece_at(const cri_shape *shape, const cri_mat3 *R, cri_vec3 pos, int feature) {
+    CR_ASSERT(feature >= 0);
     cri_piece piece = piece_local(shape, feature);
     piece.R = R;
     piece.p = cri_v3_add(pos, cri_m3_mul(R, piece.p));
