@@ -416,6 +416,14 @@ TEST(a_touch_is_found_again_until_it_leaves_its_pieces) {
     // past the edge of the face
     p.pose[1].pos = cri_v3(1.05, 0.3, 1.9);
     CHECK(!cri_touch_again(p.shape, p.pose, &t));
+    // from a corner to over a face
+    p.pose[1].pos = cri_v3(1.5, 1.5, 1.5);
+    t = distance_of(&p);
+    p.pose[1].pos = cri_v3(1.6, 1.5, 1.5);
+    CHECK(cri_touch_again(p.shape, p.pose, &t));
+    CHECK_CLOSE(t.gap, sqrt(0.86) - 0.5, 1e-15, 0.0);
+    p.pose[1].pos = cri_v3(0.2, 0.2, 1.9);
+    CHECK(!cri_touch_again(p.shape, p.pose, &t));
 }
 
 TEST(supports_are_the_farthest_points) {
