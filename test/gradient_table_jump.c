@@ -406,7 +406,7 @@ TEST(jumps_within_a_tree_have_their_gradients) {
 TEST(jumps_of_limits_have_their_gradients) {
     static const table_contact contacts[] = {
         {{NULL, NULL}, 2}, {{NULL, NULL}, 1}, {{"floor", "foot0"}, 0}, {{"foot0", "o"}, 0}};
-    for (int n = 1; n <= 4; n++) {
+    for (int n = 1; n <= 4; n += 3) {
         open_robot(walker, n, contacts, false);
         check_laws((const char *[]){NULL, NULL, NULL});
         close_stage();
