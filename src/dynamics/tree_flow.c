@@ -150,7 +150,8 @@ static void rates_jvp(const cri_tree_plan *plan, const double *x, const double *
 // ---- motion ------------------------------------------------------------------------------------
 
 size_t cri_tree_flow_bytes(const cri_mechanism *mech, int unit) {
-    size_t n_stage = mech->is_euler ? 1 : N_STAGE, n_v = (size_t)mech->unit[unit].n_v;
+    size_t n_stage = cri_unit_is_euler(mech, unit) ? 1 : N_STAGE,
+           n_v = (size_t)mech->unit[unit].n_v;
     size_t plan = cri_tree_plan_bytes(mech, unit), tree = cri_tree_bytes(mech, unit) - plan;
     // and what the arena counts for the trace and the vectors of the stages
     return plan + n_stage * tree + (2 * N_STAGE + 2) * n_v * sizeof(double) +
@@ -167,7 +168,7 @@ static cri_tree_trace *push_trace(const cri_mechanism *mech, int unit, const cri
         return NULL;
     }
     trace->plan = plan;
-    trace->n_stage = mech->is_euler ? 1 : N_STAGE;
+    trace->n_stage = cri_unit_is_euler(mech, unit) ? 1 : N_STAGE;
     for (int s = 0; s < trace->n_stage; s++) {
         trace->x[s] = block + 2 * s * n_v;
         trace->K[s] = block + (2 * s + 1) * n_v;
@@ -250,7 +251,7 @@ cri_tree_trace *cri_tree_flow(const cri_mechanism *mech, int unit, const cri_mec
     const cri_unit *range = mech->unit + unit;
     const double *own_q = start->q + range->first_q, *own_v = start->v + range->first_v;
     trace->t = t;
-    if (mech->is_euler) {
+    if (cri_unit_is_euler(mech, unit)) {
         euler(trace, own_q, own_v, u, v_out + range->first_v, scratch);
     } else {
         runge_kutta(trace, own_q, own_v, u, v_out + range->first_v, scratch);

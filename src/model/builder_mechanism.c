@@ -215,11 +215,12 @@ static bool is_driven(const cri_builder *b, const forest *f, int tree) {
     return is;
 }
 
-static bool is_free_body(const cri_builder *b, const forest *f, const cri_unit *u) {
+// a free joint and nothing that acts on it
+static bool is_rigid(const cri_builder *b, const forest *f, const cri_unit *u) {
     const cri_joint_def *jd = &b->def->joint[u->first_joint];
-    bool is_plain = u->n_body == 1 && u->n_joint == 1 && jd->kind == CRI_JOINT_FREE &&
-                    jd->stiffness == 0.0 && jd->damping == 0.0 && jd->armature == 0.0;
-    return is_plain && b->is_simple[u->first_body] && !is_driven(b, f, f->of_body[u->first_body]);
+    bool is_plain = u->n_joint == 1 && jd->kind == CRI_JOINT_FREE && jd->stiffness == 0.0 &&
+                    jd->damping == 0.0 && jd->armature == 0.0;
+    return is_plain && !is_driven(b, f, f->of_body[u->first_body]);
 }
 
 static void fill_unit(const cri_builder *b, const forest *f, int first, int last, cri_unit *u) {
@@ -240,7 +241,8 @@ static void fill_unit(const cri_builder *b, const forest *f, int first, int last
     u->first_v = a->v;
     u->n_q = z->q + z->n_q - a->q;
     u->n_v = z->v + z->n_v - a->v;
-    u->is_free_body = first == last && is_free_body(b, f, u);
+    u->is_rigid = first == last && is_rigid(b, f, u);
+    u->is_free_body = u->is_rigid && u->n_body == 1 && b->is_simple[u->first_body];
 }
 
 static cr_status build_units(cri_builder *b, forest *f) {
@@ -382,7 +384,8 @@ static cr_status build_actuators(cri_builder *b) {
     mech->site = site;
     mech->n_site = def->n_site;
     mech->n_u = def->n_actuator + mech->n_v;
-    mech->is_euler = def->integrator == CRI_INTEGRATOR_EULER;
+    // MJCF's default is Euler
+    mech->is_euler = def->integrator != CRI_INTEGRATOR_RK4;
     return CR_OK;
 }
 

@@ -103,6 +103,7 @@ typedef struct cri_site {
 typedef struct cri_unit {
     bool is_free_body; // one body, free joint, nothing attached, centre of mass at its origin and
                        // principal axes its own
+    bool is_rigid;     // a free joint and what hangs rigidly on it, nothing attached
     int first_body, n_body;
     int first_joint, n_joint;
     int first_q, n_q;
@@ -122,8 +123,12 @@ typedef struct cri_mechanism {
     const cri_site *site;
     const cri_unit *unit;
     const int *dof_joint; // (n_v) joint of each dof
-    bool is_euler;        // semi-implicit Euler instead of RK4
+    bool is_euler;        // semi-implicit Euler instead of RK4, but for rigid units
 } cri_mechanism;
+
+static inline bool cri_unit_is_euler(const cri_mechanism *mech, int unit) {
+    return mech->is_euler && !mech->unit[unit].is_rigid;
+}
 
 // ---- what follows from parameters --------------------------------------------------------------
 

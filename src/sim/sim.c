@@ -58,7 +58,9 @@ static bool allocate(cr_sim *sim) {
     sim->unit_mark = CR_PUSH(a, int, m->mech.n_unit);
     sim->n_unit_event = CR_PUSH(a, int, m->mech.n_unit);
     for (int u = 0; u < m->mech.n_unit; u++) {
-        sim->has_tree = sim->has_tree || !m->mech.unit[u].is_free_body;
+        bool is_tree = !m->mech.unit[u].is_free_body;
+        sim->has_tree = sim->has_tree || is_tree;
+        sim->has_euler = sim->has_euler || (is_tree && cri_unit_is_euler(&m->mech, u));
     }
     if (cri_arena_has_failed(a) || !cri_arena_reserve(a, cri_state_bytes(m))) {
         return false;
@@ -241,6 +243,8 @@ cr_status cri_sim_step(cr_sim *sim, double dt, const double *x, const double *u,
     *record = (cri_step_record){
         .h = dt, .raw = keep, .x = unit, .u = control, .x_next = end, .report = cri_report_none()};
     CR_TRY(sim->stepper->step(sim, record, end, err));
+    // Euler's motion is its own, not that of the bodies
+    record->report.grad |= sim->has_euler ? CR_GRAD_DISCRETE : 0;
     if (!cri_all_finite(z->n_x, end)) {
         return cri_fail(err, CR_ERR_NUMERIC, 0,
                         "the motion left all bounds; check speeds, sizes and the step length");

@@ -104,6 +104,7 @@ struct cr_sim {
     int event_cap;
     bool use_gradient;
     bool has_tree;  // some unit is no free body
+    bool has_euler; // and moves by Euler's rule
     bool has_cache; // steps fill what their derivatives need: not in a rollout that is replayed
     int checkpoint_every;
     cri_world world;
