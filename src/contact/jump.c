@@ -198,9 +198,7 @@ static void fill_tree_block(const cri_world *world, const cri_jump *jump, int a,
     const cri_unit *u = &world->model->mech.unit[unit];
     if (row->near.kind == CRI_NEAR_LIMIT) {
         const cri_limit *l = &world->model->limit[row->near.limit];
-        for (int i = 0; i < l->n; i++) {
-            G[l->dof[i] - u->first_v] += l->sign * l->coef[i];
-        }
+        cri_limit_add_row(l, jump->state->x, 1.0, u->first_v, G);
         return;
     }
     cri_arena_mark mark = cri_arena_get_mark(scratch);

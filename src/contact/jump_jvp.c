@@ -27,6 +27,14 @@ typedef struct tangents {
     cr_arena *scratch;
 } tangents;
 
+// first of a ball's dofs in the island's vectors, -1: the limit is none of a ball
+static int ball_at(const tangents *t, int a) {
+    const cri_limit *l = &t->world->model->limit[t->jump->row[a].near.limit];
+    int place = t->jump->block[a][1].place;
+    int first = cri_jump_unit(t->world, t->jump, place)->first_v;
+    return l->ball >= 0 ? t->jump->at[place] + l->dof[0] - first : -1;
+}
+
 // g_tan (n_dof) of g = G' z
 static void pull_tan(const tangents *t, const double *z, const double *z_tan, double *g_tan) {
     const cri_jump *jump = t->jump;
@@ -49,6 +57,13 @@ static void pull_tan(const tangents *t, const double *z, const double *z_tan, do
     }
     if (!jump->has_tree) {
         return;
+    }
+    for (int a = 0; a < jump->n; a++) {
+        int at = jump->row[a].near.kind == CRI_NEAR_LIMIT ? ball_at(t, a) : -1;
+        if (at >= 0) {
+            cri_vec3 row_tan = cri_v3_load(t->row_tan[a].J[1][0]);
+            cri_v3_accumulate(cri_v3_scale(z[3 * a], row_tan), g_tan + at);
+        }
     }
     double *force = t->over_body[0], *force_tan = t->over_body[1];
     cri_jump_clear_force(t->world, jump, force);
@@ -122,6 +137,14 @@ static double side_rate(const tangents *t, int a, int s, int r, const double *w,
     return dot(6, J_tan, motion) + dot(6, J, motion_tan);
 }
 
+// y_tan of a limit, row r
+static double limit_rate(const tangents *t, int a, int r, const double *w, const double *w_tan) {
+    const cri_block *block = &t->jump->block[a][1];
+    int n_v = cri_jump_unit(t->world, t->jump, block->place)->n_v, at = ball_at(t, a);
+    double rate = dot(n_v, block->G + r * n_v, w_tan + t->jump->at[block->place]);
+    return r == 0 && at >= 0 ? rate + dot(3, t->row_tan[a].J[1][0], w + at) : rate;
+}
+
 // y_tan (3n) of y = G w
 static void rate(const tangents *t, const double *w, const double *w_tan, double *y_tan) {
     const cri_jump *jump = t->jump;
@@ -140,10 +163,7 @@ static void rate(const tangents *t, const double *w, const double *w_tan, double
     for (int a = 0; a < jump->n; a++) {
         for (int r = 0; r < 3; r++) {
             if (jump->row[a].near.kind == CRI_NEAR_LIMIT) {
-                const cri_block *block = &jump->block[a][1];
-                int n_v = cri_jump_unit(t->world, jump, block->place)->n_v;
-                y_tan[3 * a + r] =
-                    dot(n_v, block->G + r * n_v, w_tan + jump->at[block->place]);
+                y_tan[3 * a + r] = limit_rate(t, a, r, w, w_tan);
                 continue;
             }
             y_tan[3 * a + r] =
@@ -186,6 +206,18 @@ static void load_inverse_mass(const cri_body_derived *d, double *W) {
     cri_v3_store(d->inv_inertia, W + 3);
 }
 
+// the row of a ball's limit is minus its axis, others are constants: tangent in J[1][0]
+static void limit_tan(const cri_world *world, const cri_jump *jump, int a, const double *q_tan,
+                      double J_tan[2][3][6]) {
+    const cri_limit *l = &world->model->limit[jump->row[a].near.limit];
+    memset(J_tan, 0, sizeof(double) * 36);
+    if (l->ball >= 0) {
+        cri_vec3 theta = cri_v3_load(q_tan + l->dof[0]);
+        cri_vec3 axis_tan = cri_limit_axis_jvp(l, jump->state->x, theta);
+        cri_v3_store(cri_v3_scale(-1.0, axis_tan), J_tan[1][0]);
+    }
+}
+
 static tangents tangents_push(const cri_world *world, const cri_jump *jump, const cri_jump_tan *tan,
                               cr_arena *scratch) {
     tangents t = {.world = world, .jump = jump, .scratch = scratch};
@@ -200,6 +232,10 @@ static tangents tangents_push(const cri_world *world, const cri_jump *jump, cons
     }
     for (int a = 0; a < jump->n; a++) {
         t.row_tan[a].near = jump->row[a].near;
+        if (jump->row[a].near.kind == CRI_NEAR_LIMIT) {
+            limit_tan(world, jump, a, tan->q, t.row_tan[a].J);
+            continue;
+        }
         cri_row_at_jvp(world, &jump->row[a], jump->state, tan->q, tan->body_tan, tan->d,
                        t.row_tan[a].J);
     }

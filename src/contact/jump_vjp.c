@@ -114,6 +114,24 @@ static side push_response(const pass *p, const double *z, double *g) {
     return (side){z, w, nu};
 }
 
+// the row of a ball's limit turns with its axis; those of hinges and slides are constants
+static void ball_limit_vjp(const pass *p, int a) {
+    const cri_jump *jump = p->jump;
+    const cri_limit *l = &p->world->model->limit[jump->row[a].near.limit];
+    if (l->ball < 0) {
+        return;
+    }
+    int place = jump->block[a][1].place;
+    int at = jump->at[place] + l->dof[0] - cri_jump_unit(p->world, jump, place)->first_v;
+    cri_vec3 axis_adj = {0};
+    for (int k = 0; k < p->sum.n; k++) {
+        // row = -axis
+        axis_adj =
+            cri_v3_mad(axis_adj, -p->sum.contact[k][3 * a], cri_v3_load(p->sum.dof[k] + at));
+    }
+    cri_v3_accumulate(cri_limit_axis_vjp(l, jump->state->x, axis_adj), p->q_adj + l->dof[0]);
+}
+
 // passes J_adj on to poses and sizes, row by row
 static void rows_vjp(const pass *p) {
     const cri_jump *jump = p->jump;
@@ -121,7 +139,11 @@ static void rows_vjp(const pass *p) {
     for (int a = 0; a < jump->n; a++) {
         const cri_near *near = &jump->row[a].near;
         double J_adj[2][3][6] = {{{0}}};
-        for (int ks = 0; near->kind != CRI_NEAR_LIMIT && ks < 2 * p->sum.n; ks++) {
+        if (near->kind == CRI_NEAR_LIMIT) {
+            ball_limit_vjp(p, a);
+            continue;
+        }
+        for (int ks = 0; ks < 2 * p->sum.n; ks++) {
             int k = ks / 2, s = ks % 2, unit = near->unit[s];
             if (unit < 0) {
                 continue;

@@ -6,6 +6,8 @@
 //   point of a body    c = p + R a          c_adj: p_adj = c_adj,  theta_adj = a x R' c_adj
 //   geom in a body     p_g = p + R g, R_g = R G     theta_adj = g x R' p_g_adj + G theta_g_adj
 //   limit              gap = sign (sum coef q - bound)
+//   ball's limit       gap = bound - phi,  axis u:  phi_tan = u . theta,
+//                      u_tan = 1/2 (cot(phi/2) (theta - u (u.theta)) + u x theta)
 //
 // Spheres, capsule ends and box corners on a plane are one thing: a point a(size) of the body with a
 // radius. Rate of a gap: n . (velocity of point 1 - that of point 0).
@@ -321,6 +323,38 @@ static cri_touch_diff general_jvp(const cri_world *w, const cri_near *near,
 
 // ---- all kinds ---------------------------------------------------------------------------------
 
+cri_vec3 cri_limit_axis(const cri_limit *l, const double *q, double *angle) {
+    cri_quat r = cri_q4_load(q + l->ball);
+    double sign = r.w < 0.0 ? -1.0 : 1.0;
+    cri_vec3 im = cri_v3_scale(sign, cri_v3(r.x, r.y, r.z));
+    double sine = cri_v3_norm(im);
+    *angle = 2.0 * atan2(sine, sign * r.w);
+    return sine > 0.0 ? cri_v3_scale(1.0 / sine, im) : im;
+}
+
+cri_vec3 cri_limit_axis_vjp(const cri_limit *l, const double *q, cri_vec3 axis_adj) {
+    double angle;
+    cri_vec3 u = cri_limit_axis(l, q, &angle);
+    if (!(angle > 0.0)) {
+        return cri_v3(0.0, 0.0, 0.0);
+    }
+    // u_tan = 1/2 (cot(phi/2) (theta - u (u.theta)) + u x theta)
+    cri_vec3 across = cri_v3_mad(axis_adj, -cri_v3_dot(u, axis_adj), u);
+    cri_vec3 sum = cri_v3_add(cri_v3_scale(1.0 / tan(0.5 * angle), across), cri_v3_cross(axis_adj, u));
+    return cri_v3_scale(0.5, sum);
+}
+
+cri_vec3 cri_limit_axis_jvp(const cri_limit *l, const double *q, cri_vec3 theta) {
+    double angle;
+    cri_vec3 u = cri_limit_axis(l, q, &angle);
+    if (!(angle > 0.0)) {
+        return cri_v3(0.0, 0.0, 0.0);
+    }
+    cri_vec3 across = cri_v3_mad(theta, -cri_v3_dot(u, theta), u);
+    cri_vec3 sum = cri_v3_add(cri_v3_scale(1.0 / tan(0.5 * angle), across), cri_v3_cross(u, theta));
+    return cri_v3_scale(0.5, sum);
+}
+
 static double limit_sum(const cri_limit *l, const double *q, const int *index) {
     double sum = 0.0;
     for (int i = 0; i < l->n; i++) {
@@ -329,11 +363,37 @@ static double limit_sum(const cri_limit *l, const double *q, const int *index) {
     return sum;
 }
 
+void cri_limit_add_row(const cri_limit *l, const double *q, double scale, int first, double *out) {
+    double angle;
+    if (l->ball >= 0) {
+        cri_vec3 u = cri_limit_axis(l, q, &angle);
+        cri_v3_accumulate(cri_v3_scale(-scale, u), out + l->dof[0] - first);
+        return;
+    }
+    for (int i = 0; i < l->n; i++) {
+        out[l->dof[i] - first] += scale * l->sign * l->coef[i];
+    }
+}
+
+static double limit_rate(const cri_limit *l, const double *q, const double *v) {
+    double angle;
+    if (l->ball >= 0) {
+        return -cri_v3_dot(cri_limit_axis(l, q, &angle), cri_v3_load(v + l->dof[0]));
+    }
+    return l->sign * limit_sum(l, v, l->dof);
+}
+
 void cri_near_touch(const cri_world *w, const cri_near *near, int slot, const cri_state *state,
                     cri_narrow_touch *touch) {
     if (near->kind == CRI_NEAR_LIMIT) {
         const cri_limit *l = &w->model->limit[near->limit];
-        *touch = (cri_narrow_touch){.gap = l->sign * (limit_sum(l, state->x, l->q) - l->bound)};
+        double angle;
+        if (l->ball >= 0) {
+            cri_limit_axis(l, state->x, &angle);
+            *touch = (cri_narrow_touch){.gap = l->bound - angle};
+        } else {
+            *touch = (cri_narrow_touch){.gap = l->sign * (limit_sum(l, state->x, l->q) - l->bound)};
+        }
     } else if (near->kind == CRI_NEAR_GENERAL) {
         cri_shape shape[2];
         cri_pose pose[2];
@@ -378,9 +438,7 @@ void cri_near_touch_vjp(const cri_world *w, const cri_near *near, const cri_narr
                         const cri_derived *d_adj) {
     if (near->kind == CRI_NEAR_LIMIT) {
         const cri_limit *l = &w->model->limit[near->limit];
-        for (int i = 0; i < l->n; i++) {
-            q_adj[l->dof[i]] += l->sign * l->coef[i] * adj->gap;
-        }
+        cri_limit_add_row(l, state->x, adj->gap, 0, q_adj);
     } else if (near->kind == CRI_NEAR_GENERAL) {
         general_vjp(w, near, touch, state, adj, q_adj, d_adj);
     } else {
@@ -394,7 +452,7 @@ cri_touch_diff cri_near_touch_jvp(const cri_world *w, const cri_near *near,
                                   const cri_derived *d_tan) {
     if (near->kind == CRI_NEAR_LIMIT) {
         const cri_limit *l = &w->model->limit[near->limit];
-        return (cri_touch_diff){.gap = l->sign * limit_sum(l, q_tan, l->dof)};
+        return (cri_touch_diff){.gap = limit_rate(l, state->x, q_tan)};
     }
     if (near->kind == CRI_NEAR_GENERAL) {
         return general_jvp(w, near, touch, state, body_tan, d_tan);
@@ -406,7 +464,7 @@ double cri_near_rate(const cri_world *w, const cri_near *near, const cri_narrow_
                      const cri_state *state, const double *v, const double *motion) {
     if (near->kind == CRI_NEAR_LIMIT) {
         const cri_limit *l = &w->model->limit[near->limit];
-        return l->sign * limit_sum(l, v, l->dof);
+        return limit_rate(l, state->x, v);
     }
     double rate = 0.0;
     for (int s = 0; s < 2; s++) {

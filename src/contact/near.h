@@ -38,6 +38,18 @@ typedef struct cri_near {
     int first;    // feature number of slot 0
 } cri_near;
 
+/// Direction in which a ball joint has turned (unit, child frame; zero at angle zero), and how far, in
+/// [0, pi]. Its gap has the rate -axis . spin.
+cri_vec3 cri_limit_axis(const cri_limit *limit, const double *q, double *angle);
+
+/// Adjoint of the axis, as tangent of the joint's quaternion; and its tangent.
+cri_vec3 cri_limit_axis_vjp(const cri_limit *limit, const double *q, cri_vec3 axis_adj);
+cri_vec3 cri_limit_axis_jvp(const cri_limit *limit, const double *q, cri_vec3 theta);
+
+/// Adds scale times the row of a limit's gap in dofs to out, which begins at dof first.
+void cri_limit_add_row(const cri_limit *limit, const double *q, double scale, int first,
+                       double *out);
+
 /// Two geoms that may collide, or a limit.
 cri_near cri_near_geoms(const cr_model *model, int geom0, int geom1, int pair);
 cri_near cri_near_limit(const cr_model *model, int limit);

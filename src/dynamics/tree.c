@@ -89,6 +89,10 @@ static void carve_plan(carver *c, cri_tree_plan *p) {
     p->rest = CARVE(c, cri_pose, p->n_body);
     p->actuator = CARVE(c, int, p->n_actuator);
     p->tendon = CARVE(c, int, p->n_tendon);
+    p->work[0] = CARVE(c, cri_spatial, p->n_node + 1);
+    p->work[1] = CARVE(c, cri_spatial, p->n_node + 1);
+    p->composite = CARVE(c, cri_inertia, p->n_node + 1);
+    p->work_row = CARVE(c, double, p->n_row);
 }
 
 // what one push adds to what it holds, more than the arena's own count
@@ -213,7 +217,6 @@ static void carve_tree(carver *c, const cri_tree_plan *p, cri_tree *t) {
     t->place = CARVE(c, cri_vec3, p->n_body);
     t->S = CARVE(c, cri_spatial, p->n_v);
     t->I = CARVE(c, cri_inertia, n);
-    t->composite = CARVE(c, cri_inertia, n);
     t->M = CARVE(c, double, p->n_entry);
     t->E = CARVE(c, double, p->n_row * p->n_v);
     t->tie = CARVE(c, cri_tree_tie, p->n_equality);
@@ -226,12 +229,9 @@ static void carve_tree(carver *c, const cri_tree_plan *p, cri_tree *t) {
     t->A = CARVE(c, cri_spatial, n);
     t->F = CARVE(c, cri_spatial, n);
     t->drive = CARVE(c, cri_tree_drive, p->n_actuator);
-    t->work[0] = CARVE(c, cri_spatial, n);
-    t->work[1] = CARVE(c, cri_spatial, n);
-    t->work_row = CARVE(c, double, p->n_row);
 }
 
-size_t cri_tree_plan_tree_bytes(const cri_tree_plan *plan) {
+static size_t tree_bytes(const cri_tree_plan *plan) {
     cri_tree t;
     carver c = {NULL, rounded_up(sizeof t)};
     carve_tree(&c, plan, &t);
@@ -240,7 +240,7 @@ size_t cri_tree_plan_tree_bytes(const cri_tree_plan *plan) {
 
 size_t cri_tree_bytes(const cri_mechanism *mech, int unit) {
     cri_tree_plan p = count_plan(mech, mech->unit + unit);
-    return cri_tree_plan_bytes(mech, unit) + cri_tree_plan_tree_bytes(&p);
+    return cri_tree_plan_bytes(mech, unit) + tree_bytes(&p);
 }
 
 size_t cri_tree_scratch_bytes(const cri_mechanism *mech, int unit) {
@@ -254,7 +254,7 @@ size_t cri_tree_scratch_bytes(const cri_mechanism *mech, int unit) {
 
 cri_tree *cri_tree_push_on(const cri_tree_plan *plan, const cri_mechanism *mech, int unit,
                            const cri_mech_derived *d, cr_arena *arena) {
-    cri_tree *t = cri_arena_push_raw(arena, cri_tree_plan_tree_bytes(plan));
+    cri_tree *t = cri_arena_push_raw(arena, tree_bytes(plan));
     if (!t) {
         return NULL;
     }
@@ -355,7 +355,7 @@ void cri_tree_place(cri_tree *tree, const double *q) {
     memcpy(tree->q, q, sizeof *q * (size_t)plan->n_q);
 
     // work holds anchors and axes of nodes
-    cri_spatial *frame = tree->work[0];
+    cri_spatial *frame = tree->plan->work[0];
     for (int b = 0; b < plan->n_body; b++) {
         const cri_link *link = mech->link + unit->first_body + b;
         int parent = plan->body_parent[b];

@@ -16,7 +16,7 @@
 #include "model/mechanism.h"
 
 /// One unit at one q: poses, axes, inertias, factors; and after cri_tree_accel what its derivatives
-/// need. Lives in the arena that made it.
+/// need. Lives in the arena that made it. Calls use room in it: one thread at a time.
 typedef struct cri_tree cri_tree;
 
 /// Room that cri_tree_push needs.
@@ -75,7 +75,7 @@ void cri_tree_form_vjp(const cri_tree *tree, const cri_tree_form *form, double s
 
 /// Adjoint of poses for pose_adj (n_body, 6): q_adj (n_v) += K' pose_adj. Same as cri_tree_pull.
 
-/// A direction in q and d, prepared once for several products. Lives in scratch.
+/// A direction in q and d, prepared once for several products. Lives in scratch, borrows both.
 typedef struct cri_tree_tan cri_tree_tan;
 cri_tree_tan *cri_tree_tan_push(const cri_tree *tree, const double *q_tan,
                                 const cri_mech_derived *d_tan, cr_arena *scratch);
@@ -100,7 +100,8 @@ void cri_tree_solve_jvp(const cri_tree *tree, const cri_tree_tan *tan, const dou
 void cri_tree_accel(cri_tree *tree, const double *v, const double *u, double h, double *a,
                     cr_arena *scratch);
 
-/// Adjoint of the last cri_tree_accel. Adds to q_adj, v_adj (n_v), u_adj (n_u) and d_adj.
+/// Adjoint of the last cri_tree_accel. Adds to q_adj, v_adj (n_v), u_adj (n_u), h_adj and d_adj; the
+/// last three may be NULL.
 void cri_tree_accel_vjp(const cri_tree *tree, const double *a_adj, double *q_adj, double *v_adj,
                         double *u_adj, double *h_adj, const cri_mech_derived *d_adj,
                         cr_arena *scratch);
@@ -140,7 +141,7 @@ cri_tree_trace *cri_tree_flow(const cri_mechanism *mech, int unit, const cri_mec
                               double *q_out, double *v_out, cr_arena *keep, cr_arena *scratch);
 
 /// Adjoint: q_adj, v_adj (n_v each, tangents) at time t become those of the start, in place for the
-/// unit's entries; adds to u_adj, t_adj and d_adj.
+/// unit's entries; adds to u_adj, t_adj and d_adj, each NULL when not wanted.
 void cri_tree_flow_vjp(const cri_tree_trace *trace, double *q_adj, double *v_adj, double *u_adj,
                        double *t_adj, const cri_mech_derived *d_adj, cr_arena *scratch);
 

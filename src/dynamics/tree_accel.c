@@ -82,7 +82,7 @@ static void diagonal_vjp(const cri_tree *tree, const double *lambda, double *h_a
     }
 }
 
-void cri_tree_accel_adjoint(const cri_tree *tree, const double *a_adj,
+void cri_tree_accel_vjp_own(const cri_tree *tree, const double *a_adj,
                             const cri_tree_accel_adj *adj, cr_arena *scratch) {
     const cri_tree_plan *plan = tree->plan;
     CR_ASSERT(tree->factor);
@@ -101,7 +101,7 @@ void cri_tree_accel_adjoint(const cri_tree *tree, const double *a_adj,
     memset(L, 0, sizeof *L);
     cri_tree_spread(tree, lambda, L);
     cri_tree_force_adj force_adj = {adj->q, adj->v, adj->u, seeds.Y, adj->d};
-    cri_tree_forces_adjoint(tree, lambda, L, &force_adj);
+    cri_tree_forces_vjp_part(tree, lambda, L, &force_adj);
     diagonal_vjp(tree, lambda, adj->h, adj->d);
 
     // what follows has the weights mu = -lambda
@@ -112,8 +112,8 @@ void cri_tree_accel_adjoint(const cri_tree *tree, const double *a_adj,
         L[k] = (cri_spatial){cri_v3_scale(-1.0, L[k].w), cri_v3_scale(-1.0, L[k].v)};
     }
     cri_tree_state state = solved_state(tree, scratch);
-    cri_tree_tie_adjoint(tree, &state, nu_adj, mu, L, &seeds, adj->q, adj->v);
-    cri_tree_recursion_adjoint(tree, &state, mu, L, &seeds, adj->q, adj->v, adj->d);
+    cri_tree_tie_vjp_part(tree, &state, nu_adj, mu, L, &seeds, adj->q, adj->v);
+    cri_tree_recursion_vjp_part(tree, &state, mu, L, &seeds, adj->q, adj->v, adj->d);
     cri_arena_rewind(scratch, mark);
 }
 
@@ -122,7 +122,7 @@ void cri_tree_accel_vjp(const cri_tree *tree, const double *a_adj, double *q_adj
                         cr_arena *scratch) {
     int first = tree->unit->first_v;
     cri_tree_accel_adj adj = {q_adj + first, v_adj + first, u_adj, h_adj, d_adj};
-    cri_tree_accel_adjoint(tree, a_adj + first, &adj, scratch);
+    cri_tree_accel_vjp_own(tree, a_adj + first, &adj, scratch);
 }
 
 // tau_tan += changes of (armature + h damping) a at fixed a
@@ -138,7 +138,7 @@ static void diagonal_jvp(const cri_tree *tree, double h_tan, const cri_mech_deri
     }
 }
 
-void cri_tree_accel_tangent(const cri_tree *tree, const cri_accel_tan *tan, double *a_tan,
+void cri_tree_accel_jvp_own(const cri_tree *tree, const cri_accel_tan *tan, double *a_tan,
                             cr_arena *scratch) {
     const cri_tree_plan *plan = tree->plan;
     CR_ASSERT(tree->factor);
@@ -153,17 +153,17 @@ void cri_tree_accel_tangent(const cri_tree *tree, const cri_accel_tan *tan, doub
     cri_tree_state state = solved_state(tree, scratch);
 
     // r1 and r2 at fixed a, nu
-    cri_tree_forces_tangent(tree, tan, turn, forces, dF);
-    cri_tree_tie_wrenches_tangent(tree, turn, tree->nu, dF, r);
-    cri_tree_recursion_tangent(tree, &state, turn, tan->v, dV, dA, dF, r);
+    cri_tree_forces_jvp_part(tree, tan, turn, forces, dF);
+    cri_tree_tie_wrenches_jvp_part(tree, turn, tree->nu, dF, r);
+    cri_tree_recursion_jvp_part(tree, &state, turn, tan->v, dV, dA, dF, r);
     diagonal_jvp(tree, tan->h, tan->d, r);
-    cri_tree_tie_tangent(tree, turn, tree->a, state.A, dA, e);
-    cri_tree_tie_bias_tangent(tree, turn, tan->v, dV, e);
+    cri_tree_tie_jvp_part(tree, turn, tree->a, state.A, dA, e);
+    cri_tree_tie_bias_jvp_part(tree, turn, tan->v, dV, e);
 
     for (int i = 0; i < n; i++) {
         a_tan[i] = forces[i] - r[i];
     }
-    cri_tree_back_tied(tree, tree->factor, e, a_tan, tree->work_row);
+    cri_tree_back_tied(tree, tree->factor, e, a_tan, tree->plan->work_row);
     cri_arena_rewind(scratch, mark);
 }
 
@@ -173,5 +173,5 @@ void cri_tree_accel_jvp(const cri_tree *tree, const cri_accel_tan *tan, double *
     cri_accel_tan own = *tan;
     own.q += first;
     own.v += first;
-    cri_tree_accel_tangent(tree, &own, a_tan + first, scratch);
+    cri_tree_accel_jvp_own(tree, &own, a_tan + first, scratch);
 }

@@ -2,8 +2,8 @@
 //
 // Actuators of a unit. Formulas: tree_force.c.
 //
-// A site's force f1 = f R g1 and torque f2 = f R g2, gear g = (g1, g2), act at its point x; if there
-// is a reference site, they act at its point y the other way. For motions L
+// A site's force f1 = f R g1 and torque f2 = f R g2, gear g = (g1, g2), act at its point x; if
+// there is a reference site, they act at its point y the other way. For motions L
 //
 //   power    f1 . p + f2 . s,   p = at(L_x, x) - at(L_y, y),   s = w_x - w_y
 //   x_adj    f1 x w_x         y_adj   -f1 x w_y         turn of R   f1 x p + f2 x s
@@ -98,8 +98,8 @@ void cri_tree_drive_apply(const cri_tree *tree, int actuator, double force, doub
 // ---- adjoint -----------------------------------------------------------------------------------
 
 // of a wrench f at a site: returns f_adj, adds to Y_adj and gear_adj
-static double grip_adjoint(const grip *g, double f, const cri_spatial *L, cri_spatial *Y_adj,
-                           double *gear_adj) {
+static double grip_vjp_part(const grip *g, double f, const cri_spatial *L, cri_spatial *Y_adj,
+                            double *gear_adj) {
     cri_vec3 f1 = cri_v3_scale(f, g->g1), f2 = cri_v3_scale(f, g->g2);
     cri_vec3 p = cri_v3_sub(cri_sp_at(L[g->node[0]], g->x[0]), cri_sp_at(L[g->node[1]], g->x[1]));
     cri_vec3 s = cri_v3_sub(L[g->node[0]].w, L[g->node[1]].w);
@@ -118,13 +118,13 @@ static double grip_adjoint(const grip *g, double f, const cri_spatial *L, cri_sp
 }
 
 // f_adj of what the force f does to the dofs; adds to gear_adj unless NULL
-static double apply_adjoint(const cri_tree *tree, int actuator, double f, const double *lambda,
-                            const cri_spatial *L, cri_spatial *Y_adj, double *gear_adj) {
+static double apply_vjp_part(const cri_tree *tree, int actuator, double f, const double *lambda,
+                             const cri_spatial *L, cri_spatial *Y_adj, double *gear_adj) {
     const cri_actuator *act = tree->mech->actuator + actuator;
     const double *gear = tree->d->actuator[actuator].gear;
     if (act->kind == CRI_DRIVE_SITE) {
         grip g = grip_of(tree, actuator);
-        return grip_adjoint(&g, f, L, Y_adj, gear_adj);
+        return grip_vjp_part(&g, f, L, Y_adj, gear_adj);
     }
     if (act->kind == CRI_DRIVE_DOFS) {
         cri_tendon c = cri_tree_combination(tree->mech, &act->joint, act->tendon);
@@ -146,15 +146,15 @@ static double apply_adjoint(const cri_tree *tree, int actuator, double f, const 
     return f_adj;
 }
 
-void cri_tree_drive_adjoint(const cri_tree *tree, int i, const double *lambda, const cri_spatial *L,
-                            const cri_tree_force_adj *adj) {
+void cri_tree_drive_vjp_part(const cri_tree *tree, int i, const double *lambda,
+                             const cri_spatial *L, const cri_tree_force_adj *adj) {
     int actuator = tree->plan->actuator[i];
     const cri_actuator *act = tree->mech->actuator + actuator;
     const cri_actuator_derived *d = tree->d->actuator + actuator;
     cri_actuator_derived *d_adj = adj->d ? adj->d->actuator + actuator : NULL;
     const cri_tree_drive *drive = tree->drive + i;
     double f_adj =
-        apply_adjoint(tree, actuator, drive->force, lambda, L, adj->Y, d_adj ? d_adj->gear : NULL);
+        apply_vjp_part(tree, actuator, drive->force, lambda, L, adj->Y, d_adj ? d_adj->gear : NULL);
     if (!drive->is_force_free) {
         return;
     }
@@ -182,8 +182,8 @@ void cri_tree_drive_adjoint(const cri_tree *tree, int i, const double *lambda, c
 // ---- tangent -----------------------------------------------------------------------------------
 
 // f_tan of the force of actuator i
-static double force_tangent(const cri_tree *tree, int i, const cri_accel_tan *tan,
-                            const cri_actuator_derived *dd) {
+static double force_jvp_part(const cri_tree *tree, int i, const cri_accel_tan *tan,
+                             const cri_actuator_derived *dd) {
     int actuator = tree->plan->actuator[i];
     const cri_actuator *act = tree->mech->actuator + actuator;
     const cri_actuator_derived *d = tree->d->actuator + actuator;
@@ -207,8 +207,8 @@ static double force_tangent(const cri_tree *tree, int i, const cri_accel_tan *ta
 }
 
 // dF -= change of the wrenches
-static void grip_tangent(const grip *g, double f, double f_tan, const double *gear_tan,
-                         const cri_spatial *Y, cri_spatial *dF) {
+static void grip_jvp_part(const grip *g, double f, double f_tan, const double *gear_tan,
+                          const cri_spatial *Y, cri_spatial *dF) {
     cri_vec3 turn = Y[g->frame_node].w;
     cri_vec3 f1 = cri_v3_scale(f, g->g1), f2 = cri_v3_scale(f, g->g2);
     cri_vec3 d1 = cri_v3_mad(cri_v3_cross(turn, f1), f_tan, g->g1);
@@ -225,17 +225,17 @@ static void grip_tangent(const grip *g, double f, double f_tan, const double *ge
     }
 }
 
-void cri_tree_drive_tangent(const cri_tree *tree, int i, const cri_accel_tan *tan,
-                            const cri_tree_tan *turn, double *tau_tan, cri_spatial *dF) {
+void cri_tree_drive_jvp_part(const cri_tree *tree, int i, const cri_accel_tan *tan,
+                             const cri_tree_tan *turn, double *tau_tan, cri_spatial *dF) {
     static const cri_actuator_derived zero = {0};
     int actuator = tree->plan->actuator[i];
     const cri_actuator *act = tree->mech->actuator + actuator;
     const double *gear = tree->d->actuator[actuator].gear;
     const cri_actuator_derived *dd = tan->d ? tan->d->actuator + actuator : &zero;
-    double f = tree->drive[i].force, f_tan = force_tangent(tree, i, tan, dd);
+    double f = tree->drive[i].force, f_tan = force_jvp_part(tree, i, tan, dd);
     if (act->kind == CRI_DRIVE_SITE) {
         grip g = grip_of(tree, actuator);
-        grip_tangent(&g, f, f_tan, dd->gear, turn->Y, dF);
+        grip_jvp_part(&g, f, f_tan, dd->gear, turn->Y, dF);
     } else if (act->kind == CRI_DRIVE_BALL) {
         const cri_joint *joint = tree->mech->joint + act->joint;
         for (int k = 0; k < joint->n_v; k++) {

@@ -150,11 +150,11 @@ static void rates_jvp(const cri_tree_plan *plan, const double *x, const double *
 // ---- motion ------------------------------------------------------------------------------------
 
 size_t cri_tree_flow_bytes(const cri_mechanism *mech, int unit) {
-    int n_stage = mech->is_euler ? 1 : N_STAGE;
-    size_t one = cri_tree_bytes(mech, unit), n_v = (size_t)mech->unit[unit].n_v;
-    // trees, stage vectors, and what the arena counts for each push
-    return (size_t)n_stage * one + (2 * N_STAGE + 2) * n_v * sizeof(double) +
-           sizeof(cri_tree_trace) + 4 * 64;
+    size_t n_stage = mech->is_euler ? 1 : N_STAGE, n_v = (size_t)mech->unit[unit].n_v;
+    size_t plan = cri_tree_plan_bytes(mech, unit), tree = cri_tree_bytes(mech, unit) - plan;
+    // and what the arena counts for the trace and the vectors of the stages
+    return plan + n_stage * tree + (2 * N_STAGE + 2) * n_v * sizeof(double) +
+           sizeof(cri_tree_trace) + 2 * 64;
 }
 
 static cri_tree_trace *push_trace(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
@@ -294,7 +294,7 @@ static void euler_vjp(const cri_tree_trace *trace, const flow_adj *end, double *
     *t_adj += dot(n, v_adj, tree->a);
     adj->v = v_adj;
     adj->h = t_adj;
-    cri_tree_accel_adjoint(tree, a_adj, adj, scratch);
+    cri_tree_accel_vjp_own(tree, a_adj, adj, scratch);
 }
 
 static void runge_kutta_vjp(const cri_tree_trace *trace, const flow_adj *end, double *v_adj,
@@ -319,7 +319,7 @@ static void runge_kutta_vjp(const cri_tree_trace *trace, const flow_adj *end, do
         rates_vjp(trace->plan, trace->x[s], tree->v, K_adj, x_s, v_s);
         adj->q = s == 0 ? q0 : q_s;
         adj->v = v_s;
-        cri_tree_accel_adjoint(tree, a_adj, adj, scratch);
+        cri_tree_accel_vjp_own(tree, a_adj, adj, scratch);
         for (int i = 0; i < n; i++) {
             v_adj[i] += v_s[i];
         }
@@ -376,7 +376,7 @@ static void euler_jvp(const cri_tree_trace *trace, cri_accel_tan *tan, double t_
     double *a_tan = CR_PUSH_RAW(scratch, double, n);
     tan->v = v_tan;
     tan->h = t_tan;
-    cri_tree_accel_tangent(tree, tan, a_tan, scratch);
+    cri_tree_accel_jvp_own(tree, tan, a_tan, scratch);
     for (int i = 0; i < n; i++) {
         v_tan[i] += trace->t * a_tan[i] + t_tan * tree->a[i];
         mean_tan[i] = v_tan[i];
@@ -403,7 +403,7 @@ static void runge_kutta_jvp(const cri_tree_trace *trace, cri_accel_tan *tan, dou
         rates_jvp(plan, trace->x[s], trace->tree[s]->v, x_s, v_s, K_tan);
         tan->q = q_s;
         tan->v = v_s;
-        cri_tree_accel_tangent(trace->tree[s], tan, a_tan, scratch);
+        cri_tree_accel_jvp_own(trace->tree[s], tan, a_tan, scratch);
         for (int i = 0; i < n; i++) {
             mean_tan[i] += stage_weight[s] * K_tan[i];
             a_sum[i] += stage_weight[s] * (trace->t * a_tan[i] + t_tan * trace->tree[s]->a[i]);

@@ -236,11 +236,11 @@ void cri_tree_forces(cri_tree *tree, const double *v, const double *u, double *t
     }
 }
 
-void cri_tree_forces_adjoint(const cri_tree *tree, const double *lambda, const cri_spatial *L,
-                             const cri_tree_force_adj *adj) {
+void cri_tree_forces_vjp_part(const cri_tree *tree, const double *lambda, const cri_spatial *L,
+                              const cri_tree_force_adj *adj) {
     const cri_tree_plan *plan = tree->plan;
     for (int i = 0; i < plan->n_actuator; i++) {
-        cri_tree_drive_adjoint(tree, i, lambda, L, adj);
+        cri_tree_drive_vjp_part(tree, i, lambda, L, adj);
     }
     for (int i = 0; i < plan->n_tendon; i++) {
         tendon_force_vjp(tree, plan->tendon[i], tree->v, lambda, adj);
@@ -258,8 +258,8 @@ void cri_tree_forces_adjoint(const cri_tree *tree, const double *lambda, const c
     }
 }
 
-void cri_tree_forces_tangent(const cri_tree *tree, const cri_accel_tan *tan,
-                             const cri_tree_tan *turn, double *tau_tan, cri_spatial *dF) {
+void cri_tree_forces_jvp_part(const cri_tree *tree, const cri_accel_tan *tan,
+                              const cri_tree_tan *turn, double *tau_tan, cri_spatial *dF) {
     const cri_tree_plan *plan = tree->plan;
     int first_v = tree->unit->first_v, first_joint = tree->unit->first_joint;
     const double *q_tan = tan->q, *v_tan = tan->v;
@@ -278,7 +278,7 @@ void cri_tree_forces_tangent(const cri_tree *tree, const cri_accel_tan *tan,
         tendon_force_jvp(tree, t, tree->v, q_tan, v_tan, d_tan, tau_tan);
     }
     for (int i = 0; i < plan->n_actuator; i++) {
-        cri_tree_drive_tangent(tree, i, tan, turn, tau_tan, dF);
+        cri_tree_drive_jvp_part(tree, i, tan, turn, tau_tan, dF);
     }
 }
 
@@ -314,7 +314,7 @@ double cri_tree_energy(const cri_tree *tree, const double *v) {
     const cri_tree_plan *plan = tree->plan;
     const double *own = v + tree->unit->first_v;
     cri_vec3 g = cri_v3_load(tree->d->gravity);
-    cri_spatial *V = tree->work[0];
+    cri_spatial *V = tree->plan->work[0];
     V[0] = (cri_spatial){{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
     cri_tree_spread(tree, own, V);
     double sum = spring_energy(tree);

@@ -15,8 +15,8 @@
 #include "dynamics/tree_parts.h"
 
 // seeds of force . K w, scaled, with motions X of w
-static void force_seeds(const cri_tree *tree, double scale, const double *force,
-                        const cri_spatial *X, cri_spatial *X_adj, cri_spatial *Y_adj) {
+static void force_vjp_seeds(const cri_tree *tree, double scale, const double *force,
+                            const cri_spatial *X, cri_spatial *X_adj, cri_spatial *Y_adj) {
     if (!force) {
         return;
     }
@@ -40,7 +40,7 @@ static void parameters_vjp(const cri_tree *tree, const cri_tree_form *form, doub
     for (int b = 0; b < tree->plan->n_body; b++) {
         int n = tree->plan->body_node[b];
         cri_link_derived *adj = d_adj->link + tree->unit->first_body + b;
-        cri_tree_inertia_adjoint(tree, b, -scale, X[n], Z[n], adj);
+        cri_tree_inertia_vjp_part(tree, b, -scale, X[n], Z[n], adj);
     }
     for (int i = first; i < first + tree->plan->n_v; i++) {
         d_adj->joint[tree->mech->dof_joint[i]].armature -= scale * form->left[i] * form->right[i];
@@ -48,8 +48,8 @@ static void parameters_vjp(const cri_tree *tree, const cri_tree_form *form, doub
 }
 
 // X . I Z of all nodes, scaled, then everything from the leaves
-static void sweep(const cri_tree *tree, const double *left, const double *right, double scale,
-                  cri_spatial *const part[5], double *q_adj) {
+static void form_vjp_sweep(const cri_tree *tree, const double *left, const double *right,
+                           double scale, cri_spatial *const part[5], double *q_adj) {
     const cri_tree_plan *plan = tree->plan;
     const cri_spatial *X = part[0], *Z = part[1];
     cri_spatial *X_adj = part[2], *Z_adj = part[3], *Y_adj = part[4];
@@ -90,19 +90,19 @@ void cri_tree_form_vjp(const cri_tree *tree, const cri_tree_form *form, double s
     }
     cri_tree_spread(tree, left, part[0]);
     cri_tree_spread(tree, right, part[1]);
-    force_seeds(tree, scale, form->right_force, part[0], part[2], part[4]);
-    force_seeds(tree, scale, form->left_force, part[1], part[3], part[4]);
+    force_vjp_seeds(tree, scale, form->right_force, part[0], part[2], part[4]);
+    force_vjp_seeds(tree, scale, form->left_force, part[1], part[3], part[4]);
     if (form->right_nu) {
-        cri_tree_tie_form(tree, scale, form->right_nu, left, part[0], part[2], part[4],
-                          q_adj + first);
+        cri_tree_tie_form_vjp_part(tree, scale, form->right_nu, left, part[0], part[2], part[4],
+                                   q_adj + first);
     }
     if (form->left_nu) {
-        cri_tree_tie_form(tree, scale, form->left_nu, right, part[1], part[3], part[4],
-                          q_adj + first);
+        cri_tree_tie_form_vjp_part(tree, scale, form->left_nu, right, part[1], part[3], part[4],
+                                   q_adj + first);
     }
     if (d_adj) {
         parameters_vjp(tree, form, scale, part[0], part[1], d_adj);
     }
-    sweep(tree, left, right, scale, part, q_adj + first);
+    form_vjp_sweep(tree, left, right, scale, part, q_adj + first);
     cri_arena_rewind(scratch, mark);
 }

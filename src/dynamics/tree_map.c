@@ -16,7 +16,7 @@ static const cri_spatial zero = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
 
 void cri_tree_motion(const cri_tree *tree, const double *w, double *motion) {
     const cri_tree_plan *plan = tree->plan;
-    cri_spatial *X = tree->work[0];
+    cri_spatial *X = tree->plan->work[0];
     X[0] = zero;
     cri_tree_spread(tree, w + tree->unit->first_v, X);
     double *out = motion + 6 * tree->unit->first_body;
@@ -35,7 +35,7 @@ static cri_spatial body_wrench(const cri_tree *tree, int b, const double *force)
 
 void cri_tree_pull(const cri_tree *tree, const double *force, double *g) {
     const cri_tree_plan *plan = tree->plan;
-    cri_spatial *F = tree->work[0];
+    cri_spatial *F = tree->plan->work[0];
     memset(F, 0, sizeof *F * (size_t)(plan->n_node + 1));
     const double *own = force + 6 * tree->unit->first_body;
     for (int b = 0; b < plan->n_body; b++, own += 6) {
@@ -62,8 +62,8 @@ void cri_tree_pull_body(const cri_tree *tree, int body, const double *force, dou
 // ---- a direction -------------------------------------------------------------------------------
 
 // change of a body's inertia with its parameters
-static void inertia_tangent(const cri_tree *tree, int b, const cri_link_derived *d_tan,
-                            cri_inertia *sum) {
+static void inertia_jvp_part(const cri_tree *tree, int b, const cri_link_derived *d_tan,
+                             cri_inertia *sum) {
     const cri_link_derived *link = tree->d->link + tree->unit->first_body + b;
     const cri_mat3 *R = &tree->pose[b].R;
     cri_vec3 c = cri_v3_add(tree->place[b], cri_m3_mul(R, link->com));
@@ -102,16 +102,16 @@ cri_tree_tan *cri_tree_tan_push_own(const cri_tree *tree, const double *q_tan,
         tan->I[n] = cri_inertia_displaced(tree->I + n, tan->Y[n]);
     }
     for (int b = 0; d_tan && b < plan->n_body; b++) {
-        inertia_tangent(tree, b, d_tan->link + tree->unit->first_body + b,
-                        tan->I + plan->body_node[b]);
+        inertia_jvp_part(tree, b, d_tan->link + tree->unit->first_body + b,
+                         tan->I + plan->body_node[b]);
     }
     return tan;
 }
 
 // X (n_node + 1) = motions of w, dX = their changes with those of the columns, and motions of w_tan
 // unless NULL
-static void spread_tangent(const cri_tree *tree, const cri_tree_tan *tan, const double *w,
-                           const double *w_tan, cri_spatial *X, cri_spatial *dX) {
+static void spread_jvp_part(const cri_tree *tree, const cri_tree_tan *tan, const double *w,
+                            const double *w_tan, cri_spatial *X, cri_spatial *dX) {
     const cri_tree_plan *plan = tree->plan;
     X[0] = dX[0] = zero;
     cri_tree_spread(tree, w, X);
@@ -131,8 +131,8 @@ void cri_tree_motion_jvp(const cri_tree *tree, const cri_tree_tan *tan, const do
                          const double *w_tan, double *motion_tan) {
     const cri_tree_plan *plan = tree->plan;
     int first = tree->unit->first_v;
-    cri_spatial *X = tree->work[0], *dX = tree->work[1];
-    spread_tangent(tree, tan, w + first, w_tan + first, X, dX);
+    cri_spatial *X = tree->plan->work[0], *dX = tree->plan->work[1];
+    spread_jvp_part(tree, tan, w + first, w_tan + first, X, dX);
     double *out = motion_tan + 6 * tree->unit->first_body;
     for (int b = 0; b < plan->n_body; b++, out += 6) {
         int n = plan->body_node[b];
@@ -165,7 +165,7 @@ static void add_up(const cri_tree_plan *plan, cri_spatial *F) {
 void cri_tree_pull_jvp(const cri_tree *tree, const cri_tree_tan *tan, const double *force,
                        const double *force_tan, double *g_tan) {
     const cri_tree_plan *plan = tree->plan;
-    cri_spatial *F = tree->work[0], *dF = tree->work[1];
+    cri_spatial *F = tree->plan->work[0], *dF = tree->plan->work[1];
     memset(F, 0, sizeof *F * (size_t)(plan->n_node + 1));
     memset(dF, 0, sizeof *dF * (size_t)(plan->n_node + 1));
     for (int b = 0; b < plan->n_body; b++) {
@@ -198,10 +198,10 @@ void cri_tree_solve_jvp(const cri_tree *tree, const cri_tree_tan *tan, const dou
     double *e = CR_PUSH_RAW(scratch, double, plan->n_row);
 
     // (M_tan w + E_tan' nu) by forces on nodes, and E_tan w
-    spread_tangent(tree, tan, own_w, NULL, X, dX);
+    spread_jvp_part(tree, tan, own_w, NULL, X, dX);
     cri_tree_tie_wrenches(tree, nu, F);
-    cri_tree_tie_wrenches_tangent(tree, tan, nu, dF, r);
-    cri_tree_tie_tangent(tree, tan, own_w, X, dX, e);
+    cri_tree_tie_wrenches_jvp_part(tree, tan, nu, dF, r);
+    cri_tree_tie_jvp_part(tree, tan, own_w, X, dX, e);
     for (int k = 1; k < n_node; k++) {
         F[k] = cri_sp_add(F[k], cri_inertia_apply(tree->I + k, X[k]));
         dF[k] = cri_sp_add(dF[k], cri_inertia_apply(tan->I + k, X[k]));
@@ -216,6 +216,6 @@ void cri_tree_solve_jvp(const cri_tree *tree, const cri_tree_tan *tan, const dou
     for (int i = 0; i < n; i++) {
         w_tan[first + i] = g_tan[first + i] - r[i];
     }
-    cri_tree_back_tied(tree, &tree->plain, e, w_tan + first, tree->work_row);
+    cri_tree_back_tied(tree, &tree->plain, e, w_tan + first, tree->plan->work_row);
     cri_arena_rewind(scratch, mark);
 }

@@ -52,7 +52,7 @@ void cri_tree_mass(cri_tree *tree) {
         cri_tree_body_inertia(tree->d->link + unit->first_body + b, &tree->pose[b].R,
                               tree->place[b], tree->I + plan->body_node[b]);
     }
-    cri_inertia *sum = tree->composite;
+    cri_inertia *sum = tree->plan->composite;
     memcpy(sum, tree->I, n_byte);
     for (int k = plan->n_node; k > 0; k--) {
         const cri_tree_node *node = plan->node + k;
@@ -265,5 +265,5 @@ void cri_tree_solve(const cri_tree *tree, const double *g, double *w, double *nu
     if (w != g) {
         memcpy(own, g + tree->unit->first_v, sizeof *w * (size_t)plan->n_v);
     }
-    cri_tree_back_tied(tree, &tree->plain, NULL, own, nu ? nu : tree->work_row);
+    cri_tree_back_tied(tree, &tree->plain, NULL, own, nu ? nu : tree->plan->work_row);
 }

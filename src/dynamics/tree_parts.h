@@ -7,6 +7,9 @@
 // nodes. Positions are relative to the origin O of the tree. S are the columns of the dofs; a
 // column moves with its node, except the three linear ones of a free joint, which are still.
 //
+// Functions with vjp_part or jvp_part in their names are parts of cri_tree_accel_vjp and so on, whose
+// rows in the gradient table cover them.
+//
 //   V velocity    A acceleration, that of the world is -gravity    F force of the whole subtree
 //   Y displacement twist of a node    L motion with the rates lambda
 
@@ -38,6 +41,11 @@ typedef struct cri_tree_plan {
     cri_pose *rest;      // (n_body) frame in that body's, or in the world
     int *actuator;       // (n_actuator) those that act on the unit
     int *tendon;         // (n_tendon) likewise
+
+    // room of calls, shared by the trees on this plan
+    cri_spatial *work[2];   // (n_node + 1)
+    cri_inertia *composite; // (n_node + 1) of subtrees
+    double *work_row;       // (n_row)
 } cri_tree_plan;
 
 /// A factor of M + h D, and of E (M + h D)^-1 E' over a largest set of independent rows.
@@ -78,15 +86,14 @@ struct cri_tree {
     cri_vec3 origin; // O
 
     // at q
-    double *q;              // (n_q)
-    cri_pose *pose;         // (n_body) in the world
-    cri_vec3 *place;        // (n_body) body origins from O
-    cri_spatial *S;         // (n_v)
-    cri_inertia *I;         // (n_node + 1)
-    cri_inertia *composite; // (n_node + 1) of subtrees
-    double *M;              // (n_entry)
-    double *E;              // (n_row, n_v)
-    cri_tree_tie *tie;      // (n_equality)
+    double *q;         // (n_q)
+    cri_pose *pose;    // (n_body) in the world
+    cri_vec3 *place;   // (n_body) body origins from O
+    cri_spatial *S;    // (n_v)
+    cri_inertia *I;    // (n_node + 1)
+    double *M;         // (n_entry)
+    double *E;         // (n_row, n_v)
+    cri_tree_tie *tie; // (n_equality)
     cri_tree_factor plain, damped;
 
     // after cri_tree_accel
@@ -96,10 +103,6 @@ struct cri_tree {
     double *nu;                    // (n_row) multipliers
     cri_spatial *V, *A, *F;        // (n_node + 1) with a = 0
     cri_tree_drive *drive;         // (n_actuator)
-
-    // work of calls without scratch
-    cri_spatial *work[2]; // (n_node + 1)
-    double *work_row;     // (n_row)
 };
 
 /// A state of the recursion: motions and forces of nodes at the accelerations a.
@@ -137,9 +140,6 @@ struct cri_tree_tan {
 
 size_t cri_tree_plan_bytes(const cri_mechanism *mech, int unit);
 cri_tree_plan *cri_tree_plan_push(const cri_mechanism *mech, int unit, cr_arena *arena);
-
-/// Room for a tree on a plan.
-size_t cri_tree_plan_tree_bytes(const cri_tree_plan *plan);
 
 /// NULL when there is no memory. The plan is borrowed.
 cri_tree *cri_tree_push_on(const cri_tree_plan *plan, const cri_mechanism *mech, int unit,
@@ -182,19 +182,19 @@ void cri_tree_gather(const cri_tree *tree, double sign, cri_spatial *F, double *
 
 /// Adjoint of the inverse dynamics for the weights mu with motions L. Adds to q_adj, v_adj (n_v of
 /// the unit, v_adj not NULL) and d_adj. Seeds are overwritten.
-void cri_tree_recursion_adjoint(const cri_tree *tree, const cri_tree_state *s, const double *mu,
-                                const cri_spatial *L, const cri_tree_seeds *seeds, double *q_adj,
-                                double *v_adj, const cri_mech_derived *d_adj);
+void cri_tree_recursion_vjp_part(const cri_tree *tree, const cri_tree_state *s, const double *mu,
+                                 const cri_spatial *L, const cri_tree_seeds *seeds, double *q_adj,
+                                 double *v_adj, const cri_mech_derived *d_adj);
 
 /// Adds scale times the gradient of X . I Z for the inertia of body b (of the unit).
-void cri_tree_inertia_adjoint(const cri_tree *tree, int b, double scale, cri_spatial X,
-                              cri_spatial Z, cri_link_derived *adj);
+void cri_tree_inertia_vjp_part(const cri_tree *tree, int b, double scale, cri_spatial X,
+                               cri_spatial Z, cri_link_derived *adj);
 
 /// Tangent of the inverse dynamics at fixed a: tau_tan (n_v) += ..., dV, dA (n_node + 1) are
 /// filled, dF holds changes of the nodes' own outer forces on entry, with their sign in F.
-void cri_tree_recursion_tangent(const cri_tree *tree, const cri_tree_state *s,
-                                const cri_tree_tan *tan, const double *v_tan, cri_spatial *dV,
-                                cri_spatial *dA, cri_spatial *dF, double *tau_tan);
+void cri_tree_recursion_jvp_part(const cri_tree *tree, const cri_tree_state *s,
+                                 const cri_tree_tan *tan, const double *v_tan, cri_spatial *dV,
+                                 cri_spatial *dA, cri_spatial *dF, double *tau_tan);
 
 // ---- with the unit's own arrays (tree_accel.c, tree_map.c) --------------------------------------
 
@@ -203,9 +203,9 @@ void cri_tree_accel_own(cri_tree *tree, const double *v, const double *u, double
                         cr_arena *scratch);
 
 /// Adjoint and tangent of it, q and v (n_v) of the unit.
-void cri_tree_accel_adjoint(const cri_tree *tree, const double *a_adj,
+void cri_tree_accel_vjp_own(const cri_tree *tree, const double *a_adj,
                             const cri_tree_accel_adj *adj, cr_arena *scratch);
-void cri_tree_accel_tangent(const cri_tree *tree, const cri_accel_tan *own, double *a_tan,
+void cri_tree_accel_jvp_own(const cri_tree *tree, const cri_accel_tan *own, double *a_tan,
                             cr_arena *scratch);
 
 /// cri_tree_tan_push with q_tan (n_v) of the unit.
@@ -230,13 +230,13 @@ typedef struct cri_tree_force_adj {
     cri_spatial *Y;            // (n_node + 1)
     const cri_mech_derived *d; // NULL: not wanted
 } cri_tree_force_adj;
-void cri_tree_forces_adjoint(const cri_tree *tree, const double *lambda, const cri_spatial *L,
-                             const cri_tree_force_adj *adj);
+void cri_tree_forces_vjp_part(const cri_tree *tree, const double *lambda, const cri_spatial *L,
+                              const cri_tree_force_adj *adj);
 
 /// tau_tan (n_v) += changes of forces on dofs; dF (n_node + 1) -= those of wrenches. tan has q and
 /// v of the unit.
-void cri_tree_forces_tangent(const cri_tree *tree, const cri_accel_tan *tan,
-                             const cri_tree_tan *turn, double *tau_tan, cri_spatial *dF);
+void cri_tree_forces_jvp_part(const cri_tree *tree, const cri_accel_tan *tan,
+                              const cri_tree_tan *turn, double *tau_tan, cri_spatial *dF);
 
 // ---- actuators (tree_drive.c), as in tree_force.c ----------------------------------------------
 
@@ -244,10 +244,10 @@ cri_tree_drive cri_tree_drive_of(const cri_tree *tree, int actuator, const doubl
                                  const double *u);
 void cri_tree_drive_apply(const cri_tree *tree, int actuator, double force, double *tau,
                           cri_spatial *F);
-void cri_tree_drive_adjoint(const cri_tree *tree, int i, const double *lambda, const cri_spatial *L,
-                            const cri_tree_force_adj *adj);
-void cri_tree_drive_tangent(const cri_tree *tree, int i, const cri_accel_tan *tan,
-                            const cri_tree_tan *turn, double *tau_tan, cri_spatial *dF);
+void cri_tree_drive_vjp_part(const cri_tree *tree, int i, const double *lambda,
+                             const cri_spatial *L, const cri_tree_force_adj *adj);
+void cri_tree_drive_jvp_part(const cri_tree *tree, int i, const cri_accel_tan *tan,
+                             const cri_tree_tan *turn, double *tau_tan, cri_spatial *dF);
 
 // ---- equalities (tree_equality.c) --------------------------------------------------------------
 
@@ -261,22 +261,23 @@ void cri_tree_tie_wrenches(const cri_tree *tree, const double *nu, cri_spatial *
 void cri_tree_tie_bias(const cri_tree *tree, double *e);
 
 /// Seeds of -nu_adj . rows + mu . E' nu, where L are the motions of mu. Adds to q_adj, v_adj (n_v).
-void cri_tree_tie_adjoint(const cri_tree *tree, const cri_tree_state *s, const double *nu_adj,
-                          const double *mu, const cri_spatial *L, const cri_tree_seeds *seeds,
-                          double *q_adj, double *v_adj);
+void cri_tree_tie_vjp_part(const cri_tree *tree, const cri_tree_state *s, const double *nu_adj,
+                           const double *mu, const cri_spatial *L, const cri_tree_seeds *seeds,
+                           double *q_adj, double *v_adj);
 
 /// Changes of E' nu for fixed nu: wrenches into dF, the rest into g_tan (n_v).
-void cri_tree_tie_wrenches_tangent(const cri_tree *tree, const cri_tree_tan *tan, const double *nu,
-                                   cri_spatial *dF, double *g_tan);
+void cri_tree_tie_wrenches_jvp_part(const cri_tree *tree, const cri_tree_tan *tan, const double *nu,
+                                    cri_spatial *dF, double *g_tan);
 
 /// e (n_row) = -E_tan w, with motions X of w and their changes dX at fixed w.
-void cri_tree_tie_tangent(const cri_tree *tree, const cri_tree_tan *tan, const double *w,
-                          const cri_spatial *X, const cri_spatial *dX, double *e);
+void cri_tree_tie_jvp_part(const cri_tree *tree, const cri_tree_tan *tan, const double *w,
+                           const cri_spatial *X, const cri_spatial *dX, double *e);
 
 /// e (n_row) -= changes of the rows that come with velocities and stabilisation.
-void cri_tree_tie_bias_tangent(const cri_tree *tree, const cri_tree_tan *tan, const double *v_tan,
-                               const cri_spatial *dV, double *e);
+void cri_tree_tie_bias_jvp_part(const cri_tree *tree, const cri_tree_tan *tan, const double *v_tan,
+                                const cri_spatial *dV, double *e);
 
 /// Seeds of -scale (nu . E w) with motions X of w: on X's motions and on Y. Adds to q_adj (n_v).
-void cri_tree_tie_form(const cri_tree *tree, double scale, const double *nu, const double *w,
-                       const cri_spatial *X, cri_spatial *X_adj, cri_spatial *Y_adj, double *q_adj);
+void cri_tree_tie_form_vjp_part(const cri_tree *tree, double scale, const double *nu,
+                                const double *w, const cri_spatial *X, cri_spatial *X_adj,
+                                cri_spatial *Y_adj, double *q_adj);

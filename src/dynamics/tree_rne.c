@@ -74,8 +74,8 @@ void cri_tree_gather(const cri_tree *tree, double sign, cri_spatial *F, double *
 
 // ---- adjoint -----------------------------------------------------------------------------------
 
-void cri_tree_inertia_adjoint(const cri_tree *tree, int b, double scale, cri_spatial X,
-                              cri_spatial Z, cri_link_derived *adj) {
+void cri_tree_inertia_vjp_part(const cri_tree *tree, int b, double scale, cri_spatial X,
+                               cri_spatial Z, cri_link_derived *adj) {
     const cri_link_derived *link = tree->d->link + tree->unit->first_body + b;
     const cri_mat3 *R = &tree->pose[b].R;
     cri_vec3 c = cri_v3_add(tree->place[b], cri_m3_mul(R, link->com));
@@ -94,8 +94,8 @@ void cri_tree_inertia_adjoint(const cri_tree *tree, int b, double scale, cri_spa
     adj->J[5] += scale * (x.y * z.z + x.z * z.y);
 }
 
-static void adjoint_outwards(const cri_tree *tree, const cri_tree_state *s, const cri_spatial *L,
-                             const cri_tree_seeds *seeds) {
+static void recursion_vjp_outwards(const cri_tree *tree, const cri_tree_state *s,
+                                   const cri_spatial *L, const cri_tree_seeds *seeds) {
     for (int n = 1; n <= tree->plan->n_node; n++) {
         const cri_inertia *I = tree->I + n;
         cri_spatial V = s->V[n], A = s->A[n], W = cri_sp_cross(V, L[n]);
@@ -112,8 +112,8 @@ static void adjoint_outwards(const cri_tree *tree, const cri_tree_state *s, cons
     }
 }
 
-static void adjoint_inwards(const cri_tree *tree, const cri_tree_state *s, const double *mu,
-                            const cri_tree_seeds *seeds, double *q_adj, double *v_adj) {
+static void recursion_vjp_inwards(const cri_tree *tree, const cri_tree_state *s, const double *mu,
+                                  const cri_tree_seeds *seeds, double *q_adj, double *v_adj) {
     const cri_tree_plan *plan = tree->plan;
     for (int n = plan->n_node; n > 0; n--) {
         const cri_tree_node *node = plan->node + n;
@@ -146,11 +146,11 @@ static void adjoint_inwards(const cri_tree *tree, const cri_tree_state *s, const
     }
 }
 
-void cri_tree_recursion_adjoint(const cri_tree *tree, const cri_tree_state *s, const double *mu,
-                                const cri_spatial *L, const cri_tree_seeds *seeds, double *q_adj,
-                                double *v_adj, const cri_mech_derived *d_adj) {
-    adjoint_outwards(tree, s, L, seeds);
-    adjoint_inwards(tree, s, mu, seeds, q_adj, v_adj);
+void cri_tree_recursion_vjp_part(const cri_tree *tree, const cri_tree_state *s, const double *mu,
+                                 const cri_spatial *L, const cri_tree_seeds *seeds, double *q_adj,
+                                 double *v_adj, const cri_mech_derived *d_adj) {
+    recursion_vjp_outwards(tree, s, L, seeds);
+    recursion_vjp_inwards(tree, s, mu, seeds, q_adj, v_adj);
     if (!d_adj) {
         return;
     }
@@ -159,16 +159,16 @@ void cri_tree_recursion_adjoint(const cri_tree *tree, const cri_tree_state *s, c
     for (int b = 0; b < tree->plan->n_body; b++) {
         int n = tree->plan->body_node[b];
         cri_link_derived *adj = d_adj->link + tree->unit->first_body + b;
-        cri_tree_inertia_adjoint(tree, b, 1.0, L[n], s->A[n], adj);
-        cri_tree_inertia_adjoint(tree, b, -1.0, cri_sp_cross(s->V[n], L[n]), s->V[n], adj);
+        cri_tree_inertia_vjp_part(tree, b, 1.0, L[n], s->A[n], adj);
+        cri_tree_inertia_vjp_part(tree, b, -1.0, cri_sp_cross(s->V[n], L[n]), s->V[n], adj);
     }
 }
 
 // ---- tangent -----------------------------------------------------------------------------------
 
-void cri_tree_recursion_tangent(const cri_tree *tree, const cri_tree_state *s,
-                                const cri_tree_tan *tan, const double *v_tan, cri_spatial *dV,
-                                cri_spatial *dA, cri_spatial *dF, double *tau_tan) {
+void cri_tree_recursion_jvp_part(const cri_tree *tree, const cri_tree_state *s,
+                                 const cri_tree_tan *tan, const double *v_tan, cri_spatial *dV,
+                                 cri_spatial *dA, cri_spatial *dF, double *tau_tan) {
     const cri_tree_plan *plan = tree->plan;
     static const cri_spatial zero = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
     dV[0] = dA[0] = zero;

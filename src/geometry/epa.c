@@ -206,19 +206,13 @@ static void report(const polytope *t, const face *best, double separation, doubl
     }
 }
 
-static bool is_round(const cri_shape *shape) {
-    return shape->kind == CRI_SHAPE_CYLINDER || shape->kind == CRI_SHAPE_ELLIPSOID;
-}
-
 bool cri_epa(const cri_pair *pair, double share, cri_nearest *near) {
     polytope t;
     if (!begin(pair, near, &t)) {
         return false;
     }
-    // corners end polytopes; round shapes only need a start for Newton
-    bool round = is_round(&pair->shape[0]) || is_round(&pair->shape[1]);
     double tolerance = 1e-13 * pair->scale;
-    share = round ? share : 0.0;
+    share = cri_pair_is_round(pair) ? share : 0.0;
     for (;;) {
         int f = nearest_face(&t);
         face best = t.face[f];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The distance of convex sets by Gilbert, Johnson and Keerthi (IEEE J. Robotics Automation 4, 1988):
-// the nearest point v of a simplex of D, then the point w of D lowest along v. |v| is above the
-// distance and v.w/|v| below it.
+// The distance of convex sets by Gilbert, Johnson and Keerthi (IEEE J. Robotics Automation 4,
+// 1988): the nearest point v of a simplex of D, then the point w of D lowest along v. |v| is above
+// the distance and v.w/|v| below it.
 //
 // Of the parts of the simplex that hold the newest corner the one with the nearest point wins; each
 // is projected on by itself, so that nothing depends on which side of a plane rounding puts it.
@@ -134,11 +134,22 @@ static void keep_part(cri_nearest *near, const part *p) {
     near->n = p->n;
 }
 
-bool cri_gjk(const cri_pair *pair, cri_nearest *near) {
+static bool is_round(const cri_shape *shape) {
+    return shape->kind == CRI_SHAPE_CYLINDER || shape->kind == CRI_SHAPE_ELLIPSOID;
+}
+
+bool cri_pair_is_round(const cri_pair *pair) {
+    return is_round(&pair->shape[0]) || is_round(&pair->shape[1]);
+}
+
+bool cri_gjk(const cri_pair *pair, double share, cri_nearest *near) {
     cri_vec3 d = pair->apart;
-    if (cri_v3_dot(d, d) == 0.0) {
-        d = cri_v3(1.0, 0.0, 0.0);
-    }
+    double far = cri_v3_norm(d);
+    // any direction for one centre
+    near->normal = far > 0.0 ? cri_v3_scale(1.0 / far, d) : cri_v3(1.0, 0.0, 0.0);
+    d = far > 0.0 ? d : near->normal;
+    // corners end cores that have some
+    share = cri_pair_is_round(pair) ? share : 1e-11;
     near->hint[0] = near->hint[1] = 0;
     near->corner[0] = cri_pair_corner(pair, d, near->hint);
     near->weight[0] = 1.0;
@@ -155,9 +166,9 @@ bool cri_gjk(const cri_pair *pair, cri_nearest *near) {
         double below = cri_v3_dot(v, c.w);
         near->normal = cri_v3_scale(1.0 / length, v);
         near->separation = below / length;
-        // the rest is Newton's; the second term is rounding
-        if (has_corner(near, &c) ||
-            length2 - below <= 1e-11 * length2 + 1e-15 * pair->scale * length) {
+        // the second term is rounding
+        double enough = share * length2 + 1e-15 * pair->scale * length;
+        if (has_corner(near, &c) || length2 - below <= enough) {
             return true;
         }
         near->corner[near->n++] = c;

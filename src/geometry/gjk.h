@@ -37,10 +37,14 @@ typedef struct cri_nearest {
 /// The point of D lowest along d.
 cri_corner cri_pair_corner(const cri_pair *pair, cri_vec3 d, int hint[2]);
 
-/// True when the cores are apart, and near is filled. False when they touch or overlap; near then
-/// has the last corners, for cri_epa.
-bool cri_gjk(const cri_pair *pair, cri_nearest *near);
+/// Whether a core has no corners: nearest points are then only approached.
+bool cri_pair_is_round(const cri_pair *pair);
 
-/// The least depth of cores that touch or overlap, from what cri_gjk left. With round shapes share
-/// of the depth is accurate enough. False when D is flat.
+/// True when the cores are apart, and near is filled. False when they touch or overlap; near then
+/// has the last corners, for cri_epa, and the last direction. share: of the distance that may be
+/// missing with round cores.
+bool cri_gjk(const cri_pair *pair, double share, cri_nearest *near);
+
+/// The least depth of cores that touch or overlap, from what cri_gjk left. share: of the depth that
+/// may be missing with round cores. False when D is flat.
 bool cri_epa(const cri_pair *pair, double share, cri_nearest *near);

@@ -7,9 +7,9 @@
 //   phi(n) = n.v(n),   v = p_1 - p_0 - k_0(n) - k_1(n),   grad phi = v,
 //
 // has its maximum at the touch: the distance when pieces are apart, minus the least depth when they
-// overlap. On the sphere v is along n there, and Newton's step is (K_0 + K_1 + phi) dn = v across n,
-// K = dk/dn: two unknowns for two vertices, one for a vertex and an edge, none with two e. Without
-// rim and ellipsoid it is solved at once. The coordinates follow from x_1 - x_0 = phi n.
+// overlap. On the sphere v is along n there, and Newton's step is (K_0 + K_1 + phi) dn = v across
+// n, K = dk/dn: two unknowns for two vertices, one for a vertex and an edge, none with two e.
+// Without rim and ellipsoid it is solved at once. The coordinates follow from x_1 - x_0 = phi n.
 
 #include "geometry/pieces.h"
 
@@ -17,7 +17,7 @@
 
 static const double parallel = 1e-9; // sine of an angle below which two edges are parallel
 static const double half_pi = 1.57079632679489661923;
-enum { MAX_NEWTON = 60 };
+enum { MAX_NEWTON = 40 };
 
 /// All e of both pieces, and whose.
 typedef struct span {
@@ -190,6 +190,10 @@ static bool climb(const cri_piece piece[2], const span *s, double scale, cri_mee
                 break;
             }
             h *= 0.5;
+            // a kink: n is the axis of a rim
+            if (h < 1e-3 && slope > 1e-6 * scale) {
+                return false;
+            }
         }
     }
     return last <= 1e-10 * scale;

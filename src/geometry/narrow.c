@@ -23,6 +23,9 @@
 enum { MAX_MOVE = 24, N_ACROSS = 3 };
 static const double across[N_ACROSS] = {0.05, 1e-3, 1e-7};
 
+// share of a distance or depth of round cores after which Newton's method goes on
+static const double rough = 1e-3;
+
 static cri_piece piece_of(const cri_pair *pair, int i, int feature) {
     return cri_piece_at(&pair->shape[i], &pair->pose[i].R, i ? pair->apart : cri_v3(0.0, 0.0, 0.0),
                         feature);
@@ -49,11 +52,34 @@ static void lower(const cri_pair *pair, const cri_piece piece[2], cri_found *fou
     found->feature[other] = c.feature[other];
 }
 
+// A rim whose cap the other piece is over: along the axis phi has a kink, and a maximum when what
+// is between is less than the radius off the axis.
+static bool is_over_cap(const cri_pair *pair, const cri_piece piece[2], const cri_found *found,
+                        int i) {
+    if (cri_feature_kind(found->feature[i]) != CRI_PIECE_RIM || piece[1 - i].dim > 0) {
+        return false;
+    }
+    double side = cri_feature_index(found->feature[i]) ? 1.0 : -1.0;
+    cri_vec3 n = cri_v3_scale(i ? -side : side, cri_m3_column(&pair->pose[i].R, 2));
+    cri_vec3 v = cri_v3_sub(piece[1].p, piece[0].p);
+    v = cri_v3_sub(v, cri_bulge_at(&piece[1 - i], n));
+    double along = cri_v3_dot(v, n);
+    double off = cri_v3_norm(cri_v3_mad(v, -along, n));
+    // apart there is one maximum only, in an overlap the one at hand: less than 30 degrees away
+    return off <= piece[i].radius && (along > 0.0 || cri_v3_dot(n, found->meet.n) > 0.866);
+}
+
 // from piece to piece until both points are inside and the normal is in both cones
 static bool settle(const cri_pair *pair, cri_found *found) {
     int *feature = found->feature;
     for (int move = 0; move < MAX_MOVE; move++) {
         cri_piece piece[2] = {piece_of(pair, 0, feature[0]), piece_of(pair, 1, feature[1])};
+        bool over[2] = {is_over_cap(pair, piece, found, 0), is_over_cap(pair, piece, found, 1)};
+        if (over[0] || over[1]) {
+            int i = over[0] ? 0 : 1;
+            feature[i] = cri_feature_of(CRI_PIECE_FACE, cri_feature_index(feature[i]));
+            piece[i] = piece_of(pair, i, feature[i]);
+        }
         found->meeting = cri_pieces_meet(piece, pair->scale, &found->meet);
         if (found->meeting == CRI_MEET_CROSSED) {
             lower(pair, piece, found);
@@ -164,12 +190,35 @@ static bool retry(const cri_pair *pair, const cri_nearest *near, cri_found *foun
     return false;
 }
 
-static void find_general(const cri_pair *pair, cri_found *found) {
-    // of the depth of round shapes: rough, and fine when rough was not enough
-    static const double share[2] = {1e-3, 1e-7};
-    for (int k = 0; k < 2; k++) {
+// Round cores that overlap by little: the pieces that face each other a little farther apart lead
+// to the nearest way out.
+static bool find_shallow(const cri_pair *pair, cri_vec3 way, cri_found *found) {
+    // shares of the scale: moved by, and the depth that is little
+    const double move = 0.02, little = 0.005;
+    cri_nearest near;
+    cri_pair moved = *pair;
+    moved.apart = cri_v3_mad(pair->apart, move * pair->scale, way);
+    if (!cri_gjk(&moved, rough, &near)) {
+        return false;
+    }
+    guess_pieces(&moved, &near, found);
+    if (!settle(pair, found) || found->meeting != CRI_MEET_POINT) {
+        return false;
+    }
+    near.separation = -little * pair->scale;
+    return is_right(pair, found, &near);
+}
+
+// k: 0 rough, then fine where that was not enough; 1 fine at once
+static void find_general(const cri_pair *pair, int k, cri_found *found) {
+    const double share[2] = {rough, 1e-11};
+    for (; k < 2; k++) {
         cri_nearest near;
-        bool is_apart = cri_gjk(pair, &near);
+        bool is_apart = cri_gjk(pair, share[k], &near);
+        if (!is_apart && k == 0 && cri_pair_is_round(pair) &&
+            find_shallow(pair, near.normal, found)) {
+            return;
+        }
         if (!is_apart && !cri_epa(pair, share[k], &near)) {
             // a flat difference: take any direction across
             near.normal = cri_v3(0.0, 0.0, 1.0);
@@ -241,7 +290,7 @@ static void find(const cri_pair *pair, cri_found *found) {
     if (is_axis(&pair->shape[0]) && is_axis(&pair->shape[1])) {
         find_axes(pair, found);
     } else {
-        find_general(pair, found);
+        find_general(pair, 0, found);
     }
 }
 
@@ -269,6 +318,8 @@ static int collide(const cri_pair *pair, double margin, bool is_single, cri_narr
         cri_patch_find(pair, &found, &patch);
     }
     if (is_flat && patch.n == 0) {
+        // between the chords of a rim and its circle there are no corners
+        find_general(pair, 1, &found);
         hold(pair, &found);
         is_flat = false;
     }

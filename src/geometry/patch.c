@@ -9,8 +9,9 @@
 //   crossings of their sides            an edge and an edge
 //
 // each a touch with the normal of those pieces, so that the rate of its gap is that of two material
-// points. Only crossings of nearly parallel sides take the normal of the face. Two nearly parallel segments touch where an end of one is beside
-// the other. The rim of a cylinder stands for a polygon of CRI_N_RIM fixed corners.
+// points. Only crossings of nearly parallel sides take the normal of the face. Two nearly parallel
+// segments touch where an end of one is beside the other. The rim of a cylinder stands for a
+// polygon of CRI_N_RIM fixed corners.
 
 #include "geometry/patch.h"
 

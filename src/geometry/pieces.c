@@ -167,8 +167,12 @@ static cri_piece piece_local(const cri_shape *shape, int feature) {
         place_mesh(shape->hull, feature, &piece);
         return piece;
     }
-    cri_piece_grow(shape, feature, grow);
-    for (int i = 0; i < 3 && shape->kind != CRI_SHAPE_PLANE; i++) {
+    bool has_place = shape->kind == CRI_SHAPE_CAPSULE || shape->kind == CRI_SHAPE_CYLINDER ||
+                     shape->kind == CRI_SHAPE_BOX;
+    if (has_place) {
+        cri_piece_grow(shape, feature, grow);
+    }
+    for (int i = 0; i < 3 && has_place; i++) {
         piece.p = cri_v3_mad(piece.p, shape->size[i], grow[i]);
     }
     switch (shape->kind) {

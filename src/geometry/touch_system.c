@@ -149,8 +149,8 @@ static cri_vec3 point_tan(const cri_shape *shape, int feature, const system *s, 
 }
 
 // adds; x_adj seeds point_tan, omega_adj a rotation of its own
-static void point_vjp(const cri_shape *shape, int feature, const system *s, int i, cri_vec3 x_adj,
-                      cri_vec3 omega_adj, cri_shape_diff *adj) {
+static void add_point_adj(const cri_shape *shape, int feature, const system *s, int i,
+                          cri_vec3 x_adj, cri_vec3 omega_adj, cri_shape_diff *adj) {
     const cri_piece *piece = &s->piece[i];
     double sign = i ? -1.0 : 1.0;
 
@@ -261,8 +261,8 @@ void cri_touch_vjp(const cri_shape shape[2], const cri_pose pose[2], const cri_n
 
     // F = x_1 - x_0 - g n
     x0_adj = cri_v3_sub(x0_adj, F_adj);
-    point_vjp(&shape[0], touch->cache.feature[0], &s, 0, x0_adj, omega_adj[0], &adj[0]);
-    point_vjp(&shape[1], touch->cache.feature[1], &s, 1, F_adj, omega_adj[1], &adj[1]);
+    add_point_adj(&shape[0], touch->cache.feature[0], &s, 0, x0_adj, omega_adj[0], &adj[0]);
+    add_point_adj(&shape[1], touch->cache.feature[1], &s, 1, F_adj, omega_adj[1], &adj[1]);
 }
 
 // ---- the same touch elsewhere ------------------------------------------------------------------

@@ -403,8 +403,21 @@ static bool push_limit(cri_builder *b, int n, const int *joint, const double *co
         c[i] = coef[i];
     }
     int unit = mech->link[mech->joint[joint[0]].body].unit;
-    b->model->limit[b->model->n_limit++] = (cri_limit){unit, n, q, dof, c, bound, sign};
+    b->model->limit[b->model->n_limit++] = (cri_limit){unit, -1, n, q, dof, c, bound, sign};
     return true;
+}
+
+// the largest angle of a ball joint
+static bool push_ball_limit(cri_builder *b, int joint, double bound) {
+    const cri_joint *j = &b->model->mech.joint[joint];
+    int *dof = CR_PUSH(b->arena, int, 3);
+    for (int i = 0; dof && i < 3; i++) {
+        dof[i] = j->v + i;
+    }
+    int unit = b->model->mech.link[j->body].unit;
+    b->model->limit[b->model->n_limit++] =
+        (cri_limit){.unit = unit, .ball = j->q, .n = 3, .dof = dof, .bound = bound, .sign = -1.0};
+    return dof != NULL;
 }
 
 // both ends of one range
@@ -431,12 +444,10 @@ static cr_status build_limits(cri_builder *b) {
         static const double one = 1.0;
         bool is_limited = isfinite(jd->range[0]) || isfinite(jd->range[1]);
         if (is_limited && jd->kind == CRI_JOINT_BALL) {
-            return cri_build_fail(b, CR_ERR_UNSUPPORTED, jd->place,
-                                  "joint %.40s: the range of a ball joint is not supported; use "
-                                  "three hinges, or remove range",
-                                  jd->name);
-        }
-        if (is_limited && jd->kind != CRI_JOINT_FREE) {
+            if (isfinite(jd->range[1]) && !push_ball_limit(b, j, jd->range[1])) {
+                return cri_build_fail_memory(b);
+            }
+        } else if (is_limited && jd->kind != CRI_JOINT_FREE) {
             CR_TRY(push_range(b, 1, &j, &one, jd->range));
         }
     }

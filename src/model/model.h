@@ -63,10 +63,12 @@ typedef struct cri_pair {
     int friction_geom;    // whose friction alone counts, -1: the larger of the two
 } cri_pair;
 
-/// A bound on a combination of hinges and slides: sign (sum coef q - bound) >= 0.
+/// A bound on a combination of hinges and slides: sign (sum coef q - bound) >= 0; or on the angle of a
+/// ball joint: bound - angle >= 0.
 typedef struct cri_limit {
     int unit;
-    int n;
+    int ball; // place of its quaternion in q, -1: hinges and slides
+    int n;    // 3 for a ball
     const int *q;       // (n) their place in q
     const int *dof;     // (n) and in v
     const double *coef; // (n)

@@ -14,7 +14,7 @@
 #include <string.h>
 
 // more bodies, joints, geoms and sites than this come from a mistaken <replicate>
-enum { THING_LIMIT = 1000000 };
+enum { THING_LIMIT = 250000 };
 
 // cannot move anything
 static const char *const ignored_words = "light camera";
@@ -86,6 +86,11 @@ static cr_status walk_replicate(cri_mjcf *m, const cri_xml_node *node, const cri
     const char *sep = cri_xml_get(node, "sep");
     cri_vec3 at = {0, 0, 0};
     for (int k = 0; k < count && node->child; k++) {
+        // empty replicas in replicas would take for ever all the same
+        if (++m->n_replica > THING_LIMIT) {
+            return cri_mjcf_fail(m, CR_ERR_UNSUPPORTED, node,
+                                 "makes too many replicas: at most %d are read", THING_LIMIT);
+        }
         const double angle[3] = {k * euler[0], k * euler[1], k * euler[2]};
         cri_quat turn = cri_mjcf_euler(m, angle);
         inner.pos = at;

@@ -141,6 +141,14 @@ static cr_status check_chain(const cri_mjcf *m, const cri_xml_node *node, const 
     return CR_OK;
 }
 
+static bool is_file(const char *path) {
+    FILE *stream = fopen(path, "rb");
+    if (stream) {
+        fclose(stream);
+    }
+    return stream != NULL;
+}
+
 static cr_status read_include(cri_mjcf *m, const cri_xml_node *node, cri_mjcf_doc *parent,
                               cri_mjcf_doc **out) {
     CR_TRY(cri_mjcf_check_attrs(m, node, &(cri_mjcf_rules){.read = "file"}));
@@ -149,11 +157,14 @@ static cr_status read_include(cri_mjcf *m, const cri_xml_node *node, cri_mjcf_do
     if (!name || !*name) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "has no file: name one");
     }
+    // beside the including file, or else beside the scene, where MuJoCo looks
     char *path = cri_mjcf_path(m->def->memory, parent->path, "", name);
+    char *other = cri_mjcf_path(m->def->memory, m->def->file, "", name);
     cri_mjcf_doc *doc = CR_PUSH(m->scratch, cri_mjcf_doc, 1);
-    if (!path || !doc) {
+    if (!path || !other || !doc) {
         return cri_mjcf_fail_memory(m);
     }
+    path = !is_file(path) && is_file(other) ? other : path;
     CR_TRY(check_chain(m, node, path, parent));
     *doc = (cri_mjcf_doc){.path = path, .key = path, .from = node, .parent = parent};
     char *text = NULL;

@@ -27,9 +27,10 @@ static const cri_mjcf_rules option_rules = {
     .ignored = "apirate impratio magnetic o_margin o_solref o_solimp o_friction cone "
                "jacobian solver iterations tolerance ls_iterations ls_tolerance noslip_iterations "
                "noslip_tolerance mpr_iterations mpr_tolerance ccd_iterations ccd_tolerance "
-               "sdf_iterations sdf_initpoints actuatorgroupdisable sleep_tolerance",
+               "sdf_iterations sdf_initpoints sleep_tolerance",
     .fixed = "wind=0 density=0 viscosity=0 collision=all",
-    .remedy = "bodies move in a vacuum and all pairs collide; remove it",
+    .refused = "actuatorgroupdisable",
+    .remedy = "bodies move in a vacuum, all pairs collide, all actuators act; remove it",
 };
 
 static const cri_mjcf_rules flag_rules = {

@@ -95,6 +95,7 @@ typedef struct cri_mjcf {
     cri_mjcf_class *main; // the class of whatever names none
     cri_mjcf_mesh *mesh;  // (n_mesh)
     int n_mesh;
+    int n_replica;   // walked so far
     unsigned warned; // bits of cri_mjcf_warning
 } cri_mjcf;
 

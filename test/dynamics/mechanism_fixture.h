@@ -54,8 +54,7 @@ static inline cri_vec3 fixture_vector(fixture *f, double size) {
     return cri_v3(size * x, size * y, size * z);
 }
 
-/// A body on a parent, -1: the world; -2 - k: the first of a new unit on body k, on the world for
-/// k = -1.
+/// A body on a parent, -1: the world. Static until it or a body above it gets a joint.
 static inline cri_link *fixture_body(fixture *f, int parent, double mass) {
     int b = f->mech.n_body++;
     cri_quat quat = cri_quat_exp(fixture_vector(f, 1.5));

@@ -87,8 +87,9 @@ static void settings_that_would_change_the_motion_are_refused(void **state) {
         {BEFORE("<compiler autolimits='yes'/>"), CR_ERR_SYNTAX, 2,
          "<compiler> autolimits=\"yes\" is unknown: expected false or true"},
         {BEFORE("<option wind='0 1 0'/>"), CR_ERR_UNSUPPORTED, 2,
-         "<option> wind=\"0 1 0\" is not supported: bodies move in a vacuum and all pairs collide; "
-         "remove it"},
+         "<option> wind=\"0 1 0\" is not supported: bodies move in a vacuum, all pairs collide, "
+         "all "
+         "actuators act; remove it"},
         {BEFORE("<option integrator='leapfrog'/>"), CR_ERR_SYNTAX, 2,
          "<option> integrator=\"leapfrog\" is unknown: expected Euler, RK4, implicit or "
          "implicitfast"},

@@ -51,7 +51,9 @@ static void parts_are_put_in_place(void **state) {
                                "b") "<include file='sub/in.xml'/>"
                                     "</worldbody><option timestep='.5'/></mujocoinclude>");
     write_file("sub/in.xml", "<mujoco>\n\n" BALL("c") "<include file='deep.xml'/></mujoco>");
-    write_file("sub/deep.xml", "<mujoco>" BALL("d") "</mujoco>");
+    write_file("sub/deep.xml", "<mujoco>" BALL("d") "<include file='sub/beside.xml'/></mujoco>");
+    // MuJoCo looks beside the scene only
+    write_file("sub/beside.xml", "<mujoco/>");
     write_file("empty.xml", "<mujoco/>");
     cri_scene_def def;
     cr_error err = {0};

@@ -158,16 +158,19 @@ static void wrong_replicas_are_reported(void **state) {
 #define WORLD_WITH(part) HEAD "<worldbody>\n" part "</worldbody>" TAIL
     static const refused cases[] = {
         {WORLD_WITH("<replicate><body/></replicate>"), CR_ERR_SYNTAX, 3,
-         "<replicate> has no count, or not one of 0 to 1000000"},
+         "<replicate> has no count, or not one of 0 to 250000"},
         {WORLD_WITH("<replicate count='-1'><body/></replicate>"), CR_ERR_SYNTAX, 3,
-         "<replicate> has no count, or not one of 0 to 1000000"},
+         "<replicate> has no count, or not one of 0 to 250000"},
         {WORLD_WITH("<replicate count='2' offsett='1 0 0'/>"), CR_ERR_SYNTAX, 3,
          "<replicate> has an unknown attribute 'offsett': check its spelling or remove it"},
-        // ten million bodies, stopped in time
-        {WORLD_WITH("<replicate count='1000'><replicate count='10000'><body/></replicate>"
+        // stopped in time, with and without bodies
+        {WORLD_WITH("<replicate count='250000'><replicate count='250000'><light/></replicate>"
                     "</replicate>"),
+         CR_ERR_UNSUPPORTED, 3, "<replicate> makes too many replicas: at most 250000 are read"},
+        {WORLD_WITH("<replicate count='25000'><body/><body/><body/><body/><body/><body/><body/>"
+                    "<body/><body/><body/><body/></replicate>"),
          CR_ERR_UNSUPPORTED, 3,
-         "<body> is one too many: at most 1000000 bodies, joints, geoms and sites are read"},
+         "<body> is one too many: at most 250000 bodies, joints, geoms and sites are read"},
         {WORLD_WITH("<frame euler='1 2'/>"), CR_ERR_SYNTAX, 3,
          "<frame> euler=\"1 2\" has 2 numbers, expected 3"},
     };

@@ -251,9 +251,8 @@ static void compare_single_adjoints(const scene *s) {
     cr_sim *sim = create(model, "located", true, 0);
     run whole = roll(model, sim, true), single = run_of(model);
     int n_x = whole.n.n_x;
-    size_t n_byte = cr_sim_save_bytes(sim);
-    char *saved = malloc(n_byte * N_STEP);
-    assert_non_null(saved);
+    char *saved[N_STEP];
+    size_t n_byte[N_STEP];
     cr_error err = {0};
     double x[MAX_X], adj[MAX_X] = {0}, seed[MAX_X];
     cr_model_defaults(model, -1, single.p_adj, NULL, NULL);
@@ -261,19 +260,23 @@ static void compare_single_adjoints(const scene *s) {
     memset(single.p_adj, 0, sizeof(double) * (size_t)single.n.n_p);
     memcpy(single.path, whole.path, sizeof(double) * (N_STEP + 1) * (size_t)n_x);
     for (int k = 0; k < N_STEP; k++) {
-        cr_sim_save(sim, saved + n_byte * (size_t)k);
+        n_byte[k] = cr_sim_save_bytes(sim);
+        saved[k] = malloc(n_byte[k]);
+        assert_non_null(saved[k]);
+        cr_sim_save(sim, saved[k]);
         must(cr_sim_step(sim, dt, whole.path + k * n_x, NULL, x, &err), &err);
     }
     fill_seed(seed, n_x);
     memcpy(adj, seed, sizeof adj);
     for (int k = N_STEP - 1; k >= 0; k--) {
         double before[MAX_X] = {0};
-        must(cr_sim_restore(sim, saved + n_byte * (size_t)k, n_byte, &err), &err);
+        must(cr_sim_restore(sim, saved[k], n_byte[k], &err), &err);
         must(cr_sim_step(sim, dt, whole.path + k * n_x, NULL, x, &err), &err);
         must(cr_sim_step_vjp(sim, adj, before, single.u_adj, single.p_adj, &err), &err);
         for (int i = 0; i < n_x; i++) {
             adj[i] = before[i] + (k == N_STEP / 2 ? seed[i] : 0.0);
         }
+        free(saved[k]);
     }
     check_bits("x0_adj of single steps", s->name, (size_t)n_x, whole.x0_adj, adj);
     check_bits("u_adj of single steps", s->name, (size_t)whole.n.n_u, whole.u_adj, single.u_adj);
@@ -281,7 +284,6 @@ static void compare_single_adjoints(const scene *s) {
     for (int i = 0; i < whole.n.n_p; i++) {
         CHECK_CLOSE(single.p_adj[i], whole.p_adj[i], 1e-12, 1e-11);
     }
-    free(saved);
     run_close(&whole);
     run_close(&single);
     cr_sim_destroy(sim);
