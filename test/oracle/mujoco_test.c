@@ -304,7 +304,12 @@ static void compare_forces(const both *s, const double *M, worst *w) {
     mju_copy(mujoco, s->d->qfrc_bias, n);
     weigh(s, M, -1.0, carom);
     weigh(s, M, -1.0, mujoco);
-    compare("bias", s, n, carom, mujoco, TOLERANCE, &w->bias);
+    // and a force that accelerates by 1, for the scale of balls without gravity
+    for (int i = 0; i < n; i++) {
+        mujoco[n] = fmax(mujoco[n], sqrt(M[(size_t)i * (size_t)(n + 1)]));
+    }
+    carom[n] = mujoco[n];
+    compare("bias", s, n + 1, carom, mujoco, TOLERANCE, &w->bias);
 
     // qacc_smooth: all forces but those of constraints
     mju_copy(mujoco, s->d->qacc_smooth, n);
