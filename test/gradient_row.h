@@ -56,9 +56,11 @@ void table_turn(cri_quat a, cri_quat b, double *theta);
 
 int gradient_table_math(void);
 int gradient_table_body(void);
+int gradient_table_state(void);
 int gradient_table_tree(void);
 int gradient_table_solver(void);
 int gradient_table_contact(void);
+int gradient_table_near(void);
 int gradient_table_jump(void);
 int gradient_table_motion(void);
 int gradient_table_step(void);

@@ -5,9 +5,11 @@
 //
 //   math      rotations, least squares               gradient_table_math.c
 //   body      shapes, parameters, smooth motion      gradient_table_body.c
+//   state     positions and poses of bodies          gradient_table_state.c
 //   tree      dynamics of trees                      gradient_table_tree.c
 //   solver    Coulomb's problem, the laws            gradient_table_solver.c
-//   contact   shapes, frames, rows                   gradient_table_contact.c
+//   contact   pairs of shapes, frames                gradient_table_contact.c
+//   near      touches of geoms and limits, rows      gradient_table_near.c
 //   jump      velocity jumps                         gradient_table_jump.c
 //   motion    motion with resting contacts           gradient_table_motion.c
 //   step      both steppers                          gradient_table_step.c
@@ -17,7 +19,10 @@
 
 #include "gradient_table.h"
 
+#include "sim/scan.h"
+
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -141,10 +146,7 @@ void table_open(table_stage *s, const char *mjcf, const cr_sim_options *options)
     s->n_d = s->sim->d.n_double;
     assert_true(s->n.n_x <= TABLE_LIMIT && s->n_d <= TABLE_LIMIT);
     cr_model_defaults(s->model, -1, NULL, s->x, NULL);
-    for (int b = 0; b < s->n.n_body; b++) {
-        double *q = s->x + 7 * b + 3;
-        cri_q4_store(cri_quat_normalise(cri_q4_load(q)), q);
-    }
+    assert_int_equal(cri_model_normalise(s->model, s->x), -1);
     memcpy(s->next, s->x, sizeof s->x);
     memcpy(s->d, s->sim->d.block, sizeof(double) * (size_t)s->n_d);
 }
@@ -177,28 +179,58 @@ static const kind *kind_of(char letter) {
     return NULL;
 }
 
-void table_open_scene(table_stage *s, const table_scene *scene, const cr_sim_options *options) {
-    char text[4096], bodies[2048] = "", custom[1024] = "";
+/// Text that grows at its end.
+typedef struct text {
+    char data[6000];
+} text;
+
+static void add(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(text *t, const char *format, ...) {
+    size_t end = strlen(t->data);
+    va_list rest;
+    va_start(rest, format);
+    int n = vsnprintf(t->data + end, sizeof t->data - end, format, rest);
+    va_end(rest);
+    assert_true(n >= 0 && (size_t)n < sizeof t->data - end);
+}
+
+// coefficients of the pairs of each body with the floor, and of balls with each other
+static void add_pairs(text *t, const table_scene *scene) {
     for (const char *c = scene->bodies; *c; c++) {
-        const kind *k = kind_of(*c);
-        size_t body_end = strlen(bodies), custom_end = strlen(custom);
-        snprintf(
-            bodies + body_end, sizeof bodies - body_end,
-            "<body name='%c'><freejoint/><inertial pos='0 0 0' %s/><geom name='%c' %s/></body>", *c,
-            k->inertial, *c, k->geom);
-        snprintf(custom + custom_end, sizeof custom - custom_end,
-                 "<numeric name='carom:restitution:%c' data='%.17g'/>", *c,
-                 k->share * scene->restitution);
+        add(t, "<numeric name='carom:friction:floor:%c' data='%.17g'/>", *c, scene->friction);
+        add(t, "<numeric name='carom:restitution:floor:%c' data='%.17g'/>", *c, scene->restitution);
+        for (const char *o = scene->bodies; o < c; o++) {
+            if (!strchr("xs", *c) && !strchr("xs", *o)) {
+                add(t, "<numeric name='carom:friction:%c:%c' data='0.1'/>", *o, *c);
+                add(t, "<numeric name='carom:restitution:%c:%c' data='0.2'/>", *o, *c);
+            }
+        }
     }
-    snprintf(
-        text, sizeof text,
-        "<mujoco><option gravity='%s'/><custom>%s"
-        "<numeric name='carom:restitution:floor' data='%.17g'/></custom><worldbody>"
-        "<geom name='floor' type='plane' size='9 9 1' zaxis='%s' friction='%.17g' contype='3'/>"
-        "%s</worldbody><keyframe><key qpos='%s' qvel='%s'/></keyframe></mujoco>",
-        scene->gravity ? scene->gravity : "0 0 0", custom, scene->restitution,
-        scene->normal ? scene->normal : "0 0 1", scene->friction, bodies, scene->qpos, scene->qvel);
-    table_open(s, text, options);
+}
+
+void table_open_scene(table_stage *s, const table_scene *scene, const cr_sim_options *options) {
+    text t = {""};
+    add(&t, "<mujoco><option gravity='%s'/><custom>", scene->gravity ? scene->gravity : "0 0 0");
+    add(&t, "<numeric name='carom:restitution:floor' data='%.17g'/>", scene->restitution);
+    for (const char *c = scene->bodies; *c; c++) {
+        add(&t, "<numeric name='carom:restitution:%c' data='%.17g'/>", *c,
+            kind_of(*c)->share * scene->restitution);
+    }
+    if (scene->has_pairs) {
+        add_pairs(&t, scene);
+    }
+    add(&t,
+        "</custom><worldbody>"
+        "<geom name='floor' type='plane' size='9 9 1' zaxis='%s' friction='%.17g' contype='3'/>",
+        scene->normal ? scene->normal : "0 0 1", scene->friction);
+    for (const char *c = scene->bodies; *c; c++) {
+        add(&t, "<body name='%c'><freejoint/><inertial pos='0 0 0' %s/><geom name='%c' %s/></body>",
+            *c, kind_of(*c)->inertial, *c, kind_of(*c)->geom);
+    }
+    add(&t, "</worldbody><keyframe><key qpos='%s' qvel='%s'/></keyframe></mujoco>", scene->qpos,
+        scene->qvel);
+    table_open(s, t.data, options);
 }
 
 void table_close(table_stage *s) {
@@ -206,13 +238,48 @@ void table_close(table_stage *s) {
     cr_model_destroy(s->model);
 }
 
+static int find_geom(const table_stage *s, const char *name) {
+    for (int g = 0; g < s->n.n_geom; g++) {
+        if (strcmp(s->model->geom_name[g], name) == 0) {
+            return g;
+        }
+    }
+    fail_msg("no geom %s", name);
+    return -1;
+}
+
+cri_near table_near(const table_stage *s, const table_contact *c) {
+    int pair = -1;
+    if (!c->geom[0]) {
+        assert_true(c->slot < s->model->n_limit);
+        return cri_near_limit(s->model, c->slot);
+    }
+    int a = find_geom(s, c->geom[0]), b = find_geom(s, c->geom[1]);
+    assert_true(cri_model_may_collide(s->model, a, b, &pair));
+    return cri_near_geoms(s->model, a, b, pair);
+}
+
+void table_set_trees(const table_stage *s, cri_state *state, cr_arena *keep, cr_arena *scratch) {
+    for (int u = 0; u < s->model->mech.n_unit; u++) {
+        if (!s->model->mech.unit[u].is_free_body) {
+            assert_non_null(cri_state_tree(s->model, &s->sim->d, state, u, keep, scratch));
+        }
+    }
+}
+
 void table_displace(const table_stage *s, const double *y, double *x) {
     int n_q = s->n.n_q, n_v = s->n.n_v;
-    for (int b = 0; b < s->n.n_body; b++) {
-        const double *from = s->x + 7 * b, *step = y + 6 * b;
-        cri_quat turn = cri_quat_exp(cri_v3_load(step + 3));
-        cri_v3_store(cri_v3_add(cri_v3_load(from), cri_v3_load(step)), x + 7 * b);
-        cri_q4_store(cri_quat_mul(cri_q4_load(from + 3), turn), x + 7 * b + 3);
+    for (int j = 0; j < s->model->mech.n_joint; j++) {
+        const cri_joint *joint = &s->model->mech.joint[j];
+        int n = joint->n_v == 1 ? 1 : joint->n_v - 3, q = joint->q;
+        const double *step = y + joint->v;
+        for (int i = 0; i < n; i++) {
+            x[q + i] = s->x[q + i] + step[i];
+        }
+        if (joint->n_v > 1) {
+            cri_quat turn = cri_quat_exp(cri_v3_load(step + n));
+            cri_q4_store(cri_quat_mul(cri_q4_load(s->x + q + n), turn), x + q + n);
+        }
     }
     for (int i = 0; i < n_v; i++) {
         x[n_q + i] = s->x[n_q + i] + y[n_v + i];
@@ -220,33 +287,61 @@ void table_displace(const table_stage *s, const double *y, double *x) {
 }
 
 void table_output(const table_stage *s, const double *x, double *y) {
-    for (int b = 0; b < s->n.n_body; b++) {
-        memcpy(y + 6 * b, x + 7 * b, 3 * sizeof *y);
-        table_turn(cri_q4_load(s->next + 7 * b + 3), cri_q4_load(x + 7 * b + 3), y + 6 * b + 3);
+    for (int j = 0; j < s->model->mech.n_joint; j++) {
+        const cri_joint *joint = &s->model->mech.joint[j];
+        int n = joint->n_v == 1 ? 1 : joint->n_v - 3, q = joint->q;
+        memcpy(y + joint->v, x + q, sizeof *y * (size_t)n);
+        if (joint->n_v > 1) {
+            table_turn(cri_q4_load(s->next + q + n), cri_q4_load(x + q + n), y + joint->v + n);
+        }
     }
     memcpy(y + s->n.n_v, x + s->n.n_q, sizeof *y * (size_t)s->n.n_v);
 }
 
+// ---- derived parameters ------------------------------------------------------------------------
+
 void table_set_derived(table_stage *s, const double *d) {
     memcpy(s->sim->d.block, d, sizeof *d * (size_t)s->n_d);
+    assert_true(cri_scan_prepare(s->sim));
+}
+
+static void set_moves(const table_stage *s, const double *from, int n, table_move how,
+                      table_move *move) {
+    for (int i = 0; i < n; i++) {
+        move[from - s->sim->d.block + i] = how;
+    }
+}
+
+// numbers that nothing reads are held: those of the other kind of body
+static void move_body(const table_stage *s, int b, table_move *move) {
+    const cri_derived *d = &s->sim->d;
+    int unit = s->model->mech.link[b].unit;
+    bool is_free = unit >= 0 && s->model->mech.unit[unit].is_free_body;
+    const double *body = &d->body[b].inv_mass, *link = &d->mech.link[b].mass;
+    set_moves(s, body, 7, is_free ? TABLE_POSITIVE : TABLE_HELD, move);
+    set_moves(s, link, 10, is_free || unit < 0 ? TABLE_HELD : TABLE_FREE, move);
+    if (unit >= 0 && !is_free && d->mech.link[b].mass > 0.0) {
+        set_moves(s, link, 1, TABLE_POSITIVE, move);
+    }
 }
 
 void table_move_derived(const table_stage *s, table_move *move) {
     const cri_derived *d = &s->sim->d;
-    for (int i = 0; i < s->n_d; i++) {
-        move[i] = TABLE_FREE;
+    set_moves(s, d->block, s->n_d, TABLE_FREE, move);
+    for (int b = 0; b < s->n.n_body; b++) {
+        move_body(s, b, move);
     }
-    // bodies, and sizes of geoms but for a plane's offset
-    for (int i = 3; i < 3 + 7 * s->n.n_body; i++) {
-        move[i] = TABLE_POSITIVE;
-    }
+    // sizes of geoms, but for a plane's offset
     for (int g = 0; g < s->n.n_geom; g++) {
-        table_move *size = move + (d->geom[g].size - d->block);
-        int n_size = s->model->geom[g].n_size;
         bool is_plane = s->model->geom[g].shape == CRI_SHAPE_PLANE;
-        for (int i = 0; i < 3; i++) {
-            size[i] = i >= n_size ? TABLE_HELD : is_plane ? TABLE_FREE : TABLE_POSITIVE;
-        }
+        set_moves(s, d->geom[g].size, 3, TABLE_HELD, move);
+        set_moves(s, d->geom[g].size, s->model->geom[g].n_size,
+                  is_plane ? TABLE_FREE : TABLE_POSITIVE, move);
+    }
+    // gears that have no slot
+    for (int a = 0; a < s->model->mech.n_actuator; a++) {
+        int n_gear = s->model->n_gear[a];
+        set_moves(s, d->mech.actuator[a].gear + n_gear, 6 - n_gear, TABLE_HELD, move);
     }
 }
 
@@ -261,8 +356,9 @@ void table_add_derived_adj(const table_stage *s, double *adj) {
 }
 
 int main(void) {
-    int n_failed = gradient_table_math() + gradient_table_body() + gradient_table_tree() +
-                   gradient_table_solver() + gradient_table_contact() + gradient_table_jump() +
-                   gradient_table_motion() + gradient_table_step() + gradient_table_sim();
+    int n_failed = gradient_table_math() + gradient_table_body() + gradient_table_state() +
+                   gradient_table_tree() + gradient_table_solver() + gradient_table_contact() +
+                   gradient_table_near() + gradient_table_jump() + gradient_table_motion() +
+                   gradient_table_step() + gradient_table_sim();
     return cr_test_exit(n_failed);
 }

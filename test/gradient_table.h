@@ -33,9 +33,16 @@ typedef struct table_scene {
     const char *normal;  // of the floor through the origin, NULL: upwards
     double friction;     // of the floor; those of the bodies are 0.1 to 0.2
     double restitution;  // of the floor; those of the bodies are 0.9 to 0.6 of it
+    bool has_pairs;      // pairs have coefficients of their own, those of floor and body
     const char *bodies;  // o ball, p and q smaller ones, r round one, x box, s slab
     const char *qpos, *qvel;
 } table_scene;
+
+/// A touch of two geoms, or the limit number slot when there are none.
+typedef struct table_contact {
+    const char *geom[2];
+    int slot;
+} table_contact;
 
 /// Tolerances of the steppers far below the steps of differences.
 cr_sim_options table_options(const char *stepper, const char *law);
@@ -44,6 +51,12 @@ cr_sim_options table_options(const char *stepper, const char *law);
 void table_open(table_stage *s, const char *mjcf, const cr_sim_options *options);
 void table_open_scene(table_stage *s, const table_scene *scene, const cr_sim_options *options);
 void table_close(table_stage *s);
+
+/// The near of a contact; the test ends when there is no such.
+cri_near table_near(const table_stage *s, const table_contact *c);
+
+/// Trees of all units at a state whose poses are set.
+void table_set_trees(const table_stage *s, cri_state *state, cr_arena *keep, cr_arena *scratch);
 
 /// State x (n_x) at the displacement y (n_tangent).
 void table_displace(const table_stage *s, const double *y, double *x);

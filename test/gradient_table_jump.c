@@ -10,18 +10,24 @@
 
 #include "contact/jump.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { N_MOST = 4 };
+enum { N_MOST = 6 };
 
 /// The scene of the row, and its jump.
 static table_stage stage;
 static struct {
     int n;
-    int feature[N_MOST];
+    cri_near near[N_MOST];
+    cri_narrow_touch first[N_MOST], touch[N_MOST]; // at the point, and now
+    cri_contact_ref ref[N_MOST];
     bool is_plain[N_MOST];
+    bool is_redundant;
+    double step; // of differences: pieces of surfaces are small
     cr_arena *keep, *scratch;
-    double state[TABLE_LIMIT];
+    double x[TABLE_LIMIT];
+    cri_state state;
     cri_jump jump;
 } row;
 
@@ -29,17 +35,27 @@ static int n_in(void) {
     return 2 * stage.n.n_v + stage.n_d + row.n + 1;
 }
 
+static void pose_stage(const double *q, const double *d) {
+    double at[TABLE_LIMIT] = {0};
+    memcpy(at, q, sizeof *q * (size_t)stage.n.n_v);
+    table_displace(&stage, at, row.x);
+    table_set_derived(&stage, d);
+    cri_arena_reset(row.keep);
+    cri_arena_reset(row.scratch);
+    cri_state_push(stage.model, row.x, &row.state, row.keep);
+    cri_state_set(stage.model, &row.state);
+}
+
 static void jump_forward(const double *x, double *y) {
     const cri_world *world = &stage.sim->world;
     int n_v = stage.n.n_v;
     const double *target = x + 2 * n_v + stage.n_d;
-    double at[TABLE_LIMIT] = {0};
-    memcpy(at, x + n_v, sizeof *x * (size_t)n_v);
-    table_displace(&stage, at, row.state);
-    table_set_derived(&stage, x + 2 * n_v);
-    cri_arena_reset(row.keep);
-    cri_arena_reset(row.scratch);
-    cri_jump_begin(world, row.n, row.feature, row.state, &row.jump, row.keep);
+    pose_stage(x + n_v, x + 2 * n_v);
+    for (int i = 0; i < row.n; i++) {
+        row.touch[i] = row.first[i];
+        CHECK(cri_near_again(world, &row.near[i], &row.state, &row.touch[i]));
+    }
+    cri_jump_begin(world, row.n, row.ref, &row.state, &row.jump, row.keep, row.scratch);
     for (int i = 0; i < row.n; i++) {
         // without restitution a contact is plain, as the steppers have it
         row.jump.is_plain[i] = row.is_plain[i] || row.jump.e[i] == 0.0;
@@ -69,12 +85,17 @@ static void jump_jvp(const double *x, const double *x_tan, double *y_tan) {
     (void)x;
     int n_v = stage.n.n_v;
     const double *targets_tan = x_tan + 2 * n_v + stage.n_d;
-    double target_tan[N_MOST];
+    double target_tan[N_MOST], body_tan[TABLE_LIMIT] = {0};
     for (int i = 0; i < row.n; i++) {
         target_tan[i] = targets_tan[i] + targets_tan[row.n];
     }
     memcpy(stage.sim->d_tan.block, x_tan + 2 * n_v, sizeof *x_tan * (size_t)stage.n_d);
-    cri_jump_tan tan = {.v = x_tan, .q = x_tan + n_v, .d = &stage.sim->d_tan, .target = target_tan};
+    cri_state_motion(stage.model, &row.state, x_tan + n_v, body_tan);
+    cri_jump_tan tan = {.v = x_tan,
+                        .q = x_tan + n_v,
+                        .body_tan = body_tan,
+                        .d = &stage.sim->d_tan,
+                        .target = target_tan};
     cri_jump_solve_jvp(&stage.sim->world, &row.jump, &tan, y_tan, row.scratch);
 }
 
@@ -92,13 +113,15 @@ typedef struct point {
 
 static void move_inputs(const point *p, table_move *move) {
     int n_v = stage.n.n_v, targets = 2 * n_v + stage.n_d;
-    bool is_redundant = row.n == 4;
     table_move_derived(&stage, move + 2 * n_v);
-    // from e = 0 restitution and target tie, and only one of them may move
-    bool is_tie = p->restitution == 0.0 && !p->is_plain;
-    for (int i = 0; i <= row.n; i++) {
-        bool is_held = is_tie || (is_redundant && i < row.n);
-        move[targets + i] = is_held ? TABLE_HELD : TABLE_FREE;
+    // restitution and target tie where both are zero: without restitution, for what leaves, for
+    // limits
+    move[targets + row.n] = TABLE_FREE;
+    for (int i = 0; i < row.n; i++) {
+        double bounce = row.jump.e[i] * fmax(-row.jump.b[3 * i], 0.0);
+        bool is_tie = !p->is_plain && p->lift == 0.0 && bounce == 0.0;
+        move[targets + i] = is_tie || row.is_redundant ? TABLE_HELD : TABLE_FREE;
+        move[targets + row.n] = is_tie ? TABLE_HELD : move[targets + row.n];
     }
     for (int i = 3; p->is_upright && i < 5; i++) {
         move[i] = move[n_v + i] = TABLE_HELD;
@@ -110,6 +133,19 @@ static void move_inputs(const point *p, table_move *move) {
     }
 }
 
+// of all pairs, or where there are none of the geoms, so that no two are the same
+static void set_coefficients(const point *p, double *d) {
+    const cri_derived *at = &stage.sim->d;
+    for (int k = 0; k < stage.model->n_pair; k++) {
+        d[&at->pair[k].friction - at->block] = p->friction;
+        d[&at->pair[k].restitution - at->block] = p->restitution;
+    }
+    for (int g = 0; stage.model->n_pair == 0 && g < stage.n.n_geom; g++) {
+        d[&at->geom[g].friction - at->block] = (1.0 - 0.05 * g) * p->friction;
+        d[&at->geom[g].restitution - at->block] = (1.0 - 0.05 * g) * p->restitution;
+    }
+}
+
 static void check_jump(const point *p) {
     double x[TABLE_LIMIT] = {0}, y[TABLE_LIMIT];
     table_move move[TABLE_LIMIT] = {0};
@@ -117,17 +153,13 @@ static void check_jump(const point *p) {
     stage.sim->world.law = cri_law_find(p->law);
     memcpy(x, p->v, sizeof *x * (size_t)n_v);
     memcpy(x + 2 * n_v, stage.d, sizeof *x * (size_t)stage.n_d);
-    for (int k = 0; k < stage.model->n_pair; k++) {
-        double *friction = x + 2 * n_v + (&stage.sim->d.pair[k].friction - stage.sim->d.block);
-        friction[0] = p->friction;
-        friction[1] = p->restitution;
-    }
+    set_coefficients(p, x + 2 * n_v);
     x[2 * n_v + stage.n_d + row.n] = p->lift;
     for (int i = 0; i < row.n; i++) {
         row.is_plain[i] = p->is_plain;
     }
-    move_inputs(p, move);
     jump_forward(x, y);
+    move_inputs(p, move);
     char classes[N_MOST + 1] = {0};
     for (int i = 0; i < row.n; i++) {
         bool is_open = row.jump.f[3 * i] <= 0.0;
@@ -146,18 +178,45 @@ static void check_jump(const point *p) {
                              .jvp = jump_jvp,
                              .x = x,
                              .move = move,
-                             .tolerance = row.n == 4 ? 1e-6 : 0.0,
-                             .size = row.n == 4 ? TABLE_REDUNDANT : 0.0});
+                             .step = row.step,
+                             .tolerance = row.is_redundant ? 1e-6 : 0.0,
+                             .size = row.is_redundant ? TABLE_REDUNDANT
+                                     : row.step > 0.0 ? 10.0
+                                                      : 0.0});
 }
 
-static void open_stage(const table_scene *scene, int n, const int *feature) {
+// contacts of the open stage, at its point
+static void begin_contacts(int n, const table_contact *contact, bool is_redundant) {
+    row.n = n;
+    row.is_redundant = is_redundant;
+    row.keep = cri_arena_create(1 << 18);
+    row.scratch = cri_arena_create(1 << 18);
+    assert_true(n <= N_MOST && row.keep && row.scratch);
+    static const double still[TABLE_LIMIT];
+    pose_stage(still, stage.d);
+    for (int i = 0; i < n; i++) {
+        cri_narrow_touch touch[CRI_MAX_TOUCH];
+        bool is_limit = !contact[i].geom[0];
+        row.near[i] = table_near(&stage, &contact[i]);
+        cri_near_touches(&stage.sim->world, &row.near[i], &row.state, 0.1, touch);
+        row.first[i] = touch[is_limit ? 0 : contact[i].slot];
+        assert_true(row.first[i].gap < 10.0);
+        row.ref[i] = (cri_contact_ref){&row.near[i], &row.touch[i]};
+    }
+}
+
+static void open_stage(const table_scene *scene, int n, const table_contact *contact) {
     cr_sim_options options = table_options("located", "ncp");
     table_open_scene(&stage, scene, &options);
-    row.n = n;
-    memcpy(row.feature, feature, sizeof *feature * (size_t)n);
-    row.keep = cri_arena_create(1 << 17);
-    row.scratch = cri_arena_create(1 << 17);
-    assert_true(row.keep && row.scratch);
+    row.step = 0.0;
+    begin_contacts(n, contact, n == 4);
+}
+
+static void open_robot(const char *mjcf, int n, const table_contact *contact, bool is_redundant) {
+    cr_sim_options options = table_options("located", "ncp");
+    table_open(&stage, mjcf, &options);
+    row.step = 1e-3;
+    begin_contacts(n, contact, is_redundant);
 }
 
 static void close_stage(void) {
@@ -170,6 +229,7 @@ static void close_stage(void) {
 
 // the box has no part in the island
 static const table_scene balls = {
+    .has_pairs = true,
     .normal = "0.2 -0.3 1",
     .bodies = "oxp",
     .qpos = "0.1 0.2 0.9 0.8 0.3 -0.4 0.2 5 5 5 1 0 0 0 -0.5 1.3 1.1 0.5 -0.1 0.7 0.5",
@@ -202,8 +262,9 @@ static const point ball_points[] = {
 };
 
 TEST(jumps_of_two_balls_on_a_slope_have_their_gradients) {
-    static const int feature[] = {0, 9, 10};
-    open_stage(&balls, 3, feature);
+    static const table_contact contacts[] = {
+        {{"floor", "o"}, 0}, {{"floor", "p"}, 0}, {{"o", "p"}, 0}};
+    open_stage(&balls, 3, contacts);
     for (size_t k = 0; k < sizeof ball_points / sizeof ball_points[0]; k++) {
         check_jump(&ball_points[k]);
     }
@@ -214,12 +275,15 @@ TEST(jumps_of_two_balls_on_a_slope_have_their_gradients) {
 
 // nearly along the slope: not so nearly that anything vanishes
 static const table_scene slab = {
+    .has_pairs = true,
     .normal = "0.2 -0.3 1",
     .bodies = "s",
     .qpos = "0.1 0.2 0.4 0.95 0.12 0.08 0.3",
     .qvel = "0 0 0 0 0 0",
 };
 
+static const table_contact corners[] = {
+    {{"floor", "s"}, 0}, {{"floor", "s"}, 2}, {{"floor", "s"}, 4}, {{"floor", "s"}, 6}};
 static const double drop[18] = {0.3, -0.2, -2.0, 0.1, 0.1, 0.2};
 static const double skid[18] = {2.0, 1.0, -2.0, 0.1, -0.2, 1.5};
 static const double stop[18] = {0.9, 0.6, -4.0, 0.1, -0.2, 1.5};
@@ -240,8 +304,7 @@ static const point slab_points[] = {
 };
 
 TEST(jumps_of_a_box_on_four_corners_have_their_gradients) {
-    static const int feature[] = {0, 2, 4, 6};
-    open_stage(&slab, 4, feature);
+    open_stage(&slab, 4, corners);
     for (size_t k = 0; k < sizeof slab_points / sizeof slab_points[0]; k++) {
         check_jump(&slab_points[k]);
     }
@@ -250,6 +313,7 @@ TEST(jumps_of_a_box_on_four_corners_have_their_gradients) {
 
 // flat on the floor: four sticking corners bounce with one e only as long as nothing tilts them
 static const table_scene flat_slab = {
+    .has_pairs = true,
     .bodies = "s",
     .qpos = "0.1 0.2 0.2 0.95 0 0 0.3",
     .qvel = "0 0 0 0 0 0",
@@ -257,13 +321,160 @@ static const table_scene flat_slab = {
 
 TEST(a_jump_off_a_whole_face_has_its_gradient) {
     static const double fall[18] = {0.3, -0.2, -2.0, 0.0, 0.0, 0.2};
-    static const int feature[] = {0, 2, 4, 6};
-    open_stage(&flat_slab, 4, feature);
+    open_stage(&flat_slab, 4, corners);
     check_jump(&(point){"face", "ncp", "tttt", fall, .friction = 0.9, .restitution = 0.4,
                         .is_upright = true});
     close_stage();
 }
 
+// ---- trees -------------------------------------------------------------------------------------
+
+// a body on two legs of two links each, with balls for feet, and a box and a ball beside it
+static const char walker[] =
+    "<mujoco><worldbody>"
+    "<geom name='floor' type='plane' size='9 9 1' zaxis='0.1 -0.2 1'/>"
+    "<body name='torso'><freejoint/>"
+    "<inertial pos='0.1 0 0.05' mass='1.5' diaginertia='0.3 0.4 0.5'/>"
+    "<geom name='belly' type='box' size='0.4 0.3 0.2'/>"
+    "<body name='thigh0' pos='0.3 0.2 -0.2'><joint axis='0 1 0.2' armature='0.02' limited='true'"
+    " range='-80 80'/><inertial pos='0 0.02 -0.2' mass='0.5' diaginertia='0.1 0.12 0.09'/>"
+    "<body name='shin0' pos='0 0 -0.5'><joint axis='0.1 1 0' limited='true' range='-90 20'/>"
+    "<inertial pos='0.03 0 -0.2' mass='0.4' diaginertia='0.1 0.11 0.08'/>"
+    "<geom name='foot0' type='sphere' size='0.15' pos='0 0.05 -0.4'/></body></body>"
+    "<body name='thigh1' pos='-0.3 -0.2 -0.2'><joint axis='0.2 1 0' armature='0.03'/>"
+    "<inertial pos='0 0.02 -0.2' mass='0.6' diaginertia='0.12 0.1 0.09'/>"
+    "<body name='shin1' pos='0 0 -0.5'><joint axis='0 1 0.1' damping='0.1'/>"
+    "<inertial pos='0.03 0 -0.2' mass='0.45' diaginertia='0.09 0.11 0.08'/>"
+    "<geom name='foot1' type='capsule' size='0.1 0.15' pos='0 0.05 -0.4' euler='70 20 0'/></body>"
+    "</body></body>"
+    "<body name='o'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.2 0.3 0.4'/>"
+    "<geom name='o' type='sphere' size='0.3'/></body></worldbody>"
+    "<keyframe><key qpos='0.1 0.2 1.2 0.95 0.1 -0.1 0.2 0.3 -0.5 -0.2 0.4"
+    " 0.6 0.9 0.4 0.8 0.3 -0.4 0.2'/></keyframe></mujoco>";
+
+static const double landing[16] = {0.3, -0.2, -2.0, 0.3, -0.2, 0.1, 0.4, -0.5,
+                                   0.3, 0.2,  -0.3, 0.4, -1.5, 0.1, 0.2, -0.3};
+static const double dashing[16] = {2.3, -1.2, -2.0, 0.3, -0.2, 0.1, 0.4, -0.5,
+                                   0.3, 0.2,  -2.3, 1.4, -1.5, 3.1, 2.2, -1.3};
+static const double hopping[16] = {0.3,  -0.2, 0.4,  0.3, -1.2, 0.1, 1.4, -1.5,
+                                   -0.3, 0.2,  -0.3, 0.4, -1.5, 0.1, 0.2, -0.3};
+
+// what every law must do in one island
+static void check_laws(const char *classes[3]) {
+    static const double *const v[3] = {landing, dashing, hopping};
+    static const double friction[3] = {0.9, 0.2, 0.4};
+    for (int k = 0; k < 3; k++) {
+        check_jump(
+            &(point){"ncp", "ncp", classes[k], v[k], .friction = friction[k], .restitution = 0.4});
+        check_jump(&(point){"poisson", "ncp-poisson", NULL, v[k], .friction = friction[k],
+                            .restitution = 0.4});
+        check_jump(&(point){"plain", "ncp", NULL, v[k], .friction = friction[k], .restitution = 0.1,
+                            .lift = 0.3, .is_plain = true});
+    }
+}
+
+TEST(jumps_of_two_feet_have_their_gradients) {
+    static const table_contact contacts[] = {{{"floor", "foot0"}, 0}, {{"floor", "foot1"}, 0}};
+    open_robot(walker, 2, contacts, false);
+    check_laws((const char *[]){"tt", "dd", "oo"});
+    close_stage();
+}
+
+TEST(jumps_of_a_tree_and_a_free_body_have_their_gradients) {
+    static const table_contact contacts[] = {
+        {{"floor", "foot0"}, 0}, {{"foot0", "o"}, 0}, {{"floor", "o"}, 0}, {{"belly", "o"}, 0}};
+    open_robot(walker, 4, contacts, false);
+    check_laws((const char *[]){"tott", "dddd", "otto"});
+    close_stage();
+}
+
+TEST(jumps_within_a_tree_have_their_gradients) {
+    static const table_contact contacts[] = {
+        {{"foot0", "foot1"}, 0}, {{"floor", "foot0"}, 0}, {{"foot1", "belly"}, 0}};
+    open_robot(walker, 3, contacts, false);
+    check_laws((const char *[]){"dto", "odo", "dod"});
+    close_stage();
+}
+
+TEST(jumps_of_limits_have_their_gradients) {
+    static const table_contact contacts[] = {
+        {{NULL, NULL}, 2}, {{NULL, NULL}, 1}, {{"floor", "foot0"}, 0}, {{"foot0", "o"}, 0}};
+    for (int n = 1; n <= 4; n++) {
+        open_robot(walker, n, contacts, false);
+        check_laws((const char *[]){NULL, NULL, NULL});
+        close_stage();
+    }
+}
+
+// two arms whose ends are joined: a loop
+static const char loop[] =
+    "<mujoco><worldbody><geom name='floor' type='plane' size='9 9 1' zaxis='0.1 -0.2 1'/>"
+    "<body name='base'><freejoint/>"
+    "<inertial pos='0.1 0 0.05' mass='1.5' diaginertia='0.3 0.4 0.5'/>"
+    "<body name='a' pos='0.3 0 0'><joint axis='0 1 0.1'/><joint axis='1 0 0.2'/>"
+    "<inertial pos='0 0.02 -0.2' mass='0.5' diaginertia='0.1 0.12 0.09'/>"
+    "<geom name='a' type='sphere' size='0.15' pos='0.1 0 -0.4'/></body>"
+    "<body name='b' pos='-0.3 0.1 0'><joint type='ball'/>"
+    "<inertial pos='0 0.02 -0.2' mass='0.6' diaginertia='0.12 0.1 0.09'/>"
+    "<geom name='b' type='box' size='0.1 0.15 0.2' pos='-0.1 0 -0.4'/></body></body>"
+    "<body name='o'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.2 0.3 0.4'/>"
+    "<geom name='o' type='sphere' size='0.3'/></body></worldbody>"
+    "<equality><connect body1='a' body2='b' anchor='-0.2 0.1 -0.6'/></equality>"
+    "<keyframe><key qpos='0.1 0.2 0.7 0.95 0.1 -0.1 0.2 0.1 -0.1 0.98 0.1 0.05 -0.08"
+    " 0.8 0.3 0.4 0.8 0.3 -0.4 0.2'/></keyframe></mujoco>";
+
+TEST(jumps_of_a_loop_have_their_gradients) {
+    static const table_contact contacts[] = {
+        {{"floor", "a"}, 0}, {{"floor", "b"}, 4}, {{"a", "o"}, 0}};
+    static const double v[17] = {0.3, -0.2, -2.0, 0.3,  -0.2, 0.1, 0.4,  -0.5, 0.3,
+                                 0.2, -0.3, 0.4,  -1.5, 0.1,  0.2, -0.3, 0.6};
+    static const double w[17] = {2.3, -1.2, -2.0, 0.3,  -0.2, 0.1, 0.4,  -0.5, 0.3,
+                                 0.2, -2.3, 1.4,  -1.5, 3.1,  2.2, -0.3, 0.6};
+    open_robot(loop, 3, contacts, false);
+    check_jump(
+        &(point){"loop sticks and slides", "ncp", "tdo", v, .friction = 2.0, .restitution = 0.4});
+    check_jump(&(point){"loop slides", "ncp", "ddd", w, .friction = 0.1, .restitution = 0.4});
+    check_jump(
+        &(point){"poisson loop", "ncp-poisson", NULL, v, .friction = 0.9, .restitution = 0.4});
+    check_jump(&(point){"poisson loop slides", "ncp-poisson", NULL, w, .friction = 0.1,
+                        .restitution = 0.4});
+    close_stage();
+}
+
+// a chain in a plane, as many robots are: nothing moves across it, and two contacts have six rows
+// for two dofs
+#define PLANAR(heading)                                                                            \
+    "<mujoco><worldbody><geom name='floor' type='plane' size='9 9 1'/>"                            \
+    "<body name='root' pos='0 0 0.6' euler='0 0 " heading "'><joint type='slide' axis='1 0 0'/>"   \
+    "<joint type='slide' axis='0 0 1'/><joint axis='0 1 0'/>"                                      \
+    "<inertial pos='0 0 0' mass='1.5' diaginertia='0.3 0.4 0.5'/>"                                 \
+    "<geom name='heel' type='sphere' size='0.1' pos='-0.3 0 -0.5'/>"                               \
+    "<body name='leg' pos='0.3 0 -0.1'><joint axis='0 1 0'/>"                                      \
+    "<inertial pos='0.02 0 -0.2' mass='0.5' diaginertia='0.1 0.12 0.09'/>"                         \
+    "<geom name='toe' type='sphere' size='0.12' pos='0.1 0 -0.4'/></body></body></worldbody>"      \
+    "<keyframe><key qpos='0.1 0.02 0.05 -0.1'/></keyframe></mujoco>"
+
+// along the axes of the contact frames, and across both
+static const char *const planar[] = {PLANAR("0"), PLANAR("30")};
+
+TEST(jumps_of_a_planar_chain_have_their_gradients) {
+    static const table_contact contacts[] = {{{"floor", "heel"}, 0}, {{"floor", "toe"}, 0}};
+    static const double v[4] = {0.3, -2.0, 0.3, -0.4}, w[4] = {3.3, -2.0, 0.3, -0.4};
+    for (int k = 0; k < 4; k++) {
+        open_robot(planar[k / 2], 1 + k % 2, contacts, false);
+        check_jump(&(point){"planar", "ncp", NULL, v, .friction = 0.9, .restitution = 0.4});
+        check_jump(&(point){"planar slides", "ncp", NULL, w, .friction = 0.2, .restitution = 0.4});
+        check_jump(&(point){"poisson planar", "ncp-poisson", NULL, v, .friction = 0.9,
+                            .restitution = 0.4});
+        check_jump(&(point){"poisson planar slides", "ncp-poisson", NULL, w, .friction = 0.2,
+                            .restitution = 0.4});
+        close_stage();
+    }
+}
+
 TABLE_PART(gradient_table_jump, jumps_of_two_balls_on_a_slope_have_their_gradients,
            jumps_of_a_box_on_four_corners_have_their_gradients,
-           a_jump_off_a_whole_face_has_its_gradient)
+           a_jump_off_a_whole_face_has_its_gradient, jumps_of_two_feet_have_their_gradients,
+           jumps_of_a_tree_and_a_free_body_have_their_gradients,
+           jumps_within_a_tree_have_their_gradients, jumps_of_limits_have_their_gradients,
+           jumps_of_a_loop_have_their_gradients, jumps_of_a_planar_chain_have_their_gradients)

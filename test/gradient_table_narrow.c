@@ -8,9 +8,9 @@
 
 #include "cr_test.h"
 
-#include "geometry/narrow_fixture.h"
 #include "geometry/pieces.h"
 #include "math/quat.h"
+#include "narrow_fixture.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -159,8 +159,8 @@ static void draw(cr_test_rng *rng, cri_shape_kind kind0, cri_shape_kind kind1) {
             fixture_solid((int)cr_test_uniform(rng, 0, 3), p->size[i][0], &p->hull[i]);
         }
         double quarter = 0.5 * 3.14159265358979323846;
-        cri_vec3 turn = cri_v3_scale(cr_test_uniform(rng, 0, 3), fixture_direction(rng));
-        p->pose[i].R = fixture_turn(turn);
+        double angle = cr_test_uniform(rng, 0, 3);
+        p->pose[i].R = fixture_turn(cri_v3_scale(angle, fixture_direction(rng)));
         if (is_flat) {
             // quarter turns about x, any about the common z, and a tilt
             double about_x = quarter * floor(cr_test_uniform(rng, 0, 2));
@@ -172,9 +172,10 @@ static void draw(cr_test_rng *rng, cri_shape_kind kind0, cri_shape_kind kind1) {
             }
         }
     }
-    cri_vec3 d = is_flat
-                     ? cri_v3(cr_test_uniform(rng, -0.4, 0.4), cr_test_uniform(rng, -0.4, 0.4), 1)
-                     : fixture_direction(rng);
+    cri_vec3 d = fixture_direction(rng);
+    if (is_flat) {
+        d = cri_v3(0.4 * d.x, 0.4 * d.y, 1.0);
+    }
     p->pose[0].pos = cri_v3(0.3, -0.2, 0.1);
     p->pose[1].pos = cri_v3_mad(p->pose[0].pos, cr_test_uniform(rng, 0.3, 2.5), d);
     fixture_settle(p);
@@ -252,26 +253,26 @@ static const struct {
     {{CRI_SHAPE_SPHERE, CRI_SHAPE_CYLINDER}, 3},
     {{CRI_SHAPE_SPHERE, CRI_SHAPE_BOX}, 3},
     {{CRI_SHAPE_SPHERE, CRI_SHAPE_MESH}, 3},
-    {{CRI_SHAPE_CAPSULE, CRI_SHAPE_CAPSULE}, 5},
+    {{CRI_SHAPE_CAPSULE, CRI_SHAPE_CAPSULE}, 6},
     {{CRI_SHAPE_CAPSULE, CRI_SHAPE_ELLIPSOID}, 2},
-    {{CRI_SHAPE_CAPSULE, CRI_SHAPE_CYLINDER}, 8},
-    {{CRI_SHAPE_CAPSULE, CRI_SHAPE_BOX}, 7},
-    {{CRI_SHAPE_CAPSULE, CRI_SHAPE_MESH}, 7},
+    {{CRI_SHAPE_CAPSULE, CRI_SHAPE_CYLINDER}, 9},
+    {{CRI_SHAPE_CAPSULE, CRI_SHAPE_BOX}, 8},
+    {{CRI_SHAPE_CAPSULE, CRI_SHAPE_MESH}, 9},
     {{CRI_SHAPE_ELLIPSOID, CRI_SHAPE_ELLIPSOID}, 1},
     {{CRI_SHAPE_ELLIPSOID, CRI_SHAPE_CYLINDER}, 3},
     {{CRI_SHAPE_ELLIPSOID, CRI_SHAPE_BOX}, 3},
     {{CRI_SHAPE_ELLIPSOID, CRI_SHAPE_MESH}, 3},
     {{CRI_SHAPE_CYLINDER, CRI_SHAPE_CYLINDER}, 12},
-    {{CRI_SHAPE_CYLINDER, CRI_SHAPE_BOX}, 9},
-    {{CRI_SHAPE_CYLINDER, CRI_SHAPE_MESH}, 9},
+    {{CRI_SHAPE_CYLINDER, CRI_SHAPE_BOX}, 10},
+    {{CRI_SHAPE_CYLINDER, CRI_SHAPE_MESH}, 12},
     {{CRI_SHAPE_BOX, CRI_SHAPE_BOX}, 9},
-    {{CRI_SHAPE_BOX, CRI_SHAPE_MESH}, 8},
-    {{CRI_SHAPE_MESH, CRI_SHAPE_MESH}, 8},
+    {{CRI_SHAPE_BOX, CRI_SHAPE_MESH}, 10},
+    {{CRI_SHAPE_MESH, CRI_SHAPE_MESH}, 10},
 };
 
 TEST(touches_of_every_pair_have_their_gradients) {
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
-        int n_row = check_pair(pairs[k].kind[0], pairs[k].kind[1], 200);
+        int n_row = check_pair(pairs[k].kind[0], pairs[k].kind[1], 400);
         CHECK(n_row >= pairs[k].n_row);
     }
 }

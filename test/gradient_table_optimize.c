@@ -12,7 +12,17 @@
 
 // ---- target ------------------------------------------------------------------------------------
 
-static const cri_target target = {.x_index = 2, .point = {0.3, -0.4, 1.5}};
+// a hand behind every kind of joint
+static const char arm[] =
+    "<mujoco><worldbody><body name='base'><freejoint/><geom size='0.1'/>"
+    "<body name='upper' pos='0.1 0.2 0.3'><joint type='ball' pos='0.1 0 0.2'/><geom size='0.1'/>"
+    "<body name='hand' pos='0.3 -0.2 0.1'><joint axis='1 2 3' pos='0.1 0.2 0'/>"
+    "<joint type='slide' axis='0 1 1'/><geom size='0.1'/></body></body></body>"
+    "<body name='ball'><freejoint/><geom size='0.1'/></body></worldbody></mujoco>";
+
+enum { N_ARM_X = 20 + 17 };
+
+static cri_target target;
 
 static void target_forward(const double *x, double *y, void *cache) {
     (void)cache;
@@ -24,19 +34,38 @@ static void target_vjp(const double *x, const void *cache, const double *y_adj, 
     cri_target_loss_vjp(&target, x, y_adj[0], x_adj);
 }
 
-TEST(target_loss_has_its_gradient) {
-    static const double points[] = {
-        9.0, 9.0, 1.0, 2.0,  3.0, 9.0, // somewhere else
-        9.0, 9.0, 0.3, -0.4, 1.5, 9.0, // on the target
-    };
-    cr_test_vjp(&(cr_vjp_case){.name = "target_loss",
+static void check_target(const cr_model *model, const char *text, const double *points, int n) {
+    assert_int_equal(cri_target_parse(model, text, &target, NULL), CR_OK);
+    cr_test_vjp(&(cr_vjp_case){.name = text,
                                .vjp_name = "cri_target_loss_vjp",
-                               .n_in = 6,
+                               .n_in = N_ARM_X,
                                .n_out = 1,
                                .forward = target_forward,
                                .vjp = target_vjp,
                                .points = points,
-                               .n_points = 2});
+                               .n_points = n});
+}
+
+TEST(target_loss_has_its_gradient) {
+    cr_model *model = NULL;
+    cr_error err = {0};
+    if (cr_model_parse(arm, strlen(arm), "arm", &model, &err) != CR_OK) {
+        fail_msg("%s", err.text);
+    }
+    assert_int_equal(cr_model_sizes(model).n_x, N_ARM_X);
+    // the ball somewhere else, and on the target; quaternions of any length
+    static const double points[2 * N_ARM_X] = {
+        0.5,  -0.4, 1.2, 0.5,  -0.1, 0.7,  0.5, 0.8,
+        0.3,  -0.4, 0.7, 0.7,  -0.3, //
+        1.0,  2.0,  3.0, 0.9,  0.2,  -0.1, 0.6, [N_ARM_X] = 0.5,
+        -0.4, 1.2,  0.5, -0.1, 0.7,  0.5,  0.8, 0.3,
+        -0.4, 0.7,  0.7, -0.3, //
+        0.3,  -0.4, 1.5, 0.9,  0.2,  -0.1, 0.6};
+    check_target(model, "ball:0.3,-0.4,1.5", points, 2);
+    check_target(model, "base:0.3,-0.4,1.5", points, 1);
+    check_target(model, "upper:0.3,-0.4,1.5", points, 1);
+    check_target(model, "hand:0.3,-0.4,1.5", points, 1);
+    cr_model_destroy(model);
 }
 
 // ---- selection ---------------------------------------------------------------------------------

@@ -8,7 +8,9 @@
 
 #include <string.h>
 
-/// Inputs i to i + n - 1 of a part y, u or d that may not be moved freely.
+/// Inputs that may not be moved freely: numbers i to i + n - 1 of y or u, of the gravity (g) or of
+/// the inverse mass and inertia of the first body (b); n sizes (s) or the restitution (e) of geom
+/// i.
 typedef struct limit {
     char part;
     int i, n;
@@ -29,6 +31,8 @@ typedef struct point {
     int grad;
     int event_cap; // 0: default
     limit limit[N_LIMIT];
+    const char *mjcf; // instead of the scene
+    bool is_redundant;
 } point;
 
 /// The scene of the row, and its last step.
@@ -48,7 +52,7 @@ static void run_step(const double *x, double *end) {
     double state[TABLE_LIMIT];
     table_displace(&stage, x, state);
     table_set_derived(&stage, x + at_d());
-    memset(sim->warm, 0, sizeof(double) * 3 * (size_t)stage.model->n_feature);
+    cri_warm_clear(&sim->warm);
     cri_arena_reset(sim->tape);
     cri_arena_reset(sim->scratch);
     assert_int_equal(cri_sim_step(sim, row.h, state, x + stage.n.n_tangent, end, &row.record, &err),
@@ -85,24 +89,45 @@ static void step_jvp(const double *x, const double *x_tan, double *y_tan) {
     assert_int_equal(sim->stepper->jvp(sim, row.record, y_tan, x_tan + n, &err), CR_OK);
 }
 
+// where the numbers of a limit begin
+static int limit_at(const limit *l) {
+    const cri_derived *d = &stage.sim->d;
+    switch (l->part) {
+    case 'y':
+        return l->i;
+    case 'u':
+        return stage.n.n_tangent + l->i;
+    case 'g':
+        return at_d() + l->i;
+    case 'b':
+        return at_d() + (int)(&d->body[0].inv_mass - d->block) + l->i;
+    case 's':
+        return at_d() + (int)(d->geom[l->i].size - d->block);
+    default:
+        return at_d() + (int)(&d->geom[l->i].restitution - d->block);
+    }
+}
+
 static void apply_limits(const point *p, table_move *move) {
     for (int k = 0; k < N_LIMIT && p->limit[k].part; k++) {
-        char part = p->limit[k].part;
-        int at = part == 'y' ? 0 : part == 'u' ? stage.n.n_tangent : at_d();
         for (int i = 0; i < p->limit[k].n; i++) {
-            move[at + p->limit[k].i + i] = p->limit[k].move;
+            move[limit_at(&p->limit[k]) + i] = p->limit[k].move;
         }
     }
 }
 
 static void check_step(const point *p) {
-    bool is_redundant = strchr(p->scene.bodies, 's') != NULL;
+    bool is_redundant = p->is_redundant || (!p->mjcf && strchr(p->scene.bodies, 's'));
     bool is_located = strcmp(p->stepper, "located") == 0;
     double x[TABLE_LIMIT] = {0};
     table_move move[TABLE_LIMIT] = {0};
     cr_sim_options options = table_options(p->stepper, p->law);
     options.event_cap = p->event_cap > 0 ? p->event_cap : options.event_cap;
-    table_open_scene(&stage, &p->scene, &options);
+    if (p->mjcf) {
+        table_open(&stage, p->mjcf, &options);
+    } else {
+        table_open_scene(&stage, &p->scene, &options);
+    }
     row.h = p->h;
     memcpy(x + stage.n.n_tangent, p->u, sizeof *x * (size_t)stage.n.n_u);
     memcpy(x + at_d(), stage.d, sizeof *x * (size_t)stage.n_d);
@@ -185,8 +210,8 @@ TEST(an_impact_on_a_resting_ball_has_its_gradient) {
                         .grad = CR_GRAD_DISCRETE,
                         .limit = {{'y', 2, 1, TABLE_HELD},
                                   {'y', 20, 1, TABLE_HELD},
-                                  {'d', 24, 1, TABLE_HELD},
-                                  {'d', 27, 1, TABLE_HELD}}});
+                                  {'s', 0, 1, TABLE_HELD},
+                                  {'s', 1, 1, TABLE_HELD}}});
 }
 
 TEST(an_impact_on_a_whole_face_has_its_gradient) {
@@ -242,7 +267,7 @@ TEST(impacts_at_the_start_of_a_step_have_their_gradients) {
     // from the touch outwards: height up, floor and radius down
     check_step(&(point){
         "touching", touching, "located", "ncp", 0.02, wrench, 1,
-        .limit = {{'y', 2, 1, TABLE_UP}, {'d', 10, 1, TABLE_DOWN}, {'d', 13, 1, TABLE_DOWN}}});
+        .limit = {{'y', 2, 1, TABLE_UP}, {'s', 0, 1, TABLE_DOWN}, {'s', 1, 1, TABLE_DOWN}}});
 }
 
 TEST(restitution_from_none_has_its_one_sided_gradient) {
@@ -255,10 +280,11 @@ TEST(restitution_from_none_has_its_one_sided_gradient) {
     // first order in h
     check_step(&(point){"no restitution", scene, "located", "ncp", 0.1, none, 1,
                         CR_GRAD_DISCRETE | CR_GRAD_ONE_SIDED,
-                        .limit = {{'d', 0, 3, TABLE_HELD},
-                                  {'d', 4, 3, TABLE_HELD},
+                        .limit = {{'g', 0, 3, TABLE_HELD},
+                                  {'b', 1, 3, TABLE_HELD},
                                   {'u', 0, 6, TABLE_HELD},
-                                  {'d', 17, 1, TABLE_UP}}});
+                                  {'e', 0, 1, TABLE_HELD},
+                                  {'e', 1, 1, TABLE_UP}}});
 }
 
 // ---- end of step -------------------------------------------------------------------------------
@@ -296,7 +322,155 @@ TEST(end_of_step_jumps_have_their_gradients) {
     }
 }
 
+// ---- trees -------------------------------------------------------------------------------------
+
+// a body on a leg of two links, and a ball above it: the foot lands, the ball hits the body
+#define HOPPER(integrator, height)                                                                 \
+    "<mujoco><option gravity='0.3 -0.2 -9.81' integrator='" integrator "'/><custom>"               \
+    "<numeric name='carom:restitution:floor' data='0.5'/>"                                         \
+    "<numeric name='carom:restitution:ball' data='0.4'/></custom><worldbody>"                      \
+    "<geom name='floor' type='plane' size='9 9 1' zaxis='0.1 -0.2 1' friction='0.6'/>"             \
+    "<body name='torso'><freejoint/>"                                                              \
+    "<inertial pos='0.1 0 0.05' mass='1.5' diaginertia='0.3 0.4 0.5'/>"                            \
+    "<geom name='belly' type='sphere' size='0.3' pos='0 0.1 0' friction='0.2'/>"                   \
+    "<body name='thigh' pos='0.1 0.05 -0.3'><joint name='hip' axis='0 1 0.2' armature='0.02'"      \
+    " damping='0.3' stiffness='2'/>"                                                               \
+    "<inertial pos='0 0.02 -0.2' mass='0.5' diaginertia='0.1 0.12 0.09'/>"                         \
+    "<body name='shin' pos='0 0 -0.5'><joint name='knee' axis='0.1 1 0' damping='0.2'"             \
+    " limited='true' range='-80 32'/>"                                                             \
+    "<inertial pos='0.03 0 -0.2' mass='0.4' diaginertia='0.1 0.11 0.08'/>"                         \
+    "<geom name='foot' type='capsule' size='0.08 0.1' pos='0 0.05 -0.4' euler='60 20 0'"           \
+    " friction='0.1'/></body></body></body>"                                                       \
+    "<body name='ball'><freejoint/>"                                                               \
+    "<inertial pos='0 0 0' mass='1.2' diaginertia='0.2 0.3 0.4'/>"                                 \
+    "<geom name='ball' type='sphere' size='0.3' friction='0.3'/></body></worldbody>"               \
+    "<actuator><motor joint='hip' gear='2'/><position joint='knee' kp='5' kv='0.3'/></actuator>"   \
+    "<keyframe><key qpos='0.1 0.2 " height " 0.99 0.05 -0.03 0.02 -0.2 0.5"                        \
+    " 0.3 0.2 2.4 0.8 0.3 -0.4 0.2' qvel='0.4 0.2 -1.5 0.3 -0.2 0.4 0.5 1.2"                       \
+    " 0.2 0.1 -6 1 -2 0.5'/></keyframe></mujoco>"
+
+static const double motors[16] = {0.5,  0.4, 0.1, -0.2, 0.3,  0.05, -0.1, 0.2,
+                                  -0.3, 0.2, 0.4, -0.1, 0.25, 0.1,  -0.3, 0.2};
+
+TEST(steps_of_a_tree_with_impacts_have_their_gradients) {
+    static const char falling[] = HOPPER("RK4", "1.35"), euler[] = HOPPER("Euler", "1.35");
+    static const char inside[] = HOPPER("RK4", "1.3");
+    const point points[] = {
+        {"tree, flight", .mjcf = falling, .stepper = "located", .law = "ncp", .h = 0.008},
+        {"tree, foot", .mjcf = falling, .stepper = "located", .law = "ncp", .h = 0.012,
+         .n_event = 1},
+        {"tree, foot, poisson", .mjcf = falling, .stepper = "located", .law = "ncp-poisson",
+         .h = 0.012, .n_event = 1},
+        {"tree, foot, Euler", .mjcf = euler, .stepper = "located", .law = "ncp", .h = 0.012,
+         .n_event = 1},
+        {"tree, foot and knee", .mjcf = falling, .stepper = "located", .law = "ncp", .h = 0.03,
+         .n_event = 2, .grad = CR_GRAD_DISCRETE},
+        {"tree, all", .mjcf = falling, .stepper = "located", .law = "ncp", .h = 0.09, .n_event = 9,
+         .grad = CR_GRAD_DISCRETE},
+        {"tree, end", .mjcf = inside, .stepper = "end", .law = "ncp", .h = 0.03, .n_event = 1,
+         .grad = CR_GRAD_DISCRETE},
+        {"tree, end, Euler", .mjcf = euler, .stepper = "end", .law = "ncp", .h = 0.03, .n_event = 1,
+         .grad = CR_GRAD_DISCRETE},
+        {"tree, end, poisson", .mjcf = inside, .stepper = "end", .law = "ncp-poisson", .h = 0.03,
+         .n_event = 1, .grad = CR_GRAD_DISCRETE},
+    };
+    for (size_t k = 0; k < sizeof points / sizeof points[0]; k++) {
+        point p = points[k];
+        p.u = motors;
+        check_step(&p);
+    }
+}
+
+// ---- shapes ------------------------------------------------------------------------------------
+
+// two bodies over a floor; first and second are their geoms
+#define DESK(first, second, qpos, qvel)                                                            \
+    "<mujoco><option gravity='0.3 -0.2 -9.81'/><custom>"                                           \
+    "<numeric name='carom:restitution:floor' data='0.5'/>"                                         \
+    "<numeric name='carom:restitution:a' data='0.4'/></custom><worldbody>"                         \
+    "<geom name='floor' type='plane' size='9 9 1' friction='0.6'/>"                                \
+    "<body name='a'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.2 0.3 0.4'/>"      \
+    "<geom name='a' friction='0.5' " first "/></body>"                                             \
+    "<body name='b'><freejoint/><inertial pos='0 0 0' mass='0.8' diaginertia='0.3 0.25 0.4'/>"     \
+    "<geom name='b' friction='0.3' " second "/></body></worldbody>"                                \
+    "<keyframe><key qpos='" qpos "' qvel='" qvel "'/></keyframe></mujoco>"
+
+static const char box_on_box[] =
+    DESK("type='box' size='0.5 0.6 0.3'", "type='box' size='0.3 0.2 0.4'",
+         "0 0 2 0.99 0.05 -0.03 0.02 0.1 0.05 2.87 0.8 0.3 -0.4 0.2",
+         "0.2 0.1 0.3 0.4 -0.3 0.2 -0.3 0.2 -2 0.5 1 -0.7");
+static const char edges[] = DESK("type='box' size='0.5 0.6 0.3'", "type='box' size='0.3 0.2 0.9'",
+                                 "0 0 2 0.9 0.4 0.03 0.02 0.05 0.1 3.00 0.44 -0.02 0.71 0.55",
+                                 "0.2 0.1 0.3 0.4 -0.3 0.2 -0.3 0.2 -2 0.5 1 -0.7");
+static const char round_things[] =
+    DESK("type='cylinder' size='0.4 0.5'", "type='ellipsoid' size='0.3 0.2 0.4'",
+         "0 0 0.65 0.8 0.5 -0.1 0.2 0.1 0.1 1.48 0.8 0.3 -0.4 0.2",
+         "0.2 0.1 -1.3 0.4 -0.3 0.2 -0.3 0.2 -3 0.5 1 -0.7");
+static const char face_on_face[] =
+    DESK("type='box' size='0.5 0.6 0.3'", "type='box' size='0.3 0.2 0.4'",
+         "0 0 2 1 0 0 0 0.1 0.05 2.72 0.95 0 0 0.3", "0.2 0.1 0.3 0 0 0.2 0.6 0.5 -2 0 0 0.7");
+static const char rolling[] =
+    DESK("type='capsule' size='0.3 0.5'", "type='sphere' size='0.2'",
+         "0 0 0.3 0.70710678118654752 0.70710678118654752 0 0 0.1 0.05 3 0.95 0 0 0.3",
+         "-0.6 0 0 0 0 2 0.6 0.5 -2 0 0 0.7");
+static const char standing[] =
+    DESK("type='cylinder' size='0.3 0.5'", "type='sphere' size='0.2'",
+         "0 0 0.5 0.9 0 0 0.3 0.1 0.05 3 0.95 0 0 0.3", "0 0 0 0 0 0 0.6 0.5 -2 0 0 0.7");
+
+TEST(impacts_of_shapes_have_their_gradients) {
+    const point points[] = {
+        {"box on box", .mjcf = box_on_box, .stepper = "located", .law = "ncp", .h = 0.05,
+         .n_event = 1, .grad = 0},
+        {"edge on edge", .mjcf = edges, .stepper = "located", .law = "ncp", .h = 0.05, .n_event = 1,
+         .grad = 0},
+        {"round", .mjcf = round_things, .stepper = "located", .law = "ncp", .h = 0.08, .n_event = 3,
+         .grad = 0},
+        {"end, box on box", .mjcf = box_on_box, .stepper = "end", .law = "ncp", .h = 0.05,
+         .n_event = 1, .grad = CR_GRAD_DISCRETE},
+        {"end, round", .mjcf = round_things, .stepper = "end", .law = "ncp", .h = 0.08,
+         .n_event = 1, .grad = CR_GRAD_DISCRETE},
+        {"face on face", .mjcf = face_on_face, .stepper = "located", .law = "ncp", .h = 0.03,
+         .n_event = 1, .grad = CR_GRAD_AVERAGED, .is_redundant = true,
+         .limit = {{'y', 3, 2, TABLE_HELD},
+                   {'y', 9, 2, TABLE_HELD},
+                   {'y', 15, 2, TABLE_HELD},
+                   {'y', 21, 2, TABLE_HELD},
+                   {'u', 3, 2, TABLE_HELD},
+                   {'u', 9, 2, TABLE_HELD}}},
+    };
+    for (size_t k = 0; k < sizeof points / sizeof points[0]; k++) {
+        point p = points[k];
+        p.u = k < 5 ? wrench : none;
+        check_step(&p);
+    }
+}
+
+TEST(resting_shapes_have_their_gradients) {
+    // whatever lifts, tilts or presses
+    const point points[] = {
+        {"rolling", .mjcf = rolling, .stepper = "located", .law = "ncp", .h = 0.02,
+         .is_redundant = true, .grad = CR_GRAD_DISCRETE,
+         .limit = {{'y', 2, 2, TABLE_HELD},
+                   {'y', 14, 2, TABLE_HELD},
+                   {'s', 0, 1, TABLE_HELD},
+                   {'s', 1, 1, TABLE_HELD}}},
+        {"standing", .mjcf = standing, .stepper = "located", .law = "ncp", .h = 0.02,
+         .is_redundant = true, .grad = CR_GRAD_DISCRETE,
+         .limit = {{'y', 2, 3, TABLE_HELD},
+                   {'y', 14, 3, TABLE_HELD},
+                   {'s', 0, 1, TABLE_HELD},
+                   {'s', 1, 2, TABLE_HELD}}},
+    };
+    for (size_t k = 0; k < sizeof points / sizeof points[0]; k++) {
+        point p = points[k];
+        p.u = none;
+        check_step(&p);
+    }
+}
+
 TABLE_PART(gradient_table_step, located_steps_with_and_without_impacts_have_their_gradients,
            an_impact_on_a_resting_ball_has_its_gradient, an_impact_on_a_whole_face_has_its_gradient,
            a_capped_impact_has_its_gradient, impacts_at_the_start_of_a_step_have_their_gradients,
-           restitution_from_none_has_its_one_sided_gradient, end_of_step_jumps_have_their_gradients)
+           restitution_from_none_has_its_one_sided_gradient, end_of_step_jumps_have_their_gradients,
+           steps_of_a_tree_with_impacts_have_their_gradients,
+           impacts_of_shapes_have_their_gradients, resting_shapes_have_their_gradients)

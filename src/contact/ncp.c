@@ -53,12 +53,26 @@ static phase phase_begin(const cri_contact_problem *p, cr_arena *keep) {
     return ph;
 }
 
+// is the impulse a choice? That of several contacts may be, that of one where nothing moves in some
+// direction, as for a tree in a plane
+static bool may_be_redundant(const cri_coulomb *p) {
+    const double *A = p->A;
+    if (p->n > 1) {
+        return true;
+    }
+    double trace = A[0] + A[4] + A[8];
+    double det = A[0] * (A[4] * A[8] - A[5] * A[7]) - A[1] * (A[3] * A[8] - A[5] * A[6]) +
+                 A[2] * (A[3] * A[7] - A[4] * A[6]);
+    // the least of three directions counts less than 1e-6 of the others
+    return det <= 1e-6 * trace * trace * trace;
+}
+
 // solves ph from ph->f; a single contact needs its reduced system only for derivatives
 static void phase_solve(phase *ph, const cri_coulomb_limit *limit, bool has_cache,
                         cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
     CR_VALIDATE(cri_all_finite(3 * ph->problem.n, ph->c));
     cri_solve_report r = cri_coulomb_solve(&ph->problem, ph->f, scratch);
-    if (ph->problem.n > 1 || (has_cache && !limit)) {
+    if (may_be_redundant(&ph->problem) || (has_cache && !limit)) {
         // the selection is part of the solution, whoever asks for derivatives
         cri_coulomb_reduce(&ph->problem, ph->f, NULL, &ph->reduced, keep, scratch);
         report->margin = fmin(report->margin, ph->reduced.margin);

@@ -181,8 +181,9 @@ cri_tree_plan *cri_tree_plan_push(const cri_mechanism *mech, int unit_i, cr_aren
     plan_nodes(mech, unit, p);
     for (int b = 0; b < p->n_body; b++) {
         const cri_link *link = mech->link + unit->first_body + b;
-        CR_ASSERT(has_joint(unit, link->node));
-        p->body_node[b] = link->node - unit->first_joint + 1;
+        // a body that stands still between two trees hangs on the world
+        CR_ASSERT(link->node < 0 || has_joint(unit, link->node));
+        p->body_node[b] = link->node >= 0 ? link->node - unit->first_joint + 1 : 0;
         p->body_parent[b] = has_body(unit, link->parent) ? link->parent - unit->first_body : -1;
         p->rest[b] = rest_frame(mech, unit, unit->first_body + b);
     }

@@ -122,7 +122,8 @@ static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *tou
     for (int k = 0; k < n; k++) {
         plane_touch(pair, cri_feature_of(CRI_PIECE_VERTEX, chosen[k]), &touch[k]);
     }
-    return n;
+    // again, as heights are rounded otherwise here
+    return keep_within(margin, n, touch);
 }
 
 int cri_collide_plane(const cri_pair *pair, double margin, cri_narrow_touch *touch) {

@@ -198,6 +198,15 @@ static void report(const polytope *t, const face *best, double separation, doubl
         }
     }
     foot(t, chosen, near->weight);
+    // rounding, or a polytope that could not grow: the nearest point inside, about
+    double sum = 0.0;
+    for (int k = 0; k < 3; k++) {
+        near->weight[k] = fmax(near->weight[k], 0.0);
+        sum += near->weight[k];
+    }
+    for (int k = 0; k < 3; k++) {
+        near->weight[k] /= sum;
+    }
     near->n = 3;
     near->normal = cri_v3_scale(-1.0, best->m);
     near->separation = separation;

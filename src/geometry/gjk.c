@@ -142,14 +142,16 @@ bool cri_pair_is_round(const cri_pair *pair) {
     return is_round(&pair->shape[0]) || is_round(&pair->shape[1]);
 }
 
-bool cri_gjk(const cri_pair *pair, double share, cri_nearest *near) {
+bool cri_gjk(const cri_pair *pair, double share, double close, cri_nearest *near) {
     cri_vec3 d = pair->apart;
     double far = cri_v3_norm(d);
     // any direction for one centre
     near->normal = far > 0.0 ? cri_v3_scale(1.0 / far, d) : cri_v3(1.0, 0.0, 0.0);
     d = far > 0.0 ? d : near->normal;
     // corners end cores that have some
-    share = cri_pair_is_round(pair) ? share : 1e-11;
+    bool is_soft = cri_pair_is_round(pair);
+    share = is_soft ? share : 1e-11;
+    close = is_soft ? close : 0.0;
     near->hint[0] = near->hint[1] = 0;
     near->corner[0] = cri_pair_corner(pair, d, near->hint);
     near->weight[0] = 1.0;
@@ -168,7 +170,7 @@ bool cri_gjk(const cri_pair *pair, double share, cri_nearest *near) {
         near->separation = below / length;
         // the second term is rounding
         double enough = share * length2 + 1e-15 * pair->scale * length;
-        if (has_corner(near, &c) || length2 - below <= enough) {
+        if (has_corner(near, &c) || length2 - below <= enough || length < close) {
             return true;
         }
         near->corner[near->n++] = c;

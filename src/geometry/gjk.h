@@ -41,9 +41,9 @@ cri_corner cri_pair_corner(const cri_pair *pair, cri_vec3 d, int hint[2]);
 bool cri_pair_is_round(const cri_pair *pair);
 
 /// True when the cores are apart, and near is filled. False when they touch or overlap; near then
-/// has the last corners, for cri_epa, and the last direction. share: of the distance that may be
-/// missing with round cores.
-bool cri_gjk(const cri_pair *pair, double share, cri_nearest *near);
+/// has the last corners, for cri_epa, and the last direction. With round cores share of the
+/// distance may be missing, and all of it below close: then they may also overlap.
+bool cri_gjk(const cri_pair *pair, double share, double close, cri_nearest *near);
 
 /// The least depth of cores that touch or overlap, from what cri_gjk left. share: of the depth that
 /// may be missing with round cores. False when D is flat.

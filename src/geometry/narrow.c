@@ -23,9 +23,6 @@
 enum { MAX_MOVE = 24, N_ACROSS = 3 };
 static const double across[N_ACROSS] = {0.05, 1e-3, 1e-7};
 
-// share of a distance or depth of round cores after which Newton's method goes on
-static const double rough = 1e-3;
-
 static cri_piece piece_of(const cri_pair *pair, int i, int feature) {
     return cri_piece_at(&pair->shape[i], &pair->pose[i].R, i ? pair->apart : cri_v3(0.0, 0.0, 0.0),
                         feature);
@@ -148,11 +145,13 @@ static bool is_right(const cri_pair *pair, const cri_found *found, const cri_nea
            separation >= near->separation - slack;
 }
 
-// the pieces of a cylinder that may look along the local direction d
+// the pieces that may look along the local direction d
 static int guesses(const cri_shape *shape, cri_vec3 d, int feature, int guess[4]) {
-    guess[0] = feature;
     if (shape->kind != CRI_SHAPE_CYLINDER) {
-        return 1;
+        int hint = 0;
+        guess[0] = feature;
+        cri_core_support(shape, d, &guess[1], &hint);
+        return guess[1] == feature ? 1 : 2;
     }
     guess[0] = cri_feature_of(CRI_PIECE_RIM, d.z >= 0.0);
     guess[1] = cri_feature_of(CRI_PIECE_EDGE, 0);
@@ -161,8 +160,8 @@ static int guesses(const cri_shape *shape, cri_vec3 d, int feature, int guess[4]
     return 4;
 }
 
-// the pieces across the normal, then every piece of a cylinder in turn; false, and what gjk or epa
-// found, when none is right
+// the pieces across the normal, then corners and every piece of a cylinder in turn; false, and what
+// gjk or epa found, when none is right
 static bool retry(const cri_pair *pair, const cri_nearest *near, cri_found *found) {
     cri_found best, try;
     guess_pieces(pair, near, &best);
@@ -190,44 +189,38 @@ static bool retry(const cri_pair *pair, const cri_nearest *near, cri_found *foun
     return false;
 }
 
-// Round cores that overlap by little: the pieces that face each other a little farther apart lead
-// to the nearest way out.
-static bool find_shallow(const cri_pair *pair, cri_vec3 way, cri_found *found) {
-    // shares of the scale: moved by, and the depth that is little
-    const double move = 0.02, little = 0.005;
-    cri_nearest near;
-    cri_pair moved = *pair;
-    moved.apart = cri_v3_mad(pair->apart, move * pair->scale, way);
-    if (!cri_gjk(&moved, rough, &near)) {
-        return false;
-    }
-    guess_pieces(&moved, &near, found);
-    if (!settle(pair, found) || found->meeting != CRI_MEET_POINT) {
-        return false;
-    }
-    near.separation = -little * pair->scale;
-    return is_right(pair, found, &near);
-}
+// Round cores, in three attempts: Newton's method from a first guess, then from a better one, then
+// whatever is known best.
+static const struct {
+    double distance; // share of it that is left to Newton
+    double depth;    // likewise; another way out may be as good but for that
+    double close;    // share of the scale below which Newton takes over at once
+} attempts[] = {{1e-2, 1e-3, 1e-2}, {1e-3, 1e-3, 0.0}, {1e-11, 1e-11, 0.0}};
 
-// k: 0 rough, then fine where that was not enough; 1 fine at once
+enum { N_ATTEMPT = sizeof attempts / sizeof *attempts };
+
+// share of the scale: the depth next to which there is no other one, at a first guess
+static const double little = 5e-3;
+
 static void find_general(const cri_pair *pair, int k, cri_found *found) {
-    const double share[2] = {rough, 1e-11};
-    for (; k < 2; k++) {
+    for (; k < N_ATTEMPT; k++) {
         cri_nearest near;
-        bool is_apart = cri_gjk(pair, share[k], &near);
-        if (!is_apart && k == 0 && cri_pair_is_round(pair) &&
-            find_shallow(pair, near.normal, found)) {
-            return;
-        }
-        if (!is_apart && !cri_epa(pair, share[k], &near)) {
+        bool is_apart = cri_gjk(pair, attempts[k].distance, attempts[k].close * pair->scale, &near);
+        if (!is_apart && !cri_epa(pair, attempts[k].depth, &near)) {
             // a flat difference: take any direction across
             near.normal = cri_v3(0.0, 0.0, 1.0);
             near.separation = 0.0;
             near.n = 1;
             near.weight[0] = 1.0;
         }
+        if (is_apart && near.separation < 0.0) {
+            near.separation = fmax(near.separation, -little * pair->scale);
+        }
         guess_pieces(pair, &near, found);
-        if ((settle(pair, found) && is_right(pair, found, &near)) || retry(pair, &near, found)) {
+        if (settle(pair, found) && is_right(pair, found, &near)) {
+            return;
+        }
+        if (k > 0 && retry(pair, &near, found)) {
             return;
         }
     }
@@ -290,7 +283,7 @@ static void find(const cri_pair *pair, cri_found *found) {
     if (is_axis(&pair->shape[0]) && is_axis(&pair->shape[1])) {
         find_axes(pair, found);
     } else {
-        find_general(pair, 0, found);
+        find_general(pair, cri_pair_is_round(pair) ? 0 : 1, found);
     }
 }
 
@@ -318,8 +311,13 @@ static int collide(const cri_pair *pair, double margin, bool is_single, cri_narr
         cri_patch_find(pair, &found, &patch);
     }
     if (is_flat && patch.n == 0) {
+        // not over each other after all: again, with all care
+        find_general(pair, N_ATTEMPT - 1, &found);
+        is_flat = found.meeting == CRI_MEET_FLAT;
+        cri_patch_find(pair, &found, &patch);
+    }
+    if (is_flat && patch.n == 0) {
         // between the chords of a rim and its circle there are no corners
-        find_general(pair, 1, &found);
         hold(pair, &found);
         is_flat = false;
     }
@@ -330,12 +328,50 @@ static int collide(const cri_pair *pair, double margin, bool is_single, cri_narr
         cri_touch_fill(pair->pose, &found.meet, cri_touch_kind_of(kind, 0, 0), found.feature,
                        touch);
     }
-    return is_single ? 1 : cri_patch_reduce(&patch, margin, 1, touch);
+    return is_single ? 1 : cri_patch_reduce(pair, &patch, margin, 1, touch);
+}
+
+// spheres on planes and on each other, which are most of many scenes
+static bool touch_sphere(const cri_shape shape[2], const cri_pose pose[2],
+                         cri_narrow_touch *touch) {
+    cri_vec3 apart = cri_v3_sub(pose[1].pos, pose[0].pos);
+    cri_meet meet = {.is_singular = false};
+    int feature[2] = {cri_feature_of(CRI_PIECE_VERTEX, 0), cri_feature_of(CRI_PIECE_VERTEX, 0)};
+    int kind = cri_touch_kind_of(CRI_TOUCH_FREE, 0, 0);
+    if (shape[1].kind != CRI_SHAPE_SPHERE) {
+        return false;
+    }
+    if (shape[0].kind == CRI_SHAPE_PLANE) {
+        const cri_mat3 *R = &pose[0].R;
+        meet.n = cri_m3_column(R, 2);
+        double height = cri_v3_dot(meet.n, apart);
+        meet.gap = height - shape[1].size[0];
+        meet.x = cri_v3_mad(apart, -height, meet.n);
+        meet.u[0] = cri_v3_dot(apart, cri_m3_column(R, 0));
+        meet.u[1] = cri_v3_dot(apart, cri_m3_column(R, 1));
+        feature[0] = cri_feature_of(CRI_PIECE_FACE, 0);
+        kind = cri_touch_kind_of(CRI_TOUCH_ALONG, 0, feature[0]);
+    } else if (shape[0].kind == CRI_SHAPE_SPHERE) {
+        double r0 = shape[0].size[0], r1 = shape[1].size[0], length = cri_v3_norm(apart);
+        // one centre: up
+        bool is_held = length <= 1e-13 * (length + r0 + r1);
+        meet.n = is_held ? cri_v3(0.0, 0.0, 1.0) : cri_v3_scale(1.0 / length, apart);
+        meet.gap = (is_held ? cri_v3_dot(meet.n, apart) : length) - r0 - r1;
+        meet.x = cri_v3_scale(r0, meet.n);
+        kind = cri_touch_kind_of(is_held ? CRI_TOUCH_HELD : CRI_TOUCH_FREE, 0, 0);
+    } else {
+        return false;
+    }
+    cri_touch_fill(pose, &meet, kind, feature, touch);
+    return true;
 }
 
 int cri_collide(const cri_shape shape[2], const cri_pose pose[2], double margin,
                 cri_narrow_touch touch[CRI_MAX_TOUCH]) {
     CR_ASSERT(shape[1].kind != CRI_SHAPE_PLANE);
+    if (touch_sphere(shape, pose, touch)) {
+        return 1;
+    }
     cri_pair pair = pair_of(shape, pose);
     if (shape[0].kind == CRI_SHAPE_PLANE) {
         return cri_collide_plane(&pair, margin, touch);
@@ -345,6 +381,9 @@ int cri_collide(const cri_shape shape[2], const cri_pose pose[2], double margin,
 
 void cri_distance(const cri_shape shape[2], const cri_pose pose[2], cri_narrow_touch *touch) {
     CR_ASSERT(shape[1].kind != CRI_SHAPE_PLANE);
+    if (touch_sphere(shape, pose, touch)) {
+        return;
+    }
     cri_pair pair = pair_of(shape, pose);
     if (shape[0].kind == CRI_SHAPE_PLANE) {
         cri_narrow_touch all[CRI_MAX_TOUCH];

@@ -28,8 +28,9 @@ typedef struct flat {
     int n;
     int face; // feature of a polygon
     int feature[MAX_POLYGON];
-    cri_vec3 x[MAX_POLYGON]; // without ball
-    double q[MAX_POLYGON][2];
+    cri_vec3 x[MAX_POLYGON];  // without ball
+    double q[MAX_POLYGON][2]; // seen along the normal of the reference
+    double sign;              // 1 when they are seen counterclockwise
 } flat;
 
 // ---- flat parts --------------------------------------------------------------------------------
@@ -166,6 +167,11 @@ int cri_patch_feature(const cri_pair *pair, int i, cri_vec3 n, double angle) {
     return f.dim == 2 ? f.face : edge >= 0 ? edge : f.feature[0];
 }
 
+// twice the area of a, b, c
+static double turn(const double a[2], const double b[2], const double c[2]) {
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+}
+
 // where the corners are, in space and seen along the normal n of a face with sides e
 static void place_corners(const cri_pair *pair, int i, cri_vec3 n, const cri_vec3 e[2], flat *f) {
     for (int k = 0; k < f->n; k++) {
@@ -174,6 +180,11 @@ static void place_corners(const cri_pair *pair, int i, cri_vec3 n, const cri_vec
         f->q[k][0] = cri_v3_dot(f->x[k], e[0]);
         f->q[k][1] = cri_v3_dot(f->x[k], e[1]);
     }
+    double area = 0.0;
+    for (int k = 2; k < f->n; k++) {
+        area += turn(f->q[0], f->q[k - 1], f->q[k]);
+    }
+    f->sign = area < 0.0 ? -1.0 : 1.0;
 }
 
 // ---- touches -----------------------------------------------------------------------------------
@@ -197,47 +208,19 @@ typedef struct reference {
     int shape;
     int face;
     cri_vec3 n;
+    cri_vec3 e[2];
 } reference;
 
-static bool is_within(const cri_piece *piece, const double *u, double slack) {
-    return piece->dim != 1 || fabs(u[0]) <= piece->reach[0] + slack;
-}
-
-// with the normal of the two pieces; with that of the reference where nearly parallel edges have
-// one far from it
-static void add_pieces(const cri_pair *pair, const reference *ref, const int feature[2],
-                       cri_patch *patch) {
-    cri_piece piece[2] = {piece_of(pair, 0, feature[0]), piece_of(pair, 1, feature[1])};
-    cri_meet meet = {.n = ref->n};
-    double slack = same_place * pair->scale;
-    if (cri_pieces_meet(piece, pair->scale, &meet) == CRI_MEET_POINT &&
-        sine_between(meet.n, ref->n) < 3.0 * flat_angle && is_within(&piece[0], meet.u, slack) &&
-        is_within(&piece[1], meet.u + 2, slack)) {
-        cri_patch_add(pair, &meet, cri_touch_kind_of(CRI_TOUCH_FREE, 0, 0), feature, patch);
-        return;
-    }
-    meet.n = ref->n;
-    if (cri_pieces_meet_along(piece, &meet)) {
-        int kind = cri_touch_kind_of(CRI_TOUCH_ALONG, ref->shape, ref->face);
-        cri_patch_add(pair, &meet, kind, feature, patch);
-    }
-}
-
-// twice the area of a, b, c
-static double turn(const double a[2], const double b[2], const double c[2]) {
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+static double length_of(const double a[2], const double b[2]) {
+    double x = b[0] - a[0], y = b[1] - a[1];
+    return sqrt(x * x + y * y);
 }
 
 // within slack of the inside of a polygon of any orientation
 static bool is_inside(const flat *f, const double q[2], double slack) {
-    double area = 0.0;
-    for (int k = 2; k < f->n; k++) {
-        area += turn(f->q[0], f->q[k - 1], f->q[k]);
-    }
-    double sign = area < 0.0 ? -1.0 : 1.0;
     for (int k = 0; k < f->n; k++) {
-        const double *a = f->q[k], *b = f->q[(k + 1) % f->n];
-        if (sign * turn(a, b, q) < -slack * hypot(b[0] - a[0], b[1] - a[1])) {
+        const double *a = f->q[k], *b = f->q[k + 1 < f->n ? k + 1 : 0];
+        if (f->sign * turn(a, b, q) < -slack * length_of(a, b)) {
             return false;
         }
     }
@@ -250,6 +233,38 @@ static bool do_cross(const double a[2], const double b[2], const double c[2], co
     return tc * td <= 0.0 && ta * tb <= 0.0 && tc != td && ta != tb;
 }
 
+// the point of shape i is inside the bounds of its piece
+static bool is_within(const cri_pair *pair, const reference *ref, const flat *f, int i,
+                      const cri_piece *piece, const cri_meet *meet) {
+    double slack = same_place * pair->scale;
+    if (piece->dim == 2) {
+        cri_vec3 x = i ? cri_v3_mad(meet->x, meet->gap, meet->n) : meet->x;
+        double q[2] = {cri_v3_dot(x, ref->e[0]), cri_v3_dot(x, ref->e[1])};
+        return is_inside(&f[i], q, slack);
+    }
+    return piece->dim == 0 || fabs(meet->u[2 * i]) <= piece->reach[0] + slack;
+}
+
+// with the normal of the two pieces; with that of the reference where nearly parallel edges have
+// one far from it
+static void add_pieces(const cri_pair *pair, const reference *ref, const flat *f,
+                       const int feature[2], cri_patch *patch) {
+    cri_piece piece[2] = {piece_of(pair, 0, feature[0]), piece_of(pair, 1, feature[1])};
+    cri_meet meet = {.n = ref->n};
+    if (cri_pieces_meet(piece, pair->scale, &meet) == CRI_MEET_POINT &&
+        sine_between(meet.n, ref->n) < 3.0 * flat_angle &&
+        is_within(pair, ref, f, 0, &piece[0], &meet) &&
+        is_within(pair, ref, f, 1, &piece[1], &meet)) {
+        cri_patch_add(pair, &meet, cri_touch_kind_of(CRI_TOUCH_FREE, 0, 0), feature, patch);
+        return;
+    }
+    meet.n = ref->n;
+    if (cri_pieces_meet_along(piece, &meet)) {
+        int kind = cri_touch_kind_of(CRI_TOUCH_ALONG, ref->shape, ref->face);
+        cri_patch_add(pair, &meet, kind, feature, patch);
+    }
+}
+
 // corners of flat i inside the polygon of the other
 static void add_corners(const cri_pair *pair, const reference *ref, const flat *f, int i,
                         cri_patch *patch) {
@@ -258,7 +273,7 @@ static void add_corners(const cri_pair *pair, const reference *ref, const flat *
             int feature[2];
             feature[i] = f[i].feature[k];
             feature[1 - i] = f[1 - i].face;
-            add_pieces(pair, ref, feature, patch);
+            add_pieces(pair, ref, f, feature, patch);
         }
     }
 }
@@ -276,7 +291,7 @@ static void add_crossings(const cri_pair *pair, const reference *ref, const flat
             int feature[2] = {cri_edge_between(&pair->shape[0], f[0].feature[j], f[0].feature[j1]),
                               cri_edge_between(&pair->shape[1], f[1].feature[k], f[1].feature[k1])};
             if (feature[0] >= 0 && feature[1] >= 0) {
-                add_pieces(pair, ref, feature, patch);
+                add_pieces(pair, ref, f, feature, patch);
             }
         }
     }
@@ -303,10 +318,8 @@ static void add_ends(const cri_pair *pair, const int edge[2], cri_vec3 n, cri_pa
         line[i] = piece_of(pair, i, edge[i]);
         cri_edge_ends(&pair->shape[i], edge[i], end[i]);
     }
-    if (cri_v3_norm(cri_v3_cross(line[0].e[0], line[1].e[0])) > flat_angle) {
-        return;
-    }
-    for (int k = 0; k < 4; k++) {
+    double angle = sine_between(line[0].e[0], line[1].e[0]);
+    for (int k = 0; k < 4 && angle < flat_angle; k++) {
         int i = k / 2, other = 1 - i, feature[2];
         cri_piece piece[2];
         feature[i] = end[i][k % 2];
@@ -315,12 +328,14 @@ static void add_ends(const cri_pair *pair, const int edge[2], cri_vec3 n, cri_pa
         piece[other] = line[other];
         cri_meet meet = {.n = n};
         cri_touch_kind kind = CRI_TOUCH_FREE;
+        // without balls lines in contact have no direction between them
         if (cri_pieces_meet(piece, pair->scale, &meet) != CRI_MEET_POINT || meet.is_singular ||
-            cri_v3_dot(meet.n, n) < cos(flat_angle)) {
+            sine_between(meet.n, n) > 0.5) {
             meet = beside(piece, i, n);
             kind = CRI_TOUCH_HELD;
         }
-        if (fabs(meet.u[2 * other]) <= line[other].reach[0] + same_place * pair->scale) {
+        bool is_far = kind == CRI_TOUCH_HELD && angle > same_place;
+        if (!is_far && fabs(meet.u[2 * other]) <= line[other].reach[0] + same_place * pair->scale) {
             cri_patch_add(pair, &meet, cri_touch_kind_of(kind, 0, 0), feature, patch);
         }
     }
@@ -342,7 +357,9 @@ static reference choose_reference(const cri_pair *pair, const cri_found *found, 
         // rounding does not change the choice
         best = tilt[1] < tilt[0] - 1e-9;
     }
-    return (reference){best, f[best].face, face_along(pair, best, f[best].face)};
+    cri_piece face = piece_of(pair, best, f[best].face);
+    return (reference){
+        best, f[best].face, face_along(pair, best, f[best].face), {face.e[0], face.e[1]}};
 }
 
 void cri_patch_find(const cri_pair *pair, const cri_found *found, cri_patch *patch) {
@@ -370,9 +387,8 @@ void cri_patch_find(const cri_pair *pair, const cri_found *found, cri_patch *pat
         return;
     }
     reference ref = choose_reference(pair, found, f);
-    cri_piece face = piece_of(pair, ref.shape, ref.face);
     for (int i = 0; i < 2; i++) {
-        place_corners(pair, i, ref.n, face.e, &f[i]);
+        place_corners(pair, i, ref.n, ref.e, &f[i]);
     }
     add_corners(pair, &ref, f, 1 - ref.shape, patch);
     add_corners(pair, &ref, f, ref.shape, patch);
@@ -381,9 +397,12 @@ void cri_patch_find(const cri_pair *pair, const cri_found *found, cri_patch *pat
 
 // ---- reduction ---------------------------------------------------------------------------------
 
-static bool has_id(const cri_narrow_touch *touch, int n, int id) {
+// under its own name or another
+static bool is_there(const cri_narrow_touch *touch, int n, const cri_narrow_touch *t,
+                     double least) {
     for (int k = 0; k < n; k++) {
-        if (touch[k].id == id) {
+        cri_vec3 apart = cri_v3_sub(touch[k].point[0], t->point[0]);
+        if (touch[k].id == t->id || cri_v3_norm(apart) <= least) {
             return true;
         }
     }
@@ -400,12 +419,13 @@ static int take_all(const cri_patch *patch, const bool *is_wanted, int n, cri_na
     return n;
 }
 
-int cri_patch_reduce(const cri_patch *patch, double margin, int n, cri_narrow_touch *touch) {
+int cri_patch_reduce(const cri_pair *pair, const cri_patch *patch, double margin, int n,
+                     cri_narrow_touch *touch) {
     bool is_wanted[CRI_MAX_POOL];
     int n_wanted = 0;
     for (int k = 0; k < patch->n; k++) {
         const cri_narrow_touch *t = &patch->touch[k];
-        is_wanted[k] = t->gap <= margin && !has_id(touch, n, t->id);
+        is_wanted[k] = t->gap <= margin && !is_there(touch, n, t, same_place * pair->scale);
         // two crossings may have the hash of one
         for (int j = 0; j < k && is_wanted[k]; j++) {
             is_wanted[k] = !is_wanted[j] || patch->touch[j].id != t->id;

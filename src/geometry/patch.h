@@ -34,7 +34,8 @@ void cri_patch_find(const cri_pair *pair, const cri_found *found, cri_patch *pat
 
 /// Puts the patch after the n touches there are: gap <= margin, at most CRI_MAX_TOUCH, keeping its
 /// outline. Returns how many there are then.
-int cri_patch_reduce(const cri_patch *patch, double margin, int n, cri_narrow_touch *touch);
+int cri_patch_reduce(const cri_pair *pair, const cri_patch *patch, double margin, int n,
+                     cri_narrow_touch *touch);
 
 /// All touches with a plane, shape 0.
 int cri_collide_plane(const cri_pair *pair, double margin, cri_narrow_touch *touch);

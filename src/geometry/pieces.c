@@ -151,12 +151,16 @@ static void place_cylinder(const cri_shape *shape, int feature, cri_piece *piece
 }
 
 static void place_box(const cri_shape *shape, int feature, cri_piece *piece) {
+    double p[3];
     for (int i = 0; i < 3; i++) {
-        if (box_digit(cri_feature_index(feature), i) == 0) {
+        int digit = box_digit(cri_feature_index(feature), i);
+        p[i] = digit * shape->size[i];
+        if (digit == 0) {
             piece->reach[piece->dim] = shape->size[i];
             piece->e[piece->dim++] = unit_axis(i);
         }
     }
+    piece->p = cri_v3_load(p);
 }
 
 // everything in the frame of the shape
@@ -167,8 +171,7 @@ static cri_piece piece_local(const cri_shape *shape, int feature) {
         place_mesh(shape->hull, feature, &piece);
         return piece;
     }
-    bool has_place = shape->kind == CRI_SHAPE_CAPSULE || shape->kind == CRI_SHAPE_CYLINDER ||
-                     shape->kind == CRI_SHAPE_BOX;
+    bool has_place = shape->kind == CRI_SHAPE_CAPSULE || shape->kind == CRI_SHAPE_CYLINDER;
     if (has_place) {
         cri_piece_grow(shape, feature, grow);
     }
@@ -236,7 +239,7 @@ cri_vec3 cri_face_normal(const cri_shape *shape, int feature) {
 // direction m of a rim's point; any when n is the axis itself
 static cri_vec3 rim_direction(const cri_piece *piece, cri_vec3 n, double *across) {
     cri_vec3 local = cri_m3_tmul(piece->R, n);
-    *across = hypot(local.x, local.y);
+    *across = sqrt(local.x * local.x + local.y * local.y);
     cri_vec3 m = *across > 0.0 ? cri_v3(local.x / *across, local.y / *across, 0.0) : unit_axis(0);
     return cri_m3_mul(piece->R, m);
 }

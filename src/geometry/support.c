@@ -68,7 +68,7 @@ cri_vec3 cri_core_support(const cri_shape *shape, cri_vec3 d, int *feature, int 
         return q > 0.0 ? cri_v3_scale(1.0 / q, cri_v3_mul(s, sd)) : cri_v3(size[0], 0.0, 0.0);
     }
     case CRI_SHAPE_CYLINDER: {
-        double across = hypot(d.x, d.y);
+        double across = sqrt(d.x * d.x + d.y * d.y);
         double scale = across > 0.0 ? size[0] / across : 0.0;
         *feature = cri_feature_of(CRI_PIECE_RIM, d.z >= 0.0);
         return cri_v3(across > 0.0 ? scale * d.x : size[0], scale * d.y,

@@ -27,7 +27,7 @@
 enum { MAX_Z = 8 };
 
 /// Everything about a touch that both derivatives read.
-typedef struct system {
+typedef struct equations {
     cri_touch_kind kind;
     int ref;
     int n, dim; // unknowns, how many of them coordinates
@@ -39,7 +39,7 @@ typedef struct system {
     int pivot[MAX_Z];
     cri_vec3 e[4]; // e with its sign in F: dF/du
     int owner[4];
-} system;
+} equations;
 
 static cri_touch_kind kind_of(const cri_narrow_touch *touch) {
     return (cri_touch_kind)(touch->cache.kind & 3);
@@ -56,7 +56,7 @@ static void set_v3(double *a, int row, int column, cri_vec3 v) {
 }
 
 // J, rows F first; columns coordinates, n, g
-static void fill_matrix(system *s, double *a) {
+static void fill_matrix(equations *s, double *a) {
     int d = s->dim;
     for (int k = 0; k < d; k++) {
         set_v3(a, 0, k, s->e[k]);
@@ -80,7 +80,7 @@ static void fill_matrix(system *s, double *a) {
     cri_v3_store(s->normal, a + (3 + d) * MAX_Z + d);
 }
 
-static void factor(system *s) {
+static void factor(equations *s) {
     double a[MAX_Z * MAX_Z] = {0};
     fill_matrix(s, a);
     for (int i = 0; i < s->n; i++) {
@@ -94,7 +94,7 @@ static void factor(system *s) {
 }
 
 static void system_at(const cri_shape shape[2], const cri_pose pose[2],
-                      const cri_narrow_touch *touch, system *s) {
+                      const cri_narrow_touch *touch, equations *s) {
     cri_vec3 apart = cri_v3_sub(pose[1].pos, pose[0].pos);
     memset(s, 0, sizeof *s);
     s->kind = kind_of(touch);
@@ -120,7 +120,7 @@ static void system_at(const cri_shape shape[2], const cri_pose pose[2],
 // ---- explicit motion of a point of shape i ------------------------------------------------------
 
 // of x_i at constant coordinates and normal
-static cri_vec3 point_tan(const cri_shape *shape, int feature, const system *s, int i,
+static cri_vec3 point_tan(const cri_shape *shape, int feature, const equations *s, int i,
                           const cri_shape_diff *tan) {
     const cri_piece *piece = &s->piece[i];
     cri_vec3 omega = cri_m3_mul(piece->R, tan->rot);
@@ -149,7 +149,7 @@ static cri_vec3 point_tan(const cri_shape *shape, int feature, const system *s, 
 }
 
 // adds; x_adj seeds point_tan, omega_adj a rotation of its own
-static void add_point_adj(const cri_shape *shape, int feature, const system *s, int i,
+static void add_point_adj(const cri_shape *shape, int feature, const equations *s, int i,
                           cri_vec3 x_adj, cri_vec3 omega_adj, cri_shape_diff *adj) {
     const cri_piece *piece = &s->piece[i];
     double sign = i ? -1.0 : 1.0;
@@ -174,7 +174,7 @@ static void add_point_adj(const cri_shape *shape, int feature, const system *s, 
 
 cri_touch_diff cri_touch_jvp(const cri_shape shape[2], const cri_pose pose[2],
                              const cri_narrow_touch *touch, const cri_shape_diff tan[2]) {
-    system s;
+    equations s;
     system_at(shape, pose, touch, &s);
     cri_vec3 dx[2], omega[2], n = s.normal;
     for (int i = 0; i < 2; i++) {
@@ -228,7 +228,7 @@ static void solve_transposed(int n, const double *lu, const int *pivot, double *
 
 void cri_touch_vjp(const cri_shape shape[2], const cri_pose pose[2], const cri_narrow_touch *touch,
                    const cri_touch_diff *touch_adj, cri_shape_diff adj[2]) {
-    system s;
+    equations s;
     system_at(shape, pose, touch, &s);
     cri_vec3 n = s.normal, omega_adj[2] = {{0, 0, 0}, {0, 0, 0}};
 

@@ -108,6 +108,7 @@ cr_status cri_mjcf_read(const char *text, size_t n_byte, const char *file, cri_s
         status = cri_mjcf_read_files(&m, text, n_byte);
     }
     if (status == CR_OK) {
+        CR_ASSERT(m.root);
         status = read_root(&m, m.root);
     }
     cri_mjcf_clear_files(&m);

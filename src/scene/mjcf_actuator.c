@@ -31,11 +31,11 @@ static const cri_mjcf_rules motor_rules = {
 };
 
 static const cri_mjcf_rules position_rules = {
-    .read = SHARED_READ "kp kv",
+    .read = SHARED_READ "kp kv inheritrange",
     .ignored = SHARED_IGNORED,
-    .fixed = "timeconst=0 dampratio=0 inheritrange=0",
+    .fixed = "timeconst=0 dampratio=0",
     .refused = SHARED_REFUSED,
-    .remedy = "give kp, kv and ctrlrange as numbers; " SHARED_REMEDY,
+    .remedy = "give kp and kv as numbers; " SHARED_REMEDY,
 };
 
 static const cri_mjcf_rules velocity_rules = {
@@ -188,6 +188,35 @@ static cr_status read_transmission(const cri_mjcf *m, const cri_xml_node *node,
     return has_frame ? cri_mjcf_find(m, node, "refsite", CRI_MJCF_SITES, &a->ref_site) : CR_OK;
 }
 
+// limits of the control from those of what a position acts on, about the same middle
+static cr_status inherit_range(const cri_mjcf *m, const cri_mjcf_elem *e, cri_actuator_def *a) {
+    double share = 0.0;
+    if (strcmp(e->node->name, "position") != 0) {
+        return CR_OK;
+    }
+    CR_TRY(cri_mjcf_amount(m, e, "inheritrange", &share));
+    if (share == 0.0) {
+        return CR_OK;
+    }
+    if (isfinite(a->ctrl[0])) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, e->node,
+                             "has both ctrlrange and inheritrange: remove one");
+    }
+    const double none[2] = {-INFINITY, INFINITY};
+    const double *range = a->joint >= 0    ? m->def->joint[a->joint].range
+                          : a->tendon >= 0 ? m->def->tendon[a->tendon].range
+                                           : none;
+    if (!isfinite(range[0])) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, e->node,
+                             "inherits the range of something without limits: give ctrlrange");
+    }
+    double middle = 0.5 * (range[0] + range[1]);
+    double half = 0.5 * share * (range[1] - range[0]);
+    a->ctrl[0] = middle - half;
+    a->ctrl[1] = middle + half;
+    return CR_OK;
+}
+
 // ---- actuators ---------------------------------------------------------------------------------
 
 static cr_status fail_kind(const cri_mjcf *m, const cri_xml_node *node) {
@@ -221,6 +250,7 @@ static cr_status add_actuator(cri_mjcf *m, const cri_xml_node *node) {
     CR_TRY(cri_mjcf_numbers(m, &e, "gear", 1, 6, a.gear, NULL));
     CR_TRY(cri_mjcf_limits(m, &e, "ctrllimited", "ctrlrange", 1.0, a.ctrl));
     CR_TRY(cri_mjcf_limits(m, &e, "forcelimited", "forcerange", 1.0, a.force));
+    CR_TRY(inherit_range(m, &e, &a));
     CR_TRY(cri_mjcf_name(m, node, "", "actuator", def->n_actuator, &a.name));
     cri_actuator_def *list = cri_scene_def_grow(def, def->actuator, def->n_actuator, sizeof *list);
     if (!list) {

@@ -66,6 +66,7 @@ static const cri_xml_node **grow_layers(cri_mjcf *m, const cri_xml_node **layer,
 
 static cr_status add_layer(cri_mjcf *m, cri_mjcf_class *class, int family,
                            const cri_xml_node *node) {
+    CR_ASSERT(class);
     int n = class->n_layer[family];
     const cri_xml_node **layer = grow_layers(m, class->layer[family], n);
     if (!layer) {
@@ -80,6 +81,7 @@ static cr_status add_layer(cri_mjcf *m, cri_mjcf_class *class, int family,
 // a class with copies of its parent's layers, at the end of the list
 static cr_status open_class(cri_mjcf *m, const cri_mjcf_class *parent, const cri_xml_node *node,
                             cri_mjcf_class **out) {
+    CR_ASSERT(parent);
     const char *name = cri_xml_get(node, "class");
     if (!name || !*name) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "has no class: name one");
@@ -139,6 +141,7 @@ static cr_status read_class(cri_mjcf *m, cri_mjcf_class *class, const cri_xml_no
         }
         cri_mjcf_class *inner = NULL;
         CR_TRY(open_class(m, class, child, &inner));
+        CR_ASSERT(inner);
         CR_TRY(read_class(m, inner, child));
     }
     return CR_OK;

@@ -181,10 +181,11 @@ static cr_status read_include(cri_mjcf *m, const cri_xml_node *node, cri_mjcf_do
 
 static cr_status splice(cri_mjcf *m, cri_xml_node *parent, cri_mjcf_doc *doc);
 
-// the children of the included file, behind which next follows; NULL link: there are none
+// the <include> at *link gives way to the children of its file
 static cr_status load_children(cri_mjcf *m, cri_xml_node **link, cri_mjcf_doc *parent) {
     cri_mjcf_doc *doc = NULL;
     CR_TRY(read_include(m, *link, parent, &doc));
+    CR_ASSERT(doc);
     cri_xml_node *root = doc->xml.root;
     if (!cri_mjcf_is_word("mujoco mujocoinclude", root->name)) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, root,
@@ -213,6 +214,7 @@ static cr_status splice(cri_mjcf *m, cri_xml_node *parent, cri_mjcf_doc *doc) {
         CR_TRY(load_children(m, link, doc));
         // what came in is spliced already
         while (*link != next) {
+            CR_ASSERT(*link);
             link = &(*link)->next;
         }
     }

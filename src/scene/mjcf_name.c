@@ -157,6 +157,7 @@ cr_status cri_mjcf_fail_unknown(const cri_mjcf *m, const cri_xml_node *node, con
     char list[80] = "";
     size_t used = 0;
     for (int i = 0; i < n; i++) {
+        CR_ASSERT(label[i].name);
         size_t length = strlen(label[i].name);
         if (used + length + 8 > sizeof list) {
             snprintf(list + used, sizeof list - used, used > 0 ? ", ..." : "...");
@@ -181,13 +182,15 @@ cr_status cri_mjcf_find(const cri_mjcf *m, const cri_xml_node *node, const char 
     }
     int n = count_of(m, kind);
     for (int i = 0; i < n; i++) {
-        if (strcmp(label_of(m, kind, i).name, name) == 0) {
+        cri_mjcf_label label = label_of(m, kind, i);
+        CR_ASSERT(label.name);
+        if (strcmp(label.name, name) == 0) {
             *out = i;
             return CR_OK;
         }
     }
-    const cri_mjcf_label *label = push_labels(m, kind, &n);
-    return label ? cri_mjcf_fail_unknown(m, node, attr, name, label, n) : cri_mjcf_fail_memory(m);
+    const cri_mjcf_label *all = push_labels(m, kind, &n);
+    return all ? cri_mjcf_fail_unknown(m, node, attr, name, all, n) : cri_mjcf_fail_memory(m);
 }
 
 // ---- uniqueness --------------------------------------------------------------------------------

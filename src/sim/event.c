@@ -18,7 +18,11 @@
 //                      s = n.(v_1 - v_0) - |n x w_0| r_0 - |n x w_1| r_1
 //   sampled            units at rest and trees: 8 |a| each, or four times the mean change of the
 //                      rate over T; generous, not proved. Each evaluation is a contact solve or a
-//                      flow: what does not approach is looked at 32 times at the most
+//                      flow: above a plane, what does not approach is looked at 32 times at the
+//                      most; between two shapes steps are g/(1.5 |v|), |v| the speed of any points
+//
+// Between two shapes no step is shorter than a fiftieth of the narrower one's width over |v|: a kink
+// may cost a graze, but nothing passes through.
 //
 // A pair that has just bounced has g = 0 and s > 0; the formula then jumps ahead to where it may
 // fall again. A pair that leaves from an overlap hits again when it comes back to that depth: its
@@ -34,7 +38,7 @@
 // a velocity-first step lifts such a contact by h^2 k/2 and leaves a rate of h k, then of h k/2 in
 // every further step. So for k > 0
 //
-//   gap <= eps_gap + 3/4 h^2 k,     -eps_speed <= rate <= eps_speed + 5/4 h k
+//   gap <= eps_gap + 3/4 h^2 k,     -eps_speed <= rate <= eps_speed + 5/4 h k,     h w <= 0.3
 //
 // Without this a rocking box or a rolling pile would fall back in a shower of tiny impacts. What
 // approaches is always located, until a unit has had event_cap impacts in the step: then whatever
@@ -126,6 +130,19 @@ static bool is_rest_by_cap(const cr_sim *sim, const cri_near *near, double h, do
     return is_capped && gap <= fmax(sim->eps_gap, h * change) && fabs(speed) <= change;
 }
 
+// does a body turn so far in a step that its contact point leaves its circle's beginning?
+static bool turns_fast(const cri_near *near, const cri_state *state, double h) {
+    bool is_fast = false;
+    for (int s = 0; s < 2; s++) {
+        if (near->unit[s] >= 0 && near->body[s] >= 0) {
+            cri_vec3 w = cri_v3_load(state->motion + 6 * near->body[s] + 3);
+            // 0.3 rad: the circle is a parabola to a percent
+            is_fast = is_fast || h * h * cri_v3_dot(w, w) > 0.09;
+        }
+    }
+    return is_fast;
+}
+
 bool cri_event_is_rest(const cr_sim *sim, int feature, const cri_narrow_touch *touch,
                        const cri_state *state, double h, double speed) {
     const cri_near *near = cri_scan_near(&sim->scan, feature);
@@ -136,8 +153,7 @@ bool cri_event_is_rest(const cr_sim *sim, int feature, const cri_narrow_touch *t
     if (is_rest_by_cap(sim, near, h, gap, speed)) {
         return true;
     }
-    // no body turns fast enough to lift a contact by a metre
-    if (speed < -sim->eps_speed || !(gap <= 1.0)) {
+    if (speed < -sim->eps_speed || !isfinite(gap) || turns_fast(near, state, h)) {
         return false;
     }
     double k = centripetal(sim, near, touch, state);
@@ -254,6 +270,9 @@ static bool work_unit(cr_sim *sim, cri_motion *motion, const search *s, int unit
         memcpy(sim->y + n_q + u->first_v, sim->y_rate + u->first_v,
                sizeof(double) * (size_t)u->n_v);
     }
+    if (s->near->kind == CRI_NEAR_LIMIT) {
+        return true; // its gap is in q alone
+    }
     cri_state_set_unit(sim->model, &sim->work, unit);
     sim->time_of[unit] = t;
     return true;
@@ -303,27 +322,28 @@ static double least_rate(const cr_sim *sim, const search *s, const cri_state *st
 
 // ---- roots -------------------------------------------------------------------------------------
 
-// Newton from the safe side of a root, within [0, T]; kept in [low, high] once it has been passed
-static bool polish(cr_sim *sim, cri_motion *motion, const search *s, double T, double *t,
+// Newton for a root in [low, T], from the safe side or beyond; kept between the last open gap and the
+// first closed one
+static bool polish(cr_sim *sim, cri_motion *motion, const search *s, double low, double T, double *t,
                    double *gap, double *speed) {
-    double low = 0.0, high = INFINITY;
-    for (int k = 0; k < 30; k++) {
+    double high = INFINITY;
+    for (int k = 0; k < 60; k++) {
         if (*gap > 0.0) {
             low = fmax(low, *t);
         } else {
             high = fmin(high, *t);
         }
         double next = *speed < 0.0 ? *t - *gap / *speed : *t;
-        if (isfinite(high) && !(next >= low && next <= high)) {
+        if (isfinite(high) && !(next >= low && next <= high && *speed < 0.0)) {
             next = 0.5 * (low + high);
         }
-        next = fmin(fmax(next, 0.0), T);
+        next = fmin(fmax(next, low), T);
         double step = next - *t;
         *t = next;
         if (!gap_at(sim, motion, s, *t, gap, speed)) {
             return false;
         }
-        if (fabs(step) <= 1e-16 * motion->h) {
+        if (fabs(step) <= 1e-16 * motion->h || high - low <= 1e-16 * motion->h) {
             break;
         }
     }
@@ -338,8 +358,23 @@ static double advance(double g, double s, double a) {
     return a > 0.0 ? (s + root) / a : INFINITY;
 }
 
-// Does a sampled gap stay open over the whole of T, judged by a parabola through its start and its
-// end? The solve or flow at the end is one for all features.
+// the largest speed of any two points of the two geoms against each other
+static double closing_speed(const cr_sim *sim, const search *s, const cri_state *state) {
+    cri_vec3 v = {0};
+    double sum = 0.0;
+    for (int k = 0; k < 2 && s->near->kind != CRI_NEAR_LIMIT; k++) {
+        if (s->near->unit[k] >= 0) {
+            const double *m = state->motion + 6 * s->near->body[k];
+            v = cri_v3_mad(v, k == 0 ? -1.0 : 1.0, cri_v3_load(m));
+            sum += cri_v3_norm(cri_v3_load(m + 3)) * sim->reach[s->near->geom[k]];
+        }
+    }
+    return sum + cri_v3_norm(v);
+}
+
+// Does a sampled gap stay open over the whole of T? Above a plane, and for a limit, a parabola
+// through its start and its end says so; between two shapes that might pass each other only their
+// distance does. The solve or flow at the end is one for all features.
 static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, bool *has_memory) {
     double g = sim->scan.gap[s->feature] - sim->scan.offset[s->feature];
     double v = sim->scan.speed[s->feature], end, rate;
@@ -350,6 +385,12 @@ static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, boo
     s->bound += 4.0 * fabs(rate - v) / T;
     if (!(g > sim->eps_gap) || !(end > sim->eps_gap)) {
         return false;
+    }
+    bool is_one_sided = s->near->kind == CRI_NEAR_LIMIT || !isfinite(sim->width[s->near->geom[0]]);
+    if (!is_one_sided) {
+        double speed = fmax(closing_speed(sim, s, &motion->state),
+                            closing_speed(sim, s, &sim->work));
+        return g > 1.5 * speed * T + 0.5 * s->bound * T * T;
     }
     double bend = end - g - v * T; // g + v t + bend (t/T)^2
     bool has_dip = bend > 0.0 && v < 0.0 && -v * T < 2.0 * bend;
@@ -370,16 +411,47 @@ static bool is_out_of_reach(const cr_sim *sim, const cri_motion *motion, const s
     return g + T * (fmin(least, 0.0) - slack - 0.5 * s->bound * T) > 0.0;
 }
 
+// How far to go on from a gap g > 0 with rate v. *is_floor: that is a step which the bound does not
+// cover, but which is too short for two shapes to pass through each other.
+static double step_of(const cr_sim *sim, const search *s, const cri_state *state, double g, double v,
+                      double T, bool *is_floor) {
+    *is_floor = false;
+    if (cri_near_has_points(s->near) && !s->is_sampled) {
+        return advance(g, v, s->bound);
+    }
+    bool is_one_sided = s->near->kind == CRI_NEAR_LIMIT ||
+                        (cri_near_has_points(s->near) && !isfinite(sim->width[s->near->geom[0]]));
+    double tau;
+    if (is_one_sided) {
+        tau = advance(g, v, s->bound);
+        *is_floor = v >= -sim->eps_speed && tau < T / 32.0;
+        return *is_floor ? T / 32.0 : tau;
+    }
+    double speed = closing_speed(sim, s, state);
+    double least = least_rate(sim, s, state, &sim->scan.now[s->feature], v);
+    tau = s->is_sampled ? g / (1.5 * speed + sqrt(s->bound * g)) : advance(g, least, s->bound);
+    if (v < 0.0 && g < 1e-3 * sim->reach[s->near->geom[1]]) {
+        tau = fmax(tau, -g / v); // near the root the kinks of the distance are behind: Newton
+    }
+    // a fiftieth of what separates the two sides
+    double least_width = fmin(sim->width[s->near->geom[0]], sim->width[s->near->geom[1]]);
+    double floor = fmax(0.02 * least_width / fmax(speed, 1e-300), 1e-9 * T);
+    *is_floor = tau < floor;
+    return fmax(tau, floor);
+}
+
 // time of the first impact of one feature in (0, T], infinite when there is none; end >= T is that
 // of the sub-step
 static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T, double end,
                          bool *has_memory) {
     search s = search_begin(sim, motion, feature, T);
     double g = sim->scan.gap[feature] - sim->scan.offset[feature], v = sim->scan.speed[feature];
-    double t = 0.0;
+    double t = 0.0, low = 0.0;
     if (is_out_of_reach(sim, motion, &s, g, v, T)) {
         return INFINITY;
     }
+    const cri_state *state = &motion->state;
+    sim->scan.now[feature] = sim->scan.touch[feature];
     if (s.is_sampled) {
         if (stays_open(sim, motion, &s, end, has_memory) || !*has_memory) {
             return INFINITY;
@@ -387,26 +459,25 @@ static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T,
         if (!(*has_memory = gap_at(sim, motion, &s, 0.0, &g, &v))) {
             return INFINITY;
         }
+        state = &sim->work;
     }
     if (g <= sim->eps_gap) {
         g = fmax(g, 0.0);
-        if (v <= 0.0) {
+        if (v <= 0.0 && cri_near_has_points(s.near)) {
             return INFINITY;
         }
     }
-    sim->scan.now[feature] = sim->scan.touch[feature];
-    const cri_state *state = s.is_sampled ? &sim->work : &motion->state;
-    for (int k = 0; k < 500; k++) {
-        double least = least_rate(sim, &s, state, &sim->scan.now[feature], v);
-        double tau = advance(g, least, s.bound);
-        if (s.is_sampled && v >= -sim->eps_speed) {
-            tau = fmax(tau, T / 32.0);
-        } else if (least < v && v < 0.0 && g < 1e-3 * sim->reach[s.near->geom[1]]) {
-            tau = -g / v; // near the root the kinks of the distance are behind: Newton
-        }
+    // 1000 is far beyond what any search was seen to take
+    for (int k = 0; k < 1000; k++) {
+        bool is_floor;
+        double tau = step_of(sim, &s, state, g, v, T, &is_floor);
+        low = t;
         t += tau;
         if (!(t <= T)) {
-            return INFINITY;
+            if (!is_floor || low >= T) {
+                return INFINITY;
+            }
+            t = T;
         }
         if (!(*has_memory = gap_at(sim, motion, &s, t, &g, &v))) {
             return INFINITY;
@@ -417,11 +488,11 @@ static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T,
             break;
         }
     }
-    if (v >= -sim->eps_speed) {
+    if (g > 0.0 && v >= -sim->eps_speed) {
         return INFINITY;
     }
-    *has_memory = polish(sim, motion, &s, T, &t, &g, &v);
-    return t;
+    *has_memory = polish(sim, motion, &s, low, T, &t, &g, &v);
+    return v < -sim->eps_speed ? t : INFINITY;
 }
 
 // which slots of a pair are looked at: all that have points, or the distance

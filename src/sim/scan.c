@@ -23,6 +23,33 @@ enum { MAX_LISTED_GEOM = 64 };
 // half the acceleration that a link of a robot may have, m/s^2
 #define TREE_ACCELERATION 1000.0
 
+// the least distance of two parallel planes that hold a shape, or less
+static double width_of(const cri_shape *shape) {
+    const double *s = shape->size;
+    switch (shape->kind) {
+    case CRI_SHAPE_PLANE:
+        return INFINITY;
+    case CRI_SHAPE_SPHERE:
+    case CRI_SHAPE_CAPSULE:
+        return 2.0 * s[0];
+    case CRI_SHAPE_CYLINDER:
+        return 2.0 * fmin(s[0], s[1]);
+    case CRI_SHAPE_ELLIPSOID:
+    case CRI_SHAPE_BOX:
+        return 2.0 * fmin(s[0], fmin(s[1], s[2]));
+    case CRI_SHAPE_MESH:
+        break;
+    }
+    // of a hull: from its centre to the nearest face
+    const cri_hull *h = shape->hull;
+    double least = INFINITY;
+    for (int f = 0; f < h->n_face; f++) {
+        cri_vec3 n = cri_v3_load(h->face_normal + 3 * f);
+        least = fmin(least, h->face_offset[f] - cri_v3_dot(n, cri_v3_load(h->centre)));
+    }
+    return fmax(least, 0.0);
+}
+
 bool cri_scan_prepare(cr_sim *sim) {
     const cr_model *m = sim->model;
     int n_geom = m->sizes.n_geom, n_pair = 0;
@@ -30,6 +57,7 @@ bool cri_scan_prepare(cr_sim *sim) {
         const cri_geom *geom = &m->geom[g];
         cri_shape shape = {geom->shape, sim->d.geom[g].size, geom->hull};
         sim->reach[g] = cri_v3_norm(geom->pos) + cri_bounding_radius(&shape);
+        sim->width[g] = width_of(&shape);
     }
     if (n_geom > MAX_LISTED_GEOM || sim->pair) {
         return true;

@@ -49,6 +49,7 @@ static bool allocate(cr_sim *sim) {
     sim->body_tan = CR_PUSH(a, double, 6 * z->n_body);
     sim->time_of = CR_PUSH(a, double, m->mech.n_unit);
     sim->reach = CR_PUSH(a, double, z->n_geom);
+    sim->width = CR_PUSH(a, double, z->n_geom);
     sim->unit_mark = CR_PUSH(a, int, m->mech.n_unit);
     sim->n_unit_event = CR_PUSH(a, int, m->mech.n_unit);
     for (int u = 0; u < m->mech.n_unit; u++) {

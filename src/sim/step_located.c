@@ -8,7 +8,8 @@
 //         impact now    g <= eps_gap, s < -eps_speed         event at t = 0
 //         separating    g <= eps_gap, s > eps_speed          located after lift-off
 //         apart         else                                 located
-//       no impact within T: x' = Phi_T(x), done
+//       no impact within T: x' = Phi_T(x), done; a fast turn is cut into parts of half a radian, each
+//       such a sub-step of fixed length
 //   F2  t: root of G(t) = sum_k w_k (g_k(Phi_t(x)) - o_k), w_k = rate frozen, over the hits:
 //       features of one island within eps_time of the first; o_k = g_k(x) in an overlap, else 0
 //   F3  y = Phi_t(x),  y_rate = d Phi_t/dt of the discrete map
@@ -45,7 +46,8 @@ typedef struct cri_hit {
     bool is_deep;           // the gap counts from the overlap at the start
 } cri_hit;
 
-/// One sub-step: motion over t from x, then, unless it is the last, a jump at y.
+/// One sub-step: motion over t from x, then, unless it is the last or a part of a fast turn, a jump at
+/// y.
 typedef struct sub {
     struct sub *previous;
     struct sub *next;
@@ -386,54 +388,76 @@ static bool finish(cr_sim *sim, sub *s, double T, double *x_next, cr_step_report
     return cri_warm_store(&sim->warm, s->motion.n_island, s->motion.island);
 }
 
-// one round of F1 to F6 from x; *is_done when the step is used up, else x_after holds the next
-// state
-static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record, const double *x,
-                    double *T, double *x_after, bool *is_done, cr_step_report *report) {
-    sub *s = push_sub(sim, trail, x, record);
-    if (!s) {
-        return false;
+// the longest smooth motion that RK4 follows well: half a radian of any body that does not turn alike
+// about all axes, in at most 64 parts of the step
+static double longest_motion(const cr_sim *sim, const cri_state *state, double h, double T) {
+    double fastest = 0.0;
+    for (int b = 0; b < sim->model->mech.n_body; b++) {
+        int unit = sim->model->mech.link[b].unit;
+        cri_vec3 I = sim->d.body[b].inertia;
+        bool is_alike = unit >= 0 && sim->model->mech.unit[unit].is_free_body && I.x == I.y &&
+                        I.y == I.z;
+        if (unit >= 0 && !is_alike) {
+            fastest = fmax(fastest, cri_v3_norm(cri_v3_load(state->motion + 6 * b + 3)));
+        }
     }
-    cri_state_set(sim->model, &s->motion.state);
-    if (!cri_scan_start(sim, &s->motion, *T)) {
+    double n = ceil(fmin(2.0 * fastest * T, 64.0 * T / h));
+    return n > 1.0 ? T / n : T;
+}
+
+// F1: what rests and what hits at once; *n_now 0: nothing does
+static bool begin_sub(cr_sim *sim, sub *s, double T, bool is_stuck, int *n_now, int *n_rest,
+                      cr_step_report *report) {
+    if (!cri_scan_start(sim, &s->motion, T)) {
         return false;
     }
     for (int f = 0; f < sim->scan.n_feature; f++) {
         bool is_limit = cri_scan_near(&sim->scan, f)->kind == CRI_NEAR_LIMIT;
         report->penetration = fmax(report->penetration, is_limit ? 0.0 : -sim->scan.gap[f]);
     }
-    // a run of impacts that does not end within any reason goes on without them
-    int n_limit = 4 * sim->event_cap * (1 + sim->model->mech.n_unit);
-    bool is_stuck = report->n_event >= n_limit;
-    int n_now = is_stuck ? 0 : find_impacts_now(sim, &s->motion), n_hit = n_now, n_group, first;
-    int n_rest = n_now > 0 ? 0 : find_resting(sim, &s->motion);
-    if (!cri_motion_begin(sim, &s->motion, n_rest, sim->scan.rest)) {
+    *n_now = is_stuck ? 0 : find_impacts_now(sim, &s->motion);
+    *n_rest = *n_now > 0 ? 0 : find_resting(sim, &s->motion);
+    s->is_located = true;
+    for (int k = 0; k < *n_now; k++) {
+        int f = sim->scan.hit[k];
+        s->is_located = s->is_located && sim->scan.gap[f] >= -sim->eps_gap;
+    }
+    return cri_motion_begin(sim, &s->motion, *n_rest, sim->scan.rest);
+}
+
+// one round of F1 to F6 from x; *T is the time left, x_after the next state
+static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record, const double *x,
+                    double *T, double *x_after, cr_step_report *report) {
+    sub *s = push_sub(sim, trail, x, record);
+    if (!s) {
         return false;
     }
-    s->is_located = true;
-    if (n_now > 0) {
-        for (int k = 0; k < n_now; k++) {
-            int f = sim->scan.hit[k];
-            s->is_located = s->is_located && sim->scan.gap[f] >= -sim->eps_gap;
-        }
-    } else if (!is_stuck) {
-        bool has_memory;
-        s->t = cri_event_search(sim, &s->motion, *T, n_rest, sim->scan.rest, &first, &has_memory);
-        if (!has_memory) {
-            return false;
-        }
-        n_hit = first >= 0 ? find_hits(sim, s->t, first) : 0;
+    // a run of impacts that does not end within any reason goes on without them
+    int n_limit = 4 * sim->event_cap * (1 + sim->model->mech.n_unit), n_rest, n_now, n_group, first;
+    bool is_stuck = report->n_event >= n_limit, has_memory = true;
+    cri_state_set(sim->model, &s->motion.state);
+    double end = longest_motion(sim, &s->motion.state, record->h, *T);
+    if (!begin_sub(sim, s, end, is_stuck, &n_now, &n_rest, report)) {
+        return false;
     }
-    *is_done = n_hit == 0;
-    if (*is_done) {
+    int n_hit = n_now;
+    if (n_now == 0 && !is_stuck) {
+        s->t = cri_event_search(sim, &s->motion, end, n_rest, sim->scan.rest, &first, &has_memory);
+        n_hit = has_memory && first >= 0 ? find_hits(sim, s->t, first) : 0;
+    }
+    if (!has_memory) {
+        return false;
+    }
+    if (n_hit == 0) {
         if (is_stuck) {
             report->outcome = CR_ITERATION_LIMIT;
             report->grad |= CR_GRAD_REFUSED;
         }
-        return finish(sim, s, *T, x_after, report);
+        *T = end < *T ? *T - end : 0.0;
+        return finish(sim, s, end, x_after, report);
     }
     s->has_event = true;
-    if (!locate(sim, s, *T, n_now > 0, &n_hit, &n_group) || !keep_event(sim, s, n_hit) ||
+    if (!locate(sim, s, end, n_now > 0, &n_hit, &n_group) || !keep_event(sim, s, n_hit) ||
         !run_jump(sim, s, n_group, x_after, report)) {
         return false;
     }
@@ -449,13 +473,14 @@ static cr_status located_step(cr_sim *sim, cri_step_record *record, double *x_ne
     sub_list *steps = CR_PUSH(sim->tape, sub_list, 1);
     const double *x = record->x;
     double T = record->h;
-    bool is_done = false, has_memory = steps != NULL;
+    bool has_memory;
     memset(sim->n_unit_event, 0, sizeof(int) * (size_t)sim->model->mech.n_unit);
-    while (has_memory && !is_done) {
+    do {
         double *after = CR_PUSH_RAW(sim->tape, double, sim->model->sizes.n_x);
-        has_memory = after && run_sub(sim, steps, record, x, &T, after, &is_done, &record->report);
+        has_memory = after && steps &&
+                     run_sub(sim, steps, record, x, &T, after, &record->report);
         x = after;
-    }
+    } while (has_memory && (T > 0.0 || steps->last->has_event));
     if (!has_memory) {
         return cri_no_memory(err);
     }
@@ -527,7 +552,12 @@ static cr_status located_vjp(cr_sim *sim, const cri_step_record *record, double 
             return cri_no_memory(err);
         }
         cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
-        event_vjp(sim, s, T_adj, y_adj, u_adj);
+        if (s->has_event) {
+            event_vjp(sim, s, T_adj, y_adj, u_adj);
+        } else {
+            // a part of a motion that was too long: its time is a constant
+            cri_motion_vjp(sim, &s->motion, s->t, y_adj, u_adj);
+        }
         cri_arena_rewind(sim->scratch, mark);
     }
     return CR_OK;
@@ -579,7 +609,7 @@ static cr_status located_jvp(cr_sim *sim, const cri_step_record *record, double 
         if (s->has_event) {
             T_tan -= event_jvp(sim, s, y_tan, u_tan);
         } else {
-            cri_motion_jvp(sim, &s->motion, s->t, T_tan, y_tan, u_tan);
+            cri_motion_jvp(sim, &s->motion, s->t, s->next ? 0.0 : T_tan, y_tan, u_tan);
         }
         cri_arena_rewind(sim->scratch, mark);
     }

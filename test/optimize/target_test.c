@@ -21,10 +21,10 @@ TEST(targets_are_read_with_and_without_a_time) {
     CHECK_INT(cri_target_parse(model, "ball:1,-2.5,3e-1", &target, NULL), CR_OK);
     CHECK(target.point[0] == 1.0 && target.point[1] == -2.5 && target.point[2] == 0.3);
     CHECK(!target.has_time);
-    CHECK_INT(target.x_index, 0);
+    CHECK_INT(target.body, 0);
     CHECK_INT(cri_target_parse(model, "box:0,0,0@0.25", &target, NULL), CR_OK);
     CHECK(target.has_time && target.time == 0.25);
-    CHECK_INT(target.x_index, 7);
+    CHECK_INT(target.body, 1);
     cr_model_destroy(model);
 }
 

@@ -10,7 +10,8 @@
           "<joint name='h' damping='1' stiffness='2' range='-1 1'/><geom name='g' size='1'/>"      \
           "<site name='s' pos='1 0 0' euler='0 0 90'/><body name='b'><joint name='k'/>"            \
           "<joint name='x' type='slide'/><geom name='l' size='1'/></body></body><body name='c'>"   \
-          "<joint name='o' type='ball'/><geom name='m' size='1'/><site name='t' pos='0 2 0'/>"     \
+          "<joint name='o' type='ball'/><geom name='m' size='1'/><site name='t' pos='0 2 0' "      \
+          "euler='90 0 0'/>"                                                                       \
           "</body><body name='d'><freejoint name='f'/><geom name='n' "                             \
           "size='1'/></body></worldbody>" part)
 
@@ -84,6 +85,18 @@ static void actuators_share_their_defaults(void **state) {
     cri_scene_def_clear(&def);
 }
 
+static void a_position_inherits_the_range_of_its_joint(void **state) {
+    (void)state;
+    cri_scene_def def = read_scene(ROBOT(
+        "<compiler angle='radian'/><default><position inheritrange='.5'/></default><tendon><fixed "
+        "name='t' range='2 6'><joint joint='k' coef='1'/></fixed></tendon><actuator><position "
+        "joint='h'/><position tendon='t' inheritrange='2'/><motor joint='k'/></actuator>"));
+    assert_true(def.actuator[0].ctrl[0] == -0.5 && def.actuator[0].ctrl[1] == 0.5);
+    assert_true(def.actuator[1].ctrl[0] == 0.0 && def.actuator[1].ctrl[1] == 8.0);
+    assert_true(isinf(def.actuator[2].ctrl[0]));
+    cri_scene_def_clear(&def);
+}
+
 static void tendons_are_read(void **state) {
     (void)state;
     cri_scene_def def = read_scene(
@@ -122,10 +135,11 @@ static void equalities_are_read(void **state) {
     assert_vec3(q[2].relative_pos, 1, 2, 3);
     assert_quat(q[2].relative, 0, 1, 0, 0);
 
-    // site t (0 2 0 in c) on site s (1 0 0 in a, turned about z): the origin of c is at 3 0 0 of a
+    // site s is at 1 0 0 of a, turned about z; site t at 0 2 0 of c, turned about x, so that the
+    // origin of c is 2 along z of t, which is z of a
     assert_true(q[3].object[0] == 0 && q[3].object[1] == 2 && q[3].has_relative);
-    assert_vec3(q[3].relative_pos, 3, 0, 0);
-    assert_quat(q[3].relative, sqrt(0.5), 0, 0, sqrt(0.5));
+    assert_vec3(q[3].relative_pos, 1, 0, 2);
+    assert_quat(q[3].relative, 0.5, -0.5, -0.5, 0.5);
 
     assert_int_equal(q[4].kind, CRI_EQUALITY_JOINT);
     assert_true(q[4].object[0] == 0 && q[4].object[1] == -1);
@@ -167,6 +181,15 @@ static void a_listed_pair_without_friction_follows_priority(void **state) {
     assert_true(def.pair[0].has_friction && def.pair[0].friction == 0.0);
     cri_scene_def_clear(&def);
 #undef PAIR
+
+    // condim of the pair outranks that of its geoms
+    def = read_scene(SCENE("<default><geom size='1' condim='1'/></default><worldbody><body>"
+                           "<freejoint/><geom name='a'/></body><body><freejoint/><geom name='b'/>"
+                           "</body></worldbody><contact><pair geom1='a' geom2='b' condim='3'/>"
+                           "</contact>"));
+    assert_int_equal(def.n_pair, 1);
+    assert_true(!def.pair[0].has_friction && def.pair[0].friction_geom == 0);
+    cri_scene_def_clear(&def);
 }
 
 static void flags_take_out_what_they_disable(void **state) {
@@ -227,6 +250,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(actuators_are_read),
         cmocka_unit_test(actuators_share_their_defaults),
+        cmocka_unit_test(a_position_inherits_the_range_of_its_joint),
         cmocka_unit_test(tendons_are_read),
         cmocka_unit_test(equalities_are_read),
         cmocka_unit_test(contacts_are_listed_and_excluded),

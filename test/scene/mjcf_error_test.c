@@ -223,6 +223,8 @@ static void geoms_that_are_not_simulated_are_refused(void **state) {
          "<geom> shellinertia=\"true\" is not supported: use a solid shape or a mesh"},
         {GEOM("type='plane' size='1 1 1'"), CR_ERR_UNSUPPORTED, 3,
          "<geom> is a plane on a body that moves: move it into <worldbody>"},
+        {BODY("<freejoint/><geom size='1'/><body>\n<geom type='plane'/></body>"),
+         CR_ERR_UNSUPPORTED, 4, "<geom> is a plane on a body that moves: move it into <worldbody>"},
         {GEOM("type='box' mesh='m'"), CR_ERR_UNSUPPORTED, 3,
          "<geom> fits a primitive to mesh=\"m\": add type=\"mesh\", or remove mesh and give a "
          "size"},

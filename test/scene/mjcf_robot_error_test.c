@@ -39,6 +39,13 @@ static void wrong_actuators_are_reported(void **state) {
          "and damping of the joint"},
         {ACTUATOR("<position joint='hinge' kp='-1'/>"), CR_ERR_SYNTAX, 4,
          "<position> kp is -1, expected 0 or more"},
+        {ACTUATOR("<position joint='hinge' inheritrange='1'/>"), CR_ERR_SYNTAX, 4,
+         "<position> inherits the range of something without limits: give ctrlrange"},
+        {ACTUATOR("<position joint='hinge' inheritrange='1' ctrlrange='0 1'/>"), CR_ERR_SYNTAX, 4,
+         "<position> has both ctrlrange and inheritrange: remove one"},
+        {ACTUATOR("<position joint='hinge' dampratio='1'/>"), CR_ERR_UNSUPPORTED, 4,
+         "<position> dampratio=\"1\" is not supported: give kp and kv as numbers; actuators act on "
+         "a joint, a fixed tendon or a site, without activation"},
         {ACTUATOR("<motor joint='hinge' ctrlrange='1 0'/>"), CR_ERR_SYNTAX, 4,
          "<motor> ctrlrange is 1 0, expected two numbers, the smaller one first"},
         {ACTUATOR("<general joint='hinge' dyntype='integrator'/>"), CR_ERR_UNSUPPORTED, 4,

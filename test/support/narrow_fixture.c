@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include "geometry/narrow_fixture.h"
+#include "narrow_fixture.h"
 
 #include "math/quat.h"
 
@@ -169,8 +169,11 @@ cri_mat3 fixture_turn(cri_vec3 rotation_vector) {
 
 cri_vec3 fixture_direction(cr_test_rng *rng) {
     for (;;) {
-        cri_vec3 v = cri_v3(cr_test_uniform(rng, -1, 1), cr_test_uniform(rng, -1, 1),
-                            cr_test_uniform(rng, -1, 1));
+        // one after the other: arguments have no order
+        cri_vec3 v;
+        v.x = cr_test_uniform(rng, -1, 1);
+        v.y = cr_test_uniform(rng, -1, 1);
+        v.z = cr_test_uniform(rng, -1, 1);
         double length = cri_v3_norm(v);
         if (length > 0.1 && length < 1.0) {
             return cri_v3_scale(1.0 / length, v);
@@ -204,7 +207,8 @@ static cri_mat3 random_rotation(cr_test_rng *rng) {
         int axis = (int)cr_test_uniform(rng, 0, 3);
         return fixture_turn(cri_v3_scale(angle, cri_v3(axis == 0, axis == 1, axis == 2)));
     }
-    return fixture_turn(cri_v3_scale(cr_test_uniform(rng, 0, pi), fixture_direction(rng)));
+    double angle = cr_test_uniform(rng, 0, pi);
+    return fixture_turn(cri_v3_scale(angle, fixture_direction(rng)));
 }
 
 void fixture_random(cr_test_rng *rng, cri_shape_kind kind0, cri_shape_kind kind1,
@@ -219,7 +223,8 @@ void fixture_random(cr_test_rng *rng, cri_shape_kind kind0, cri_shape_kind kind1
             fixture_solid((int)cr_test_uniform(rng, 0, 3), out->size[i][0], &out->hull[i]);
         }
         out->pose[i].R = random_rotation(rng);
-        out->pose[i].pos = cri_v3_scale(cr_test_uniform(rng, 0, 2), fixture_direction(rng));
+        double far = cr_test_uniform(rng, 0, 2);
+        out->pose[i].pos = cri_v3_scale(far, fixture_direction(rng));
     }
     fixture_settle(out);
     double reach = cri_bounding_radius(&out->shape[1]);
