@@ -52,3 +52,6 @@ void adopt_masses(both *s);
 
 // residuals and Jacobians of the equalities at the state of both
 void compare_equalities(const both *s, worst *w);
+
+// a (n_v): from MuJoCo's accelerations without equalities to those with hard ones
+void tie_accel(const both *s, double *a);

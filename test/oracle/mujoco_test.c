@@ -6,9 +6,9 @@
 // accelerations without contacts, limits and friction of joints; residuals and rows of equalities;
 // one second of that motion without actuators. MuJoCo's RK4 leaves out the commutator of rotations
 // and has order 2 where there are quaternions, so its motions over steps of 1/2, 1/4 and 1/8 ms are
-// extrapolated (orders 2 and 3). Units with equality constraints, which are soft there and hard
-// here, have rows to compare (mujoco_equality.c) and no accelerations. Masses that MuJoCo rounds
-// (mujoco_mass.c) are compared first and then taken from it.
+// extrapolated (orders 2 and 3). Equalities are soft there and hard here: their accelerations come
+// from MuJoCo's parts (mujoco_equality.c), and units with equalities have no motion to compare.
+// Masses that MuJoCo rounds (mujoco_mass.c) are compared first and then taken from it.
 //
 // Scenes: test/oracle/scenes, and those of ../shared (or of the folder CAROM_SHARED), where it is.
 
@@ -314,13 +314,10 @@ static void compare_forces(const both *s, const double *M, worst *w) {
     // qacc_smooth: all forces but those of constraints
     mju_copy(mujoco, s->d->qacc_smooth, n);
     for (int i = 0; i < s->mech->n_unit; i++) {
-        const cri_unit *unit = &s->mech->unit[i];
-        if (unit->n_equality == 0) {
-            cri_tree_accel(s->tree[i], s->v, s->u, 0.0, carom, s->scratch);
-        } else {
-            mju_zero(carom + unit->first_v, unit->n_v);
-            mju_zero(mujoco + unit->first_v, unit->n_v);
-        }
+        cri_tree_accel(s->tree[i], s->v, s->u, 0.0, carom, s->scratch);
+    }
+    if (s->mech->n_equality > 0) {
+        tie_accel(s, mujoco);
     }
     weigh(s, M, 1.0, carom);
     weigh(s, M, 1.0, mujoco);
