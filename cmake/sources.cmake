@@ -88,6 +88,7 @@ set(CAROM_SOURCES
     src/sim/batch.c
     src/sim/event.c
     src/sim/gradient_check.c
+    src/sim/impact.c
     src/sim/motion.c
     src/sim/rollout.c
     src/sim/scan.c

@@ -5,6 +5,7 @@
 #include "gradient_table.h"
 
 #include "contact/frame.h"
+#include "contact/near.h"
 #include "geometry/collide.h"
 
 enum { N_TOUCH = 10 };
@@ -135,5 +136,52 @@ TEST(a_frame_has_the_gradient_of_its_normal) {
     }
 }
 
+// ---- limits of ball joints ---------------------------------------------------------------------
+
+// orientation around which x = theta moves, one for each sign of the quaternion
+static cri_quat ball_at;
+
+static const cri_limit ball_limit = {.ball = 0, .n = 3};
+
+static void limit_axis_forward(const double *x, double *y) {
+    double q[4], angle;
+    cri_q4_store(cri_quat_mul(ball_at, cri_quat_exp(cri_v3_load(x))), q);
+    cri_v3_store(cri_limit_axis(&ball_limit, q, &angle), y);
+}
+
+static void limit_axis_vjp(const double *x, const double *y_adj, double *x_adj) {
+    (void)x;
+    double q[4];
+    cri_q4_store(ball_at, q);
+    cri_v3_accumulate(cri_limit_axis_vjp(&ball_limit, q, cri_v3_load(y_adj)), x_adj);
+}
+
+static void limit_axis_jvp(const double *x, const double *x_tan, double *y_tan) {
+    (void)x;
+    double q[4];
+    cri_q4_store(ball_at, q);
+    cri_v3_store(cri_limit_axis_jvp(&ball_limit, q, cri_v3_load(x_tan)), y_tan);
+}
+
+TEST(the_axis_of_a_ball_joint_has_its_gradient) {
+    static const double none[3];
+    for (int k = 0; k < 2; k++) {
+        ball_at = cri_quat_exp(cri_v3(0.7, -1.1, 0.4));
+        double sign = k == 0 ? 1.0 : -1.0;
+        ball_at =
+            (cri_quat){sign * ball_at.w, sign * ball_at.x, sign * ball_at.y, sign * ball_at.z};
+        table_check(&(table_row){.name = "cri_limit_axis",
+                                 .vjp_name = "cri_limit_axis_vjp",
+                                 .jvp_name = "cri_limit_axis_jvp",
+                                 .n_in = 3,
+                                 .n_out = 3,
+                                 .forward = limit_axis_forward,
+                                 .vjp = limit_axis_vjp,
+                                 .jvp = limit_axis_jvp,
+                                 .x = none});
+    }
+}
+
 TABLE_PART(gradient_table_contact, a_plane_and_a_sphere_have_their_gradient,
-           two_spheres_have_their_gradient, a_frame_has_the_gradient_of_its_normal)
+           two_spheres_have_their_gradient, a_frame_has_the_gradient_of_its_normal,
+           the_axis_of_a_ball_joint_has_its_gradient)

@@ -414,7 +414,7 @@ static const char loop[] =
     "<body name='a' pos='0.3 0 0'><joint axis='0 1 0.1'/><joint axis='1 0 0.2'/>"
     "<inertial pos='0 0.02 -0.2' mass='0.5' diaginertia='0.1 0.12 0.09'/>"
     "<geom name='a' type='sphere' size='0.15' pos='0.1 0 -0.4'/></body>"
-    "<body name='b' pos='-0.3 0.1 0'><joint type='ball'/>"
+    "<body name='b' pos='-0.3 0.1 0'><joint type='ball' limited='true' range='0 40'/>"
     "<inertial pos='0 0.02 -0.2' mass='0.6' diaginertia='0.12 0.1 0.09'/>"
     "<geom name='b' type='box' size='0.1 0.15 0.2' pos='-0.1 0 -0.4'/></body></body>"
     "<body name='o'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.2 0.3 0.4'/>"
@@ -439,6 +439,23 @@ TEST(jumps_of_a_loop_have_their_gradients) {
     check_jump(&(point){"poisson loop slides", "ncp-poisson", NULL, w, .friction = 0.1,
                         .restitution = 0.4});
     close_stage();
+}
+
+TEST(jumps_of_a_ball_joint_have_their_gradients) {
+    static const table_contact contacts[] = {{{NULL, NULL}, 0}, {{"floor", "a"}, 0}};
+    // the ball turns on, and turns back
+    static const double v[17] = {0.3, -0.2, -2.0, 0.3,  -0.2, 0.1, 0.4,  -0.5, 1.3,
+                                 0.7, -0.6, 0.4,  -1.5, 0.1,  0.2, -0.3, 0.6};
+    static const double w[17] = {2.3,  -1.2, -2.0, 0.3,  -0.2, 0.1, 0.4,  -0.5, -1.3,
+                                 -0.2, 0.3,  1.4,  -1.5, 3.1,  2.2, -0.3, 0.6};
+    for (int n = 1; n <= 2; n++) {
+        open_robot(loop, n, contacts, false);
+        check_jump(&(point){"ball", "ncp", NULL, v, .friction = 0.9, .restitution = 0.4});
+        check_jump(&(point){"ball back", "ncp", NULL, w, .friction = 0.1, .restitution = 0.4});
+        check_jump(
+            &(point){"poisson ball", "ncp-poisson", NULL, v, .friction = 0.9, .restitution = 0.4});
+        close_stage();
+    }
 }
 
 // a chain in a plane, as many robots are: nothing moves across it, and two contacts have six rows
@@ -477,4 +494,5 @@ TABLE_PART(gradient_table_jump, jumps_of_two_balls_on_a_slope_have_their_gradien
            a_jump_off_a_whole_face_has_its_gradient, jumps_of_two_feet_have_their_gradients,
            jumps_of_a_tree_and_a_free_body_have_their_gradients,
            jumps_within_a_tree_have_their_gradients, jumps_of_limits_have_their_gradients,
-           jumps_of_a_loop_have_their_gradients, jumps_of_a_planar_chain_have_their_gradients)
+           jumps_of_a_loop_have_their_gradients, jumps_of_a_ball_joint_have_their_gradients,
+           jumps_of_a_planar_chain_have_their_gradients)

@@ -202,7 +202,8 @@ static void flow_forward(const double *x, double *y) {
     memcpy(q_out, stage.q, sizeof q_out);
     memcpy(v_out, x + n, sizeof *x * (size_t)n);
     cri_arena_reset(stage.keep);
-    stage.trace = cri_tree_flow(m, UNIT, &stage.d, stage.q, x + n, x + 2 * n, x[2 * n + m->n_u],
+    stage.trace = cri_tree_flow(m, UNIT, &stage.d,
+                                &(cri_tree_start){stage.q, x + n, x + 2 * n, x[2 * n + m->n_u]},
                                 q_out, v_out, stage.keep, stage.scratch);
     assert_non_null(stage.trace);
     undisplace(next_q, q_out, y);

@@ -115,14 +115,16 @@ void cri_jump_respond(const cri_world *world, const cri_jump *jump, const double
     }
 }
 
-void cri_jump_gather(const cri_world *world, const cri_jump *jump, const double *wide, double *out) {
+void cri_jump_gather(const cri_world *world, const cri_jump *jump, const double *wide,
+                     double *out) {
     for (int k = 0; k < jump->n_unit; k++) {
         const cri_unit *u = cri_jump_unit(world, jump, k);
         memcpy(out + jump->at[k], wide + u->first_v, sizeof *out * (size_t)u->n_v);
     }
 }
 
-void cri_jump_scatter(const cri_world *world, const cri_jump *jump, const double *in, double *wide) {
+void cri_jump_scatter(const cri_world *world, const cri_jump *jump, const double *in,
+                      double *wide) {
     for (int k = 0; k < jump->n_unit; k++) {
         const cri_unit *u = cri_jump_unit(world, jump, k);
         memcpy(wide + u->first_v, in + jump->at[k], sizeof *in * (size_t)u->n_v);
@@ -154,7 +156,8 @@ void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri
                 continue;
             }
             for (int ri = 0; ri < 18; ri++) {
-                force[6 * near->body[s] + ri % 6] += row[a].J[s][ri / 6][ri % 6] * z[3 * a + ri / 6];
+                force[6 * near->body[s] + ri % 6] +=
+                    row[a].J[s][ri / 6][ri % 6] * z[3 * a + ri / 6];
             }
         }
     }

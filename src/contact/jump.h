@@ -2,9 +2,9 @@
 //
 // The velocity jump of one island: v+ = v + W G' f, f = law(A = G W G', b = G v, mu, e, target).
 //
-// Impacts and resting contacts share it. Velocities are those of the whole model (n_v numbers); only
-// the units of the island are read and written. G = J K: rows in the velocities of bodies times the
-// bodies' motion in those of dofs; W is the (constrained) inverse mass matrix.
+// Impacts and resting contacts share it. Velocities are those of the whole model (n_v numbers);
+// only the units of the island are read and written. G = J K: rows in the velocities of bodies
+// times the bodies' motion in those of dofs; W is the (constrained) inverse mass matrix.
 
 #pragma once
 
@@ -25,26 +25,26 @@ typedef struct cri_block {
 
 /// One island's solve, and what its derivatives replay. Points into the arena that kept it.
 typedef struct cri_jump {
-    int n;            // contacts
-    int n_unit;       // units of the island
-    int n_dof;        // their dofs
-    int n_row;        // rows of their equalities
-    bool has_tree;    // some unit is no free body
-    cri_state *state; // where the rows stand, borrowed
-    cri_row *row;     // (n)
-    int *unit;        // (n_unit)
-    int *at;          // (n_unit) first of its dofs in the island's vectors
-    int *row_at;      // (n_unit) first of its multipliers
+    int n;                 // contacts
+    int n_unit;            // units of the island
+    int n_dof;             // their dofs
+    int n_row;             // rows of their equalities
+    bool has_tree;         // some unit is no free body
+    cri_state *state;      // where the rows stand, borrowed
+    cri_row *row;          // (n)
+    int *unit;             // (n_unit)
+    int *at;               // (n_unit) first of its dofs in the island's vectors
+    int *row_at;           // (n_unit) first of its multipliers
     cri_block (*block)[2]; // (n) of the two sides
-    double *A, *b;    // (3n, 3n), (3n)
-    double *mu, *e;   // (n)
-    double *target;   // (n), zero unless the caller sets it
-    bool *is_plain;   // (n), set by the caller
-    bool *has_e;      // (n), whether restitution has a derivative; set by the caller
-    bool *is_sliding; // (n)
-    double *f;        // (3n) impulses
-    double *W, *v;    // (n_dof) inverse inertia of free bodies, velocity before
-    size_t n_byte;    // room that one more call needs in scratch, and a solve in keep
+    double *A, *b;         // (3n, 3n), (3n)
+    double *mu, *e;        // (n)
+    double *target;        // (n), zero unless the caller sets it
+    bool *is_plain;        // (n), set by the caller
+    bool *has_e;           // (n), whether restitution has a derivative; set by the caller
+    bool *is_sliding;      // (n)
+    double *f;             // (3n) impulses
+    double *W, *v;         // (n_dof) inverse inertia of free bodies, velocity before
+    size_t n_byte;         // room that one more call needs in scratch, and a solve in keep
     const void *law_cache;
     cri_law_report report;
 } cri_jump;

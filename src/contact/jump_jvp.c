@@ -166,8 +166,7 @@ static void rate(const tangents *t, const double *w, const double *w_tan, double
                 y_tan[3 * a + r] = limit_rate(t, a, r, w, w_tan);
                 continue;
             }
-            y_tan[3 * a + r] =
-                side_rate(t, a, 0, r, w, w_tan) + side_rate(t, a, 1, r, w, w_tan);
+            y_tan[3 * a + r] = side_rate(t, a, 0, r, w, w_tan) + side_rate(t, a, 1, r, w, w_tan);
         }
     }
 }
@@ -244,8 +243,8 @@ static tangents tangents_push(const cri_world *world, const cri_jump *jump, cons
         if (u->is_free_body) {
             load_inverse_mass(&tan->d->body[u->first_body], t.W_tan + jump->at[k]);
         } else {
-            t.tree[k] = cri_tree_tan_push(jump->state->tree[jump->unit[k]], tan->q, &tan->d->mech,
-                                          scratch);
+            t.tree[k] =
+                cri_tree_tan_push(jump->state->tree[jump->unit[k]], tan->q, &tan->d->mech, scratch);
         }
     }
     return t;

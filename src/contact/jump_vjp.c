@@ -7,9 +7,9 @@
 //   b = G v                  v_adj += G' b_adj;  gradient of b_adj' G v
 //   A = G W G'               gradient of l_k' G W G' r_k
 //
-// Each gradient for fixed vectors is that of a bilinear form. With w_l = W G' l, w_r = W G' r it has
-// a part for the rows, J_adj += l (K w_r)' + r (K w_l)', formed row by row and never stored, and a
-// part for K and W: for free bodies W_adj += (G'l) o (G'r), for trees cri_tree_form_vjp.
+// Each gradient for fixed vectors is that of a bilinear form. With w_l = W G' l, w_r = W G' r it
+// has a part for the rows, J_adj += l (K w_r)' + r (K w_l)', formed row by row and never stored,
+// and a part for K and W: for free bodies W_adj += (G'l) o (G'r), for trees cri_tree_form_vjp.
 
 #include "contact/jump_parts.h"
 
@@ -126,8 +126,7 @@ static void ball_limit_vjp(const pass *p, int a) {
     cri_vec3 axis_adj = {0};
     for (int k = 0; k < p->sum.n; k++) {
         // row = -axis
-        axis_adj =
-            cri_v3_mad(axis_adj, -p->sum.contact[k][3 * a], cri_v3_load(p->sum.dof[k] + at));
+        axis_adj = cri_v3_mad(axis_adj, -p->sum.contact[k][3 * a], cri_v3_load(p->sum.dof[k] + at));
     }
     cri_v3_accumulate(cri_limit_axis_vjp(l, jump->state->x, axis_adj), p->q_adj + l->dof[0]);
 }

@@ -9,8 +9,8 @@
 //   ball's limit       gap = bound - phi,  axis u:  phi_tan = u . theta,
 //                      u_tan = 1/2 (cot(phi/2) (theta - u (u.theta)) + u x theta)
 //
-// Spheres, capsule ends and box corners on a plane are one thing: a point a(size) of the body with a
-// radius. Rate of a gap: n . (velocity of point 1 - that of point 0).
+// Spheres, capsule ends and box corners on a plane are one thing: a point a(size) of the body with
+// a radius. Rate of a gap: n . (velocity of point 1 - that of point 0).
 
 #include "contact/near.h"
 
@@ -44,8 +44,9 @@ cri_near cri_near_geoms(const cr_model *m, int geom0, int geom1, int pair) {
     static const int n_slot_of[] = {1, 2, 8, 1, CRI_MAX_TOUCH, 1};
     const cri_geom *a = &m->geom[geom0], *b = &m->geom[geom1];
     // a plane first, then what does not move, then the lower body
-    bool is_swapped = b->shape == CRI_SHAPE_PLANE ||
-                      (a->shape != CRI_SHAPE_PLANE && (b->unit < 0 || (a->unit >= 0 && b->body < a->body)));
+    bool is_swapped =
+        b->shape == CRI_SHAPE_PLANE ||
+        (a->shape != CRI_SHAPE_PLANE && (b->unit < 0 || (a->unit >= 0 && b->body < a->body)));
     cri_near near = {.geom = {is_swapped ? geom1 : geom0, is_swapped ? geom0 : geom1},
                      .pair = pair,
                      .limit = -1};
@@ -130,9 +131,9 @@ static ball ball_of(const cri_world *w, const cri_near *near, int side, int slot
     return b;
 }
 
-// adjoint of ball_of
+// adjoint of ball_of, of whose adjoint centre and radius are read
 static void ball_vjp(const cri_world *w, const cri_near *near, int side, int slot,
-                     const cri_state *state, cri_vec3 centre_adj, double radius_adj, double *q_adj,
+                     const cri_state *state, const ball *adj, double *q_adj,
                      const cri_derived *d_adj) {
     int g = near->geom[side];
     const cri_geom *geom = &w->model->geom[g];
@@ -141,8 +142,9 @@ static void ball_vjp(const cri_world *w, const cri_near *near, int side, int slo
     cri_pose pose = pose_of(w->model, state, geom->body);
 
     // centre = p + R arm
-    cri_vec3 arm_adj = cri_m3_tmul(&pose.R, centre_adj);
-    cri_state_pose_vjp(w->model, state, geom->body, centre_adj, cri_v3_cross(b.arm, arm_adj), q_adj);
+    cri_vec3 arm_adj = cri_m3_tmul(&pose.R, adj->centre);
+    cri_state_pose_vjp(w->model, state, geom->body, adj->centre, cri_v3_cross(b.arm, arm_adj),
+                       q_adj);
 
     // arm = pos + G (sign o size), radius = size[0]
     cri_vec3 s = signs_of(near, slot), local_adj = cri_m3_tmul(&geom->R, arm_adj);
@@ -150,7 +152,7 @@ static void ball_vjp(const cri_world *w, const cri_near *near, int side, int slo
         cri_v3_accumulate(cri_v3_mul(s, local_adj), size_adj);
         return;
     }
-    size_adj[0] += radius_adj;
+    size_adj[0] += adj->radius;
     if (near->kind == CRI_NEAR_PLANE_CAPSULE) {
         size_adj[1] += s.y * local_adj.z;
     }
@@ -203,7 +205,8 @@ static void ball_touch(const cri_world *w, const cri_near *near, int slot, const
 static void ball_touch_vjp(const cri_world *w, const cri_near *near, int slot,
                            const cri_state *state, const cri_touch_diff *adj, double *q_adj,
                            const cri_derived *d_adj) {
-    cri_touch arms = {.gap = adj->gap, .normal = adj->normal, .arm = {adj->point[0], adj->point[1]}};
+    cri_touch arms = {
+        .gap = adj->gap, .normal = adj->normal, .arm = {adj->point[0], adj->point[1]}};
     cri_vec3 delta_adj = {0};
     double radius_adj[2] = {0.0, 0.0};
     if (near->kind != CRI_NEAR_SPHERE_SPHERE) {
@@ -211,17 +214,17 @@ static void ball_touch_vjp(const cri_world *w, const cri_near *near, int slot,
         int plane = near->geom[0];
         cri_plane_sphere_vjp(w->model->geom[plane].normal, &arms, &delta_adj,
                              &d_adj->geom[plane].size[0], &radius_adj[1]);
-        ball_vjp(w, near, 1, slot, state, cri_v3_add(delta_adj, adj->point[1]), radius_adj[1],
-                 q_adj, d_adj);
+        ball b1_adj = {.centre = cri_v3_add(delta_adj, adj->point[1]), .radius = radius_adj[1]};
+        ball_vjp(w, near, 1, slot, state, &b1_adj, q_adj, d_adj);
         return;
     }
     ball b0 = ball_of(w, near, 0, slot, state), b1 = ball_of(w, near, 1, slot, state);
     cri_sphere_sphere_vjp(cri_v3_sub(b1.centre, b0.centre), b0.radius, b1.radius, &arms, &delta_adj,
                           &radius_adj[0], &radius_adj[1]);
-    ball_vjp(w, near, 0, slot, state, cri_v3_sub(adj->point[0], delta_adj), radius_adj[0], q_adj,
-             d_adj);
-    ball_vjp(w, near, 1, slot, state, cri_v3_add(adj->point[1], delta_adj), radius_adj[1], q_adj,
-             d_adj);
+    ball b0_adj = {.centre = cri_v3_sub(adj->point[0], delta_adj), .radius = radius_adj[0]};
+    ball b1_adj = {.centre = cri_v3_add(adj->point[1], delta_adj), .radius = radius_adj[1]};
+    ball_vjp(w, near, 0, slot, state, &b0_adj, q_adj, d_adj);
+    ball_vjp(w, near, 1, slot, state, &b1_adj, q_adj, d_adj);
 }
 
 static cri_touch_diff ball_touch_jvp(const cri_world *w, const cri_near *near, int slot,
@@ -240,10 +243,9 @@ static cri_touch_diff ball_touch_jvp(const cri_world *w, const cri_near *near, i
     ball b0 = ball_of(w, near, 0, slot, state), b1 = ball_of(w, near, 1, slot, state);
     cri_touch t = cri_sphere_sphere_jvp(cri_v3_sub(b1.centre, b0.centre), b0.radius, b1.radius,
                                         cri_v3_sub(c1_tan, c0_tan), r0_tan, r1_tan);
-    return (cri_touch_diff){
-        .gap = t.gap,
-        .normal = t.normal,
-        .point = {cri_v3_add(c0_tan, t.arm[0]), cri_v3_add(c1_tan, t.arm[1])}};
+    return (cri_touch_diff){.gap = t.gap,
+                            .normal = t.normal,
+                            .point = {cri_v3_add(c0_tan, t.arm[0]), cri_v3_add(c1_tan, t.arm[1])}};
 }
 
 // ---- general pairs -----------------------------------------------------------------------------
@@ -288,8 +290,8 @@ static void general_vjp(const cri_world *w, const cri_near *near, const cri_narr
         }
         if (geom->unit >= 0) {
             cri_vec3 local = cri_m3_tmul(&state->pose[geom->body].R, diff[s].pos);
-            cri_vec3 rot = cri_v3_add(cri_v3_cross(geom->pos, local),
-                                      cri_m3_mul(&geom->R, diff[s].rot));
+            cri_vec3 rot =
+                cri_v3_add(cri_v3_cross(geom->pos, local), cri_m3_mul(&geom->R, diff[s].rot));
             cri_state_pose_vjp(w->model, state, geom->body, diff[s].pos, rot, q_adj);
         }
     }
@@ -340,7 +342,8 @@ cri_vec3 cri_limit_axis_vjp(const cri_limit *l, const double *q, cri_vec3 axis_a
     }
     // u_tan = 1/2 (cot(phi/2) (theta - u (u.theta)) + u x theta)
     cri_vec3 across = cri_v3_mad(axis_adj, -cri_v3_dot(u, axis_adj), u);
-    cri_vec3 sum = cri_v3_add(cri_v3_scale(1.0 / tan(0.5 * angle), across), cri_v3_cross(axis_adj, u));
+    cri_vec3 sum =
+        cri_v3_add(cri_v3_scale(1.0 / tan(0.5 * angle), across), cri_v3_cross(axis_adj, u));
     return cri_v3_scale(0.5, sum);
 }
 
@@ -508,16 +511,15 @@ cri_coefficients cri_near_coefficients(const cri_world *w, const cri_near *near)
         c.friction = *own;
         c.at_friction = (int)(own - d->block);
     } else {
-        c.friction =
-            larger(d, &a->friction, &b->friction, &c.at_friction, &c.is_friction_tied);
+        c.friction = larger(d, &a->friction, &b->friction, &c.at_friction, &c.is_friction_tied);
     }
     if (pair && pair->slot_restitution >= 0) {
         const double *own = &d->pair[near->pair].restitution;
         c.restitution = *own;
         c.at_restitution = (int)(own - d->block);
     } else {
-        c.restitution = larger(d, &a->restitution, &b->restitution, &c.at_restitution,
-                               &c.is_restitution_tied);
+        c.restitution =
+            larger(d, &a->restitution, &b->restitution, &c.at_restitution, &c.is_restitution_tied);
     }
     return c;
 }

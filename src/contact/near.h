@@ -29,17 +29,17 @@ typedef enum cri_near_kind {
 
 typedef struct cri_near {
     cri_near_kind kind;
-    int geom[2];  // a plane is geom[0]; limit: -1
-    int body[2];  // -1: world
-    int unit[2];  // -1: static
-    int pair;     // coefficients of their own, -1: none
-    int limit;    // -1: none
-    int n_slot;   // touches it may have
-    int first;    // feature number of slot 0
+    int geom[2]; // a plane is geom[0]; limit: -1
+    int body[2]; // -1: world
+    int unit[2]; // -1: static
+    int pair;    // coefficients of their own, -1: none
+    int limit;   // -1: none
+    int n_slot;  // touches it may have
+    int first;   // feature number of slot 0
 } cri_near;
 
-/// Direction in which a ball joint has turned (unit, child frame; zero at angle zero), and how far, in
-/// [0, pi]. Its gap has the rate -axis . spin.
+/// Direction in which a ball joint has turned (unit, child frame; zero at angle zero), and how far,
+/// in [0, pi]. Its gap has the rate -axis . spin.
 cri_vec3 cri_limit_axis(const cri_limit *limit, const double *q, double *angle);
 
 /// Adjoint of the axis, as tangent of the joint's quaternion; and its tangent.
@@ -92,8 +92,8 @@ double cri_near_rate(const cri_world *world, const cri_near *near, const cri_nar
 typedef struct cri_coefficients {
     double friction;
     double restitution;
-    int at_friction;    // place in the block of d, -1: a constant
-    int at_restitution; // likewise
+    int at_friction;          // place in the block of d, -1: a constant
+    int at_restitution;       // likewise
     bool is_friction_tied;    // both geoms have the same: the derivative is one-sided
     bool is_restitution_tied; // likewise
 } cri_coefficients;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Three rows of the contact Jacobian of one touch, in the velocities of its two bodies, with adjoint
-// and tangent.
+// Three rows of the contact Jacobian of one touch, in the velocities of its two bodies, with
+// adjoint and tangent.
 
 #pragma once
 
 #include "contact/frame.h"
 #include "contact/near.h"
 
-/// J_side = -+ [t, R'(arm x t)] for each axis t of the frame: minus for body 0, plus for body 1; arm
-/// goes from the body's origin to its witness point. A limit has no frame and no J.
+/// J_side = -+ [t, R'(arm x t)] for each axis t of the frame: minus for body 0, plus for body 1;
+/// arm goes from the body's origin to its witness point. A limit has no frame and no J.
 typedef struct cri_row {
     cri_near near;
     cri_narrow_touch touch;

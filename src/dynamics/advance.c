@@ -45,8 +45,8 @@ void cri_advance(const cri_mechanism *mech, int unit, const double *q, const dou
     }
 }
 
-double cri_advance_vjp(const cri_mechanism *mech, int unit, const double *v, double t, double *q_adj,
-                       double *v_adj) {
+double cri_advance_vjp(const cri_mechanism *mech, int unit, const double *v, double t,
+                       double *q_adj, double *v_adj) {
     const cri_unit *u = &mech->unit[unit];
     double t_adj = 0.0;
     for (int j = u->first_joint; j < u->first_joint + u->n_joint; j++) {

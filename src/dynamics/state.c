@@ -38,7 +38,8 @@ void cri_state_push(const cr_model *model, const double *x, cri_state *state, cr
 }
 
 // turns the frame about its anchor, with an additional spin
-static void turn_about(moving *f, cri_vec3 local, cri_vec3 anchor, const cri_mat3 *R, cri_vec3 spin) {
+static void turn_about(moving *f, cri_vec3 local, cri_vec3 anchor, const cri_mat3 *R,
+                       cri_vec3 spin) {
     cri_vec3 at = cri_v3_add(f->v, cri_v3_cross(f->w, cri_v3_sub(anchor, f->p)));
     f->R = *R;
     f->w = cri_v3_add(f->w, spin);
@@ -123,8 +124,7 @@ void cri_state_set_unit(const cr_model *m, cri_state *state, int unit) {
         return;
     }
     const double *q = state->x + u->first_q;
-    state->pose[u->first_body] =
-        (cri_pose){cri_v3_load(q), cri_quat_rotation(cri_q4_load(q + 3))};
+    state->pose[u->first_body] = (cri_pose){cri_v3_load(q), cri_quat_rotation(cri_q4_load(q + 3))};
     memcpy(state->motion + 6 * u->first_body, state->x + m->sizes.n_q + u->first_v,
            6 * sizeof(double));
 }

@@ -39,7 +39,7 @@ cri_tree *cri_state_tree(const cr_model *model, const cri_derived *d, cri_state 
 void cri_state_pose_vjp(const cr_model *model, const cri_state *state, int body, cri_vec3 pos_adj,
                         cri_vec3 rot_adj, double *q_adj);
 
-/// body_tan (n_body, 6): tangents of all poses for q_tan (n_v), or velocities for v. Trees of moving
-/// units must be there.
+/// body_tan (n_body, 6): tangents of all poses for q_tan (n_v), or velocities for v. Trees of
+/// moving units must be there.
 void cri_state_motion(const cr_model *model, const cri_state *state, const double *q_tan,
                       double *body_tan);

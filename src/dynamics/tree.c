@@ -91,7 +91,7 @@ static void carve_plan(carver *c, cri_tree_plan *p) {
     p->tendon = CARVE(c, int, p->n_tendon);
     p->work[0] = CARVE(c, cri_spatial, p->n_node + 1);
     p->work[1] = CARVE(c, cri_spatial, p->n_node + 1);
-    p->composite = CARVE(c, cri_inertia, p->n_node + 1);
+    p->composite = CARVE(c, cri_spatial_inertia, p->n_node + 1);
     p->work_row = CARVE(c, double, p->n_row);
 }
 
@@ -217,7 +217,7 @@ static void carve_tree(carver *c, const cri_tree_plan *p, cri_tree *t) {
     t->pose = CARVE(c, cri_pose, p->n_body);
     t->place = CARVE(c, cri_vec3, p->n_body);
     t->S = CARVE(c, cri_spatial, p->n_v);
-    t->I = CARVE(c, cri_inertia, n);
+    t->I = CARVE(c, cri_spatial_inertia, n);
     t->M = CARVE(c, double, p->n_entry);
     t->E = CARVE(c, double, p->n_row * p->n_v);
     t->tie = CARVE(c, cri_tree_tie, p->n_equality);
@@ -248,7 +248,7 @@ size_t cri_tree_scratch_bytes(const cri_mechanism *mech, int unit) {
     const cri_unit *u = mech->unit + unit;
     // the most that any call nests: 16 arrays over nodes, one of inertias, 24 over dofs, 4 over
     // rows
-    size_t node = 16 * sizeof(cri_spatial) + sizeof(cri_inertia);
+    size_t node = 16 * sizeof(cri_spatial) + sizeof(cri_spatial_inertia);
     return ((size_t)u->n_joint + 1) * node + (size_t)u->n_v * (sizeof(cri_spatial) + 24 * 8) +
            (size_t)u->n_row * 4 * 8 + 64 * PUSH_BYTES;
 }

@@ -100,8 +100,8 @@ void cri_tree_solve_jvp(const cri_tree *tree, const cri_tree_tan *tan, const dou
 void cri_tree_accel(cri_tree *tree, const double *v, const double *u, double h, double *a,
                     cr_arena *scratch);
 
-/// Adjoint of the last cri_tree_accel. Adds to q_adj, v_adj (n_v), u_adj (n_u), h_adj and d_adj; the
-/// last three may be NULL.
+/// Adjoint of the last cri_tree_accel. Adds to q_adj, v_adj (n_v), u_adj (n_u), h_adj and d_adj;
+/// the last three may be NULL.
 void cri_tree_accel_vjp(const cri_tree *tree, const double *a_adj, double *q_adj, double *v_adj,
                         double *u_adj, double *h_adj, const cri_mech_derived *d_adj,
                         cr_arena *scratch);
@@ -133,12 +133,20 @@ typedef struct cri_tree_trace cri_tree_trace;
 /// Room that cri_tree_flow needs in keep.
 size_t cri_tree_flow_bytes(const cri_mechanism *mech, int unit);
 
-/// The smooth motion over t >= 0 from q, v under constant u: RK4 on rotation vectors (order 4), or
-/// semi-implicit Euler with implicit damping when mech->is_euler. Writes the unit's entries of
-/// q_out, v_out. Returns the trace; NULL when there is no memory.
+/// Where a motion begins, and how long it takes.
+typedef struct cri_tree_start {
+    const double *q; // (n_q)
+    const double *v; // (n_v)
+    const double *u; // (n_u) constant
+    double t;        // >= 0, s
+} cri_tree_start;
+
+/// The smooth motion: RK4 on rotation vectors (order 4), or semi-implicit Euler with implicit
+/// damping when mech->is_euler. Writes the unit's entries of q_out, v_out. Returns the trace; NULL
+/// when there is no memory in keep.
 cri_tree_trace *cri_tree_flow(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
-                              const double *q, const double *v, const double *u, double t,
-                              double *q_out, double *v_out, cr_arena *keep, cr_arena *scratch);
+                              const cri_tree_start *start, double *q_out, double *v_out,
+                              cr_arena *keep, cr_arena *scratch);
 
 /// Adjoint: q_adj, v_adj (n_v each, tangents) at time t become those of the start, in place for the
 /// unit's entries; adds to u_adj, t_adj and d_adj, each NULL when not wanted.

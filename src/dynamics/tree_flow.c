@@ -238,15 +238,17 @@ static void runge_kutta(cri_tree_trace *trace, const double *q, const double *v,
 }
 
 cri_tree_trace *cri_tree_flow(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
-                              const double *q, const double *v, const double *u, double t,
-                              double *q_out, double *v_out, cr_arena *keep, cr_arena *scratch) {
+                              const cri_tree_start *start, double *q_out, double *v_out,
+                              cr_arena *keep, cr_arena *scratch) {
+    double t = start->t;
+    const double *u = start->u;
     CR_VALIDATE(t >= 0.0 && isfinite(t));
     cri_tree_trace *trace = push_trace(mech, unit, d, keep);
     if (!trace) {
         return NULL;
     }
     const cri_unit *range = mech->unit + unit;
-    const double *own_q = q + range->first_q, *own_v = v + range->first_v;
+    const double *own_q = start->q + range->first_q, *own_v = start->v + range->first_v;
     trace->t = t;
     if (mech->is_euler) {
         euler(trace, own_q, own_v, u, v_out + range->first_v, scratch);

@@ -319,7 +319,7 @@ double cri_tree_energy(const cri_tree *tree, const double *v) {
     cri_tree_spread(tree, own, V);
     double sum = spring_energy(tree);
     for (int n = 1; n <= plan->n_node; n++) {
-        const cri_inertia *I = tree->I + n;
+        const cri_spatial_inertia *I = tree->I + n;
         sum += 0.5 * cri_sp_dot(V[n], cri_inertia_apply(I, V[n]));
         sum -= cri_v3_dot(g, I->h) + I->mass * cri_v3_dot(g, tree->origin);
     }

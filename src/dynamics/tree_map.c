@@ -63,12 +63,12 @@ void cri_tree_pull_body(const cri_tree *tree, int body, const double *force, dou
 
 // change of a body's inertia with its parameters
 static void inertia_jvp_part(const cri_tree *tree, int b, const cri_link_derived *d_tan,
-                             cri_inertia *sum) {
+                             cri_spatial_inertia *sum) {
     const cri_link_derived *link = tree->d->link + tree->unit->first_body + b;
     const cri_mat3 *R = &tree->pose[b].R;
     cri_vec3 c = cri_v3_add(tree->place[b], cri_m3_mul(R, link->com));
     cri_vec3 mc_tan = cri_v3_scale(link->mass, cri_m3_mul(R, d_tan->com));
-    cri_inertia I = {.mass = d_tan->mass, .h = cri_v3_mad(mc_tan, d_tan->mass, c)};
+    cri_spatial_inertia I = {.mass = d_tan->mass, .h = cri_v3_mad(mc_tan, d_tan->mass, c)};
 
     // J = R J R' + m (c^2 - c c')
     cri_inertia_rotate(R, d_tan->J, I.J);
@@ -89,9 +89,9 @@ cri_tree_tan *cri_tree_tan_push_own(const cri_tree *tree, const double *q_tan,
                           .q = q_tan,
                           .Y = CR_PUSH_RAW(scratch, cri_spatial, plan->n_node + 1),
                           .S = CR_PUSH_RAW(scratch, cri_spatial, plan->n_v),
-                          .I = CR_PUSH_RAW(scratch, cri_inertia, plan->n_node + 1)};
+                          .I = CR_PUSH_RAW(scratch, cri_spatial_inertia, plan->n_node + 1)};
     tan->Y[0] = zero;
-    tan->I[0] = (cri_inertia){0};
+    tan->I[0] = (cri_spatial_inertia){0};
     cri_tree_spread(tree, tan->q, tan->Y);
     for (int n = 1; n <= plan->n_node; n++) {
         const cri_tree_node *node = plan->node + n;

@@ -22,16 +22,16 @@
 #define RANK_TOLERANCE 1e-10
 
 void cri_tree_body_inertia(const cri_link_derived *link, const cri_mat3 *R, cri_vec3 place,
-                           cri_inertia *sum) {
+                           cri_spatial_inertia *sum) {
     cri_vec3 c = cri_v3_add(place, cri_m3_mul(R, link->com));
-    cri_inertia I = {.mass = link->mass, .h = cri_v3_scale(link->mass, c)};
+    cri_spatial_inertia I = {.mass = link->mass, .h = cri_v3_scale(link->mass, c)};
     cri_inertia_rotate(R, link->J, I.J);
     cri_inertia_add_moment(cri_v3_scale(0.5, I.h), c, I.J);
     cri_inertia_accumulate(&I, sum);
 }
 
 // rows of the dofs of node n, whose subtree has the inertia I
-static void mass_rows(cri_tree *tree, const cri_tree_node *node, const cri_inertia *I,
+static void mass_rows(cri_tree *tree, const cri_tree_node *node, const cri_spatial_inertia *I,
                       double armature) {
     const cri_tree_plan *plan = tree->plan;
     for (int i = node->first_v; i < node->first_v + node->n_v; i++) {
@@ -52,7 +52,7 @@ void cri_tree_mass(cri_tree *tree) {
         cri_tree_body_inertia(tree->d->link + unit->first_body + b, &tree->pose[b].R,
                               tree->place[b], tree->I + plan->body_node[b]);
     }
-    cri_inertia *sum = tree->plan->composite;
+    cri_spatial_inertia *sum = tree->plan->composite;
     memcpy(sum, tree->I, n_byte);
     for (int k = plan->n_node; k > 0; k--) {
         const cri_tree_node *node = plan->node + k;

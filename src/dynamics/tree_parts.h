@@ -7,8 +7,8 @@
 // nodes. Positions are relative to the origin O of the tree. S are the columns of the dofs; a
 // column moves with its node, except the three linear ones of a free joint, which are still.
 //
-// Functions with vjp_part or jvp_part in their names are parts of cri_tree_accel_vjp and so on, whose
-// rows in the gradient table cover them.
+// Functions with vjp_part or jvp_part in their names are parts of cri_tree_accel_vjp and so on,
+// whose rows in the gradient table cover them.
 //
 //   V velocity    A acceleration, that of the world is -gravity    F force of the whole subtree
 //   Y displacement twist of a node    L motion with the rates lambda
@@ -43,9 +43,9 @@ typedef struct cri_tree_plan {
     int *tendon;         // (n_tendon) likewise
 
     // room of calls, shared by the trees on this plan
-    cri_spatial *work[2];   // (n_node + 1)
-    cri_inertia *composite; // (n_node + 1) of subtrees
-    double *work_row;       // (n_row)
+    cri_spatial *work[2];           // (n_node + 1)
+    cri_spatial_inertia *composite; // (n_node + 1) of subtrees
+    double *work_row;               // (n_row)
 } cri_tree_plan;
 
 /// A factor of M + h D, and of E (M + h D)^-1 E' over a largest set of independent rows.
@@ -86,14 +86,14 @@ struct cri_tree {
     cri_vec3 origin; // O
 
     // at q
-    double *q;         // (n_q)
-    cri_pose *pose;    // (n_body) in the world
-    cri_vec3 *place;   // (n_body) body origins from O
-    cri_spatial *S;    // (n_v)
-    cri_inertia *I;    // (n_node + 1)
-    double *M;         // (n_entry)
-    double *E;         // (n_row, n_v)
-    cri_tree_tie *tie; // (n_equality)
+    double *q;              // (n_q)
+    cri_pose *pose;         // (n_body) in the world
+    cri_vec3 *place;        // (n_body) body origins from O
+    cri_spatial *S;         // (n_v)
+    cri_spatial_inertia *I; // (n_node + 1)
+    double *M;              // (n_entry)
+    double *E;              // (n_row, n_v)
+    cri_tree_tie *tie;      // (n_equality)
     cri_tree_factor plain, damped;
 
     // after cri_tree_accel
@@ -133,7 +133,7 @@ struct cri_tree_tan {
     const double *q;           // (n_v) of the unit
     cri_spatial *Y;            // (n_node + 1)
     cri_spatial *S;            // (n_v) changes of columns
-    cri_inertia *I;            // (n_node + 1) changes of inertias
+    cri_spatial_inertia *I;    // (n_node + 1) changes of inertias
 };
 
 // ---- plan and kinematics (tree.c) --------------------------------------------------------------
@@ -166,7 +166,7 @@ void cri_tree_back_tied(const cri_tree *tree, const cri_tree_factor *factor, con
 
 /// Adds the inertia of a body with the pose and place to a sum.
 void cri_tree_body_inertia(const cri_link_derived *link, const cri_mat3 *R, cri_vec3 place,
-                           cri_inertia *sum);
+                           cri_spatial_inertia *sum);
 
 // ---- recursion (tree_rne.c) --------------------------------------------------------------------
 

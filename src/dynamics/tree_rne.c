@@ -97,7 +97,7 @@ void cri_tree_inertia_vjp_part(const cri_tree *tree, int b, double scale, cri_sp
 static void recursion_vjp_outwards(const cri_tree *tree, const cri_tree_state *s,
                                    const cri_spatial *L, const cri_tree_seeds *seeds) {
     for (int n = 1; n <= tree->plan->n_node; n++) {
-        const cri_inertia *I = tree->I + n;
+        const cri_spatial_inertia *I = tree->I + n;
         cri_spatial V = s->V[n], A = s->A[n], W = cri_sp_cross(V, L[n]);
         cri_spatial IL = cri_inertia_apply(I, L[n]), IA = cri_inertia_apply(I, A);
         cri_spatial IV = cri_inertia_apply(I, V), IW = cri_inertia_apply(I, W);
@@ -192,7 +192,7 @@ void cri_tree_recursion_jvp_part(const cri_tree *tree, const cri_tree_state *s,
         dAn = cri_sp_add(dAn, cri_sp_cross(s->V[n], du));
 
         // F = I A + V x* I V
-        const cri_inertia *I = tree->I + n, *dI = tan->I + n;
+        const cri_spatial_inertia *I = tree->I + n, *dI = tan->I + n;
         cri_spatial f = cri_inertia_apply(I, dAn);
         f = cri_sp_add(f, cri_inertia_apply(dI, s->A[n]));
         f = cri_sp_add(f, cri_sp_cross_force(dVn, cri_inertia_apply(I, s->V[n])));

@@ -204,8 +204,8 @@ static cri_mat3 symmetric_adjoint(const double *J) {
     return tensor(half);
 }
 
-void cri_inertia_of_vjp(int n, const cri_solid *solid, const cri_inertia *adj, double (*size_adj)[3],
-                        double *density_adj) {
+void cri_inertia_of_vjp(int n, const cri_solid *solid, const cri_inertia *adj,
+                        double (*size_adj)[3], double *density_adj) {
     cri_inertia sum = cri_inertia_of(n, solid);
     if (!(sum.mass > 0.0)) {
         return;
@@ -236,8 +236,8 @@ void cri_inertia_of_vjp(int n, const cri_solid *solid, const cri_inertia *adj, d
 }
 
 // tangents of density and unit moments: of the mass and of density J
-static double part_jvp(const cri_solid *s, const part *p, const double *size_tan, double density_tan,
-                       cri_mat3 *J_tan) {
+static double part_jvp(const cri_solid *s, const part *p, const double *size_tan,
+                       double density_tan, cri_mat3 *J_tan) {
     double volume_tan = 0.0;
     cri_mat3 local = {{0}};
     if (s->kind != CRI_SHAPE_MESH) {

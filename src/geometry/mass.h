@@ -9,8 +9,8 @@
 
 #include "geometry/shape.h"
 
-/// Volume and principal moments of unit density, about the centre, of a primitive: m (4). m_size, if
-/// not NULL, gets their derivatives (4, 3) for the sizes. Not for planes and meshes.
+/// Volume and principal moments of unit density, about the centre, of a primitive: m (4). m_size,
+/// if not NULL, gets their derivatives (4, 3) for the sizes. Not for planes and meshes.
 void cri_shape_moments(cri_shape_kind kind, const double *size, double m[4], double m_size[4][3]);
 
 /// One solid part of a body.
@@ -23,8 +23,8 @@ typedef struct cri_solid {
     cri_mat3 R;
 } cri_solid;
 
-/// Also the type of its own adjoint and tangent. In an adjoint an off-diagonal entry of J stands for
-/// the one number that occurs twice in the tensor.
+/// Also the type of its own adjoint and tangent. In an adjoint an off-diagonal entry of J stands
+/// for the one number that occurs twice in the tensor.
 typedef struct cri_inertia {
     double mass;
     cri_vec3 com;
@@ -35,8 +35,8 @@ typedef struct cri_inertia {
 cri_inertia cri_inertia_of(int n, const cri_solid *solid);
 
 /// Adds to size_adj[i] (3) and density_adj[i] of each solid.
-void cri_inertia_of_vjp(int n, const cri_solid *solid, const cri_inertia *adj, double (*size_adj)[3],
-                        double *density_adj);
+void cri_inertia_of_vjp(int n, const cri_solid *solid, const cri_inertia *adj,
+                        double (*size_adj)[3], double *density_adj);
 
 /// Tangent for size_tan[i] (3) and density_tan[i].
 cri_inertia cri_inertia_of_jvp(int n, const cri_solid *solid, const double (*size_tan)[3],

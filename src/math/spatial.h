@@ -58,14 +58,14 @@ static inline cri_spatial cri_sp_wrench(cri_vec3 p, cri_vec3 f) {
 }
 
 /// mass, mass times centre, and second moments about O: xx yy zz xy xz yz of the inertia tensor.
-typedef struct cri_inertia {
+typedef struct cri_spatial_inertia {
     double mass;
     cri_vec3 h;
     double J[6];
-} cri_inertia;
+} cri_spatial_inertia;
 
 /// I X
-static inline cri_spatial cri_inertia_apply(const cri_inertia *I, cri_spatial X) {
+static inline cri_spatial cri_inertia_apply(const cri_spatial_inertia *I, cri_spatial X) {
     const double *J = I->J;
     cri_vec3 turn = cri_v3(J[0] * X.w.x + J[3] * X.w.y + J[4] * X.w.z,
                            J[3] * X.w.x + J[1] * X.w.y + J[5] * X.w.z,
@@ -74,7 +74,7 @@ static inline cri_spatial cri_inertia_apply(const cri_inertia *I, cri_spatial X)
                          cri_v3_mad(cri_v3_cross(X.w, I->h), I->mass, X.v)};
 }
 
-static inline void cri_inertia_accumulate(const cri_inertia *I, cri_inertia *sum) {
+static inline void cri_inertia_accumulate(const cri_spatial_inertia *I, cri_spatial_inertia *sum) {
     sum->mass += I->mass;
     sum->h = cri_v3_add(sum->h, I->h);
     for (int i = 0; i < 6; i++) {
@@ -112,9 +112,10 @@ static inline void cri_inertia_rotate(const cri_mat3 *R, const double *J, double
 }
 
 /// Change of I when its body is displaced by the twist Y: Y x* I - I Y x.
-static inline cri_inertia cri_inertia_displaced(const cri_inertia *I, cri_spatial Y) {
+static inline cri_spatial_inertia cri_inertia_displaced(const cri_spatial_inertia *I,
+                                                        cri_spatial Y) {
     const double *J = I->J;
-    cri_inertia d = {.h = cri_v3_mad(cri_v3_cross(Y.w, I->h), I->mass, Y.v)};
+    cri_spatial_inertia d = {.h = cri_v3_mad(cri_v3_cross(Y.w, I->h), I->mass, Y.v)};
     cri_vec3 x = cri_v3_cross(Y.w, cri_v3(J[0], J[3], J[4]));
     cri_vec3 y = cri_v3_cross(Y.w, cri_v3(J[3], J[1], J[5]));
     cri_vec3 z = cri_v3_cross(Y.w, cri_v3(J[4], J[5], J[2]));

@@ -47,9 +47,9 @@ static cr_status fill(cri_builder *b) {
     memcpy(m->law, def->law, sizeof m->law);
     memcpy(m->stepper, def->stepper, sizeof m->stepper);
     memcpy(m->warning, def->warning, sizeof m->warning);
-    m->law_place = (cri_place){cri_arena_push_text(b->arena, def->law_place.file ? def->law_place.file
-                                                                                : def->file),
-                               def->law_place.line};
+    m->law_place = (cri_place){
+        cri_arena_push_text(b->arena, def->law_place.file ? def->law_place.file : def->file),
+        def->law_place.line};
     m->stepper_place = (cri_place){m->law_place.file, def->stepper_place.line};
     return cri_arena_has_failed(b->arena) ? cri_build_fail_memory(b) : CR_OK;
 }

@@ -3,8 +3,8 @@
 // Links, joints and units of a mechanism, and what acts on them.
 //
 // A tree is a body with joints whose ancestors do not move, with everything below it. A unit is a
-// run of trees; equalities, tendons and actuators that reach from one tree to another join all trees
-// in between, so that a unit's bodies and dofs stay contiguous.
+// run of trees; equalities, tendons and actuators that reach from one tree to another join all
+// trees in between, so that a unit's bodies and dofs stay contiguous.
 
 #include "model/builder_parts.h"
 
@@ -152,7 +152,8 @@ static int tree_of_tendon(const cri_builder *b, const forest *f, int tendon) {
 }
 
 // the trees of an equality's two objects, -1: static
-static void trees_of(const cri_builder *b, const forest *f, const cri_equality_def *e, int tree[2]) {
+static void trees_of(const cri_builder *b, const forest *f, const cri_equality_def *e,
+                     int tree[2]) {
     for (int i = 0; i < 2; i++) {
         tree[i] = -1;
         if (e->object[i] < 0) {
@@ -218,8 +219,7 @@ static bool is_free_body(const cri_builder *b, const forest *f, const cri_unit *
     const cri_joint_def *jd = &b->def->joint[u->first_joint];
     bool is_plain = u->n_body == 1 && u->n_joint == 1 && jd->kind == CRI_JOINT_FREE &&
                     jd->stiffness == 0.0 && jd->damping == 0.0 && jd->armature == 0.0;
-    return is_plain && b->is_simple[u->first_body] &&
-           !is_driven(b, f, f->of_body[u->first_body]);
+    return is_plain && b->is_simple[u->first_body] && !is_driven(b, f, f->of_body[u->first_body]);
 }
 
 static void fill_unit(const cri_builder *b, const forest *f, int first, int last, cri_unit *u) {

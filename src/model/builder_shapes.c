@@ -283,8 +283,7 @@ cr_status cri_build_pairs(cri_builder *b) {
         geom->group = body >= 0 && m->mech.link[body].node >= 0 ? 1 + m->mech.link[body].node : 0;
         if (geom->shape == CRI_SHAPE_PLANE && geom->group > 0) {
             return cri_build_fail(b, CR_ERR_UNSUPPORTED, def->geom[g].place,
-                                  "geom %.40s: a plane cannot move; use a box",
-                                  def->geom[g].name);
+                                  "geom %.40s: a plane cannot move; use a box", def->geom[g].name);
         }
     }
     return CR_OK;
@@ -319,9 +318,8 @@ static bool is_excluded(const cr_model *m, int body0, int body1) {
 bool cri_model_may_collide(const cr_model *m, int geom0, int geom1, int *pair) {
     int low = geom0 < geom1 ? geom0 : geom1, high = geom0 < geom1 ? geom1 : geom0;
     cri_pair key = {.geom = {low, high}};
-    const cri_pair *own = m->n_pair > 0 ? bsearch(&key, m->pair, (size_t)m->n_pair,
-                                                  sizeof *m->pair, by_geoms)
-                                        : NULL;
+    const cri_pair *own =
+        m->n_pair > 0 ? bsearch(&key, m->pair, (size_t)m->n_pair, sizeof *m->pair, by_geoms) : NULL;
     const cri_geom *a = &m->geom[geom0], *c = &m->geom[geom1];
     if (pair) {
         *pair = own ? (int)(own - m->pair) : -1;

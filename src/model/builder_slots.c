@@ -3,8 +3,8 @@
 // The layout of p, x and u: slots with names, defaults and domains; keyframes.
 //
 // Positions and velocities are named by body, counted over all its joints: BODY/qpos[i],
-// BODY/qvel[i]. A control is its actuator's name; the forces on dofs behind them are BODY/force[i] and
-// BODY/torque[i] for a free body, JOINT/force or JOINT/torque else.
+// BODY/qvel[i]. A control is its actuator's name; the forces on dofs behind them are BODY/force[i]
+// and BODY/torque[i] for a free body, JOINT/force or JOINT/torque else.
 
 #include "model/builder_parts.h"
 
@@ -111,10 +111,11 @@ static cr_status check_masses(cri_builder *b) {
             mass += mech->link[k].node == mech->link[i].node ? b->inertia[k].mass : 0.0;
         }
         if (!(mass > 0.0)) {
-            return cri_build_fail(b, CR_ERR_SYNTAX, b->def->body[i].place,
-                                  "body %.40s moves and has no mass; give it a geom with density or "
-                                  "an <inertial>",
-                                  b->def->body[i].name);
+            return cri_build_fail(
+                b, CR_ERR_SYNTAX, b->def->body[i].place,
+                "body %.40s moves and has no mass; give it a geom with density or "
+                "an <inertial>",
+                b->def->body[i].name);
         }
     }
     for (int i = 0; i < mech->n_body; i++) {
@@ -158,8 +159,8 @@ static void add_pair(cri_builder *b, cri_pair *pair) {
     char owner[NAME_BYTES];
     // a plane, or the lower body, comes first in a name
     const cri_geom_def *a = &b->def->geom[pair->geom[0]], *c = &b->def->geom[pair->geom[1]];
-    bool is_swapped = c->shape == CRI_SHAPE_PLANE ||
-                      (a->shape != CRI_SHAPE_PLANE && a->body >= 0 && c->body < 0);
+    bool is_swapped =
+        c->shape == CRI_SHAPE_PLANE || (a->shape != CRI_SHAPE_PLANE && a->body >= 0 && c->body < 0);
     snprintf(owner, sizeof owner, "%.120s:%.120s", (is_swapped ? c : a)->name,
              (is_swapped ? a : c)->name);
     if (pair->slot_friction >= 0) {
@@ -292,14 +293,13 @@ static void name_control(cri_builder *b) {
     }
     for (int k = 0; k < mech->n_joint; k++) {
         const cri_joint *j = &mech->joint[k];
-        const char *name = m->joint_name[k] =
-            cri_arena_push_text(b->arena, b->def->joint[k].name);
+        const char *name = m->joint_name[k] = cri_arena_push_text(b->arena, b->def->joint[k].name);
         const char **u = m->u_name + mech->n_actuator + j->v;
         for (int e = 0; e < j->n_v; e++) {
             switch (j->kind) {
             case CRI_JOINT_FREE:
-                u[e] = joined(b->arena, b->def->body[j->body].name, e < 3 ? "force" : "torque",
-                              e % 3);
+                u[e] =
+                    joined(b->arena, b->def->body[j->body].name, e < 3 ? "force" : "torque", e % 3);
                 break;
             case CRI_JOINT_BALL:
                 u[e] = joined(b->arena, name, "torque", e);

@@ -84,8 +84,7 @@ cr_status cri_derived_check(const cr_model *model, const cri_derived *d, cr_erro
     }
     for (int b = 0; b < model->mech.n_body; b++) {
         const cri_body *body = &model->body[b];
-        if (body->n_inertia == 6 && d->mech.link[b].mass > 0.0 &&
-            !is_positive(d->mech.link[b].J)) {
+        if (body->n_inertia == 6 && d->mech.link[b].mass > 0.0 && !is_positive(d->mech.link[b].J)) {
             return cri_fail(err, CR_ERR_ARGUMENT, 0,
                             "%s/inertia has a direction without positive moment of inertia; raise "
                             "the first three or bring the others nearer to 0",
@@ -210,8 +209,7 @@ static void shapes_jvp(const cr_model *m, const double *p, int b, const double *
             size_tan[i][k] = p_tan[g->slot_size + k];
         }
     }
-    cri_inertia sum =
-        cri_inertia_of_jvp(n, solid, (const double(*)[3])size_tan, density_tan);
+    cri_inertia sum = cri_inertia_of_jvp(n, solid, (const double(*)[3])size_tan, density_tan);
     *tan = (cri_link_derived){.mass = sum.mass, .com = sum.com};
     memcpy(tan->J, sum.J, sizeof tan->J);
 }

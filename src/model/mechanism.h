@@ -3,13 +3,13 @@
 // Bodies on joints, in reduced coordinates: what tree dynamics reads.
 //
 // Conventions are MJCF's. q: free = position (3) and quaternion (4), ball = quaternion, hinge and
-// slide = 1 number. v: free = velocity of the body origin (world) and spin (body frame), ball = spin
-// (child frame), hinge and slide = rate. Tangents of q have one number a degree of freedom (dof),
-// quaternions move to q exp(theta).
+// slide = 1 number. v: free = velocity of the body origin (world) and spin (body frame), ball =
+// spin (child frame), hinge and slide = rate. Tangents of q have one number a degree of freedom
+// (dof), quaternions move to q exp(theta).
 //
-// Vectors over bodies have 6 numbers a body, (n_body, 6): for motions the velocity of the body origin
-// in world axes and the spin in body axes; for their duals a force (world) at the origin and a torque
-// (body axes). Tangents of poses likewise. For a free body they are its own dofs.
+// Vectors over bodies have 6 numbers a body, (n_body, 6): for motions the velocity of the body
+// origin in world axes and the spin in body axes; for their duals a force (world) at the origin and
+// a torque (body axes). Tangents of poses likewise. For a free body they are its own dofs.
 //
 // Bodies and joints are in document order, parents first, subtrees contiguous.
 

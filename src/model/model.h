@@ -33,9 +33,9 @@ typedef struct cri_body {
 
 typedef struct cri_geom {
     cri_shape_kind shape;
-    int body;  // -1: world
-    int unit;  // that moves it, -1: static
-    int group; // geoms with equal group >= 0 never collide: they are rigidly linked
+    int body;      // -1: world
+    int unit;      // that moves it, -1: static
+    int group;     // geoms with equal group >= 0 never collide: they are rigidly linked
     int slot_size; // n_size slots; a plane's only one is its offset
     int n_size;
     int slot_density; // -1: none
@@ -63,12 +63,12 @@ typedef struct cri_pair {
     int friction_geom;    // whose friction alone counts, -1: the larger of the two
 } cri_pair;
 
-/// A bound on a combination of hinges and slides: sign (sum coef q - bound) >= 0; or on the angle of a
-/// ball joint: bound - angle >= 0.
+/// A bound on a combination of hinges and slides: sign (sum coef q - bound) >= 0; or on the angle
+/// of a ball joint: bound - angle >= 0.
 typedef struct cri_limit {
     int unit;
-    int ball; // place of its quaternion in q, -1: hinges and slides
-    int n;    // 3 for a ball
+    int ball;           // place of its quaternion in q, -1: hinges and slides
+    int n;              // 3 for a ball
     const int *q;       // (n) their place in q
     const int *dof;     // (n) and in v
     const double *coef; // (n)

@@ -135,8 +135,7 @@ static int find_in_pair(const cr_model *m, const char *name, cr_error *err) {
     bool has_own = pair >= 0 && (is_friction ? m->pair[pair].friction_geom >= 0 ||
                                                    m->pair[pair].slot_friction >= 0
                                              : m->pair[pair].slot_restitution >= 0);
-    bool is_held =
-        (slot == first || slot == second) && m->slot[other].value > 0.0 && !has_own;
+    bool is_held = (slot == first || slot == second) && m->slot[other].value > 0.0 && !has_own;
     if (!is_held && count_users(m, slot, is_friction) == 1) {
         return slot;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A scene as read, before it becomes a model. Readers (src/scene) fill it, cri_model_build reads it.
+// A scene as read, before it becomes a model. Readers (src/scene) fill it, cri_model_build reads
+// it.
 //
 // All frames are resolved (fromto, euler, frames, defaults, replicate): pos and unit quat in the
 // parent body's frame. Angles in rad. Strings and arrays belong to memory unless it says otherwise.
@@ -194,6 +195,6 @@ CR_MUST_CHECK bool cri_scene_def_begin(cri_scene_def *def, const char *file);
 
 void cri_scene_def_clear(cri_scene_def *def);
 
-/// Room for one more item in a list of n items of item_bytes each, in memory: returns the list, moved
-/// when it was full (capacity is the next power of two, at least 8). NULL for lack of memory.
+/// Room for one more item in a list of n items of item_bytes each, in memory: returns the list,
+/// moved when it was full (capacity is the next power of two, at least 8). NULL for lack of memory.
 void *cri_scene_def_grow(cri_scene_def *def, void *list, int n, size_t item_bytes);

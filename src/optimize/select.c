@@ -198,7 +198,8 @@ static bool same_place(const cri_variable_place *a, const cri_variable_place *b)
     return a->vector == b->vector && a->index == b->index && is_same_step;
 }
 
-static cr_status refuse_double(const builder *b, const entry *e, const cri_variable_place *place, int n) {
+static cr_status refuse_double(const builder *b, const entry *e, const cri_variable_place *place,
+                               int n) {
     for (int i = 0; i < n; i++) {
         if (same_place(&place[i], &e->place)) {
             return cri_fail(b->err, CR_ERR_ARGUMENT, 0, "%.80s is named twice", e->name);

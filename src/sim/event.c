@@ -13,16 +13,16 @@
 //   two balls          |a_1 - a_0| + turn(c_0) + turn(c_1)     (the rest of |D|'' is positive)
 //   turn(c)            |c| (w^2 (1 + kappa/sqrt 3) + |tau|/I_min),
 //                      w = (|I w| + |tau| T)/I_min                       (angular momentum)
-//   any two shapes     as two balls with the farthest points of both. Their distance has kinks, so s
-//                      is the least rate of any two points along n:
+//   any two shapes     as two balls with the farthest points of both. Their distance has kinks,
+//                      so s is the least rate of any two points along n:
 //                      s = n.(v_1 - v_0) - |n x w_0| r_0 - |n x w_1| r_1
 //   sampled            units at rest and trees: 8 |a| each, or four times the mean change of the
 //                      rate over T; generous, not proved. Each evaluation is a contact solve or a
 //                      flow: above a plane, what does not approach is looked at 32 times at the
 //                      most; between two shapes steps are g/(1.5 |v|), |v| the speed of any points
 //
-// Between two shapes no step is shorter than a fiftieth of the narrower one's width over |v|: a kink
-// may cost a graze, but nothing passes through.
+// Between two shapes no step is shorter than a fiftieth of the narrower one's width over |v|: a
+// kink may cost a graze, but nothing passes through.
 //
 // A pair that has just bounced has g = 0 and s > 0; the formula then jumps ahead to where it may
 // fall again. A pair that leaves from an overlap hits again when it comes back to that depth: its
@@ -177,7 +177,8 @@ static cri_vec3 linear_accel(const cr_sim *sim, const cri_motion *motion, int un
 }
 
 // acceleration of a point at distance r from a free body's origin, by its rotation within T
-static double turn_bound(const cr_sim *sim, const cri_motion *motion, int unit, double r, double T) {
+static double turn_bound(const cr_sim *sim, const cri_motion *motion, int unit, double r,
+                         double T) {
     const cri_unit *u = &sim->model->mech.unit[unit];
     const cri_body_derived *d = &sim->d.body[u->first_body];
     const double *force = motion->u + sim->model->mech.n_actuator + u->first_v;
@@ -221,8 +222,7 @@ static search search_begin(const cr_sim *sim, const cri_motion *motion, int feat
     } else {
         s.bound = cri_v3_norm(cri_v3_sub(a1, a0));
     }
-    bool is_ball =
-        near->kind == CRI_NEAR_PLANE_SPHERE || near->kind == CRI_NEAR_SPHERE_SPHERE;
+    bool is_ball = near->kind == CRI_NEAR_PLANE_SPHERE || near->kind == CRI_NEAR_SPHERE_SPHERE;
     double levers = 0.0;
     for (int k = 0; k < 2 && near->kind != CRI_NEAR_LIMIT; k++) {
         if (near->unit[k] >= 0) {
@@ -293,8 +293,8 @@ static bool gap_at(cr_sim *sim, cri_motion *motion, const search *s, double t, d
     cri_narrow_touch touch;
     cri_near_touch(&sim->world, s->near, s->slot, &sim->work, &touch);
     *gap = touch.gap - sim->scan.offset[s->feature];
-    *speed = cri_near_rate(&sim->world, s->near, &touch, &sim->work,
-                           sim->y + sim->model->sizes.n_q, sim->work.motion);
+    *speed = cri_near_rate(&sim->world, s->near, &touch, &sim->work, sim->y + sim->model->sizes.n_q,
+                           sim->work.motion);
     sim->scan.now[s->feature] = touch;
     return true;
 }
@@ -322,10 +322,10 @@ static double least_rate(const cr_sim *sim, const search *s, const cri_state *st
 
 // ---- roots -------------------------------------------------------------------------------------
 
-// Newton for a root in [low, T], from the safe side or beyond; kept between the last open gap and the
-// first closed one
-static bool polish(cr_sim *sim, cri_motion *motion, const search *s, double low, double T, double *t,
-                   double *gap, double *speed) {
+// Newton for a root in [low, T], from the safe side or beyond; kept between the last open gap and
+// the first closed one
+static bool polish(cr_sim *sim, cri_motion *motion, const search *s, double low, double T,
+                   double *t, double *gap, double *speed) {
     double high = INFINITY;
     for (int k = 0; k < 60; k++) {
         if (*gap > 0.0) {
@@ -388,8 +388,8 @@ static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, boo
     }
     bool is_one_sided = s->near->kind == CRI_NEAR_LIMIT || !isfinite(sim->width[s->near->geom[0]]);
     if (!is_one_sided) {
-        double speed = fmax(closing_speed(sim, s, &motion->state),
-                            closing_speed(sim, s, &sim->work));
+        double speed =
+            fmax(closing_speed(sim, s, &motion->state), closing_speed(sim, s, &sim->work));
         return g > 1.5 * speed * T + 0.5 * s->bound * T * T;
     }
     double bend = end - g - v * T; // g + v t + bend (t/T)^2
@@ -413,8 +413,8 @@ static bool is_out_of_reach(const cr_sim *sim, const cri_motion *motion, const s
 
 // How far to go on from a gap g > 0 with rate v. *is_floor: that is a step which the bound does not
 // cover, but which is too short for two shapes to pass through each other.
-static double step_of(const cr_sim *sim, const search *s, const cri_state *state, double g, double v,
-                      double T, bool *is_floor) {
+static double step_of(const cr_sim *sim, const search *s, const cri_state *state, double g,
+                      double v, double T, bool *is_floor) {
     *is_floor = false;
     if (cri_near_has_points(s->near) && !s->is_sampled) {
         return advance(g, v, s->bound);

@@ -42,8 +42,8 @@ static bool begin_islands(cr_sim *sim, cri_motion *motion, int n, const int *fea
         int n_member = 0;
         for (int i = 0; i < n; i++) {
             if (island[i] == k) {
-                scan->ref[n_member++] = (cri_contact_ref){
-                    &scan->near[scan->near_of[feature[i]]], &scan->touch[feature[i]]};
+                scan->ref[n_member++] = (cri_contact_ref){&scan->near[scan->near_of[feature[i]]],
+                                                          &scan->touch[feature[i]]};
             }
         }
         size_t room = cri_jump_bytes(&sim->world, n_member, scan->ref);
@@ -74,8 +74,8 @@ static bool accelerate(cr_sim *sim, cri_motion *motion, int unit) {
         cri_v3_store(angular, motion->accel + u->first_v + 3);
         return true;
     }
-    cri_tree *tree = cri_state_tree(sim->model, &sim->d, &motion->state, unit, sim->tape,
-                                    sim->scratch);
+    cri_tree *tree =
+        cri_state_tree(sim->model, &sim->d, &motion->state, unit, sim->tape, sim->scratch);
     if (!tree ||
         !cri_arena_reserve(sim->scratch, cri_tree_scratch_bytes(&sim->model->mech, unit))) {
         return false;
@@ -148,8 +148,7 @@ static bool solve_island(cr_sim *sim, cri_motion *motion, cri_jump *jump, const 
         return false;
     }
     for (int i = 0; i < jump->n; i++) {
-        const double *warm =
-            cri_warm_find(&sim->warm, &jump->row[i].near, jump->row[i].touch.id);
+        const double *warm = cri_warm_find(&sim->warm, &jump->row[i].near, jump->row[i].touch.id);
         for (int r = 0; r < 3; r++) {
             jump->f[3 * i + r] = warm ? warm[r] : 0.0;
         }
@@ -161,10 +160,8 @@ static bool solve_island(cr_sim *sim, cri_motion *motion, cri_jump *jump, const 
         memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
         memset(sim->y_adj, 0, sizeof(double) * (size_t)sim->model->sizes.n_v);
         memset(sim->body_tan, 0, sizeof(double) * 6 * (size_t)sim->model->mech.n_body);
-        cri_jump_tan tan = {.v = motion->accel,
-                            .q = sim->y_adj,
-                            .body_tan = sim->body_tan,
-                            .d = &sim->d_tan};
+        cri_jump_tan tan = {
+            .v = motion->accel, .q = sim->y_adj, .body_tan = sim->body_tan, .d = &sim->d_tan};
         cri_jump_solve_jvp(&sim->world, jump, &tan, motion->v_rate, sim->scratch);
     }
     return true;
@@ -215,8 +212,8 @@ static void resting_unit(const cr_sim *sim, const cri_motion *motion, int unit, 
 }
 
 // the flow of a tree into y; a flow on the tape is kept, and found again at the same t
-static bool tree_unit(cr_sim *sim, cri_motion *motion, int unit, double t, double *y, double *y_rate,
-                      cr_arena *keep) {
+static bool tree_unit(cr_sim *sim, cri_motion *motion, int unit, double t, double *y,
+                      double *y_rate, cr_arena *keep) {
     const cri_mechanism *mech = &sim->model->mech;
     const cri_unit *u = &mech->unit[unit];
     const double *x = motion->state.x;
@@ -228,8 +225,9 @@ static bool tree_unit(cr_sim *sim, cri_motion *motion, int unit, double t, doubl
             !cri_arena_reserve(keep, cri_tree_flow_bytes(mech, unit))) {
             return false;
         }
-        trace = cri_tree_flow(mech, unit, &sim->d.mech, x, x + mech->n_q, motion->u, t, out,
-                              out + mech->n_q, keep, sim->scratch);
+        cri_tree_start start = {.q = x, .v = x + mech->n_q, .u = motion->u, .t = t};
+        trace = cri_tree_flow(mech, unit, &sim->d.mech, &start, out, out + mech->n_q, keep,
+                              sim->scratch);
         if (!trace) {
             return false;
         }

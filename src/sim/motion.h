@@ -27,8 +27,8 @@ typedef struct cri_motion {
     cri_arena_mark solve_mark;
 } cri_motion;
 
-/// Room on the tape for a motion from x (n_x) under u (n_u); poses are not set yet. False for lack of
-/// memory.
+/// Room on the tape for a motion from x (n_x) under u (n_u); poses are not set yet. False for lack
+/// of memory.
 CR_MUST_CHECK bool cri_motion_push(cr_sim *sim, cri_motion *motion, const double *x,
                                    const double *u, double h);
 

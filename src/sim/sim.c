@@ -17,7 +17,12 @@
 #include <string.h>
 
 // first blocks: enough for a few bodies, more is chained
-enum { TAPE_BYTES = 1 << 15, SCRATCH_BYTES = 1 << 14, OUTPUT_BYTES = 1 << 10, LIST_BYTES = 1 << 13 };
+enum {
+    TAPE_BYTES = 1 << 15,
+    SCRATCH_BYTES = 1 << 14,
+    OUTPUT_BYTES = 1 << 10,
+    LIST_BYTES = 1 << 13
+};
 
 cr_sim_options cr_sim_options_default(const cr_model *model) {
     return (cr_sim_options){
@@ -69,8 +74,8 @@ static void list_name(char *text, size_t n_byte, const char *name) {
 }
 
 // "no KIND is named WORD; there are ...", with the place when the scene file asked for it
-static cr_status fail_choice(const char *kind, const char *word, cri_place place,
-                             const char *names, cr_error *err) {
+static cr_status fail_choice(const char *kind, const char *word, cri_place place, const char *names,
+                             cr_error *err) {
     word = word ? word : "(null)";
     if (place.line > 0) {
         return cri_fail(err, CR_ERR_SYNTAX, place.line,
@@ -135,8 +140,7 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
         cr_sim_destroy(sim);
         return cri_no_memory(err);
     }
-    sim->world =
-        (cri_world){.model = model, .d = &sim->d, .law = cri_law_find(options->law)};
+    sim->world = (cri_world){.model = model, .d = &sim->d, .law = cri_law_find(options->law)};
     sim->report = cri_report_none();
     cr_model_defaults(model, -1, sim->p, NULL, NULL);
     cr_status status = cr_sim_set_params(sim, sim->p, err);

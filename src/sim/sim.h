@@ -72,8 +72,8 @@ typedef struct cri_history {
     cr_step_report report;
 } cri_history;
 
-/// What may touch during a sub-step, by number of feature: near[i] has the features first to first +
-/// n_slot - 1.
+/// What may touch during a sub-step, by number of feature: near[i] has the features first to first
+/// + n_slot - 1.
 typedef struct cri_scan {
     int n_near;
     int n_feature;
@@ -83,10 +83,10 @@ typedef struct cri_scan {
     cri_narrow_touch *now;   // (n_feature) at the event
     double *gap;             // (n_feature) at the start
     double *speed;           // (n_feature) its rate
-    double *offset; // (n_feature) overlap at the start, <= 0: an impact is a return to it
-    double *root;   // (n_feature) time of the next impact, infinite: none
-    double *margin; // (n_near) below it a gap may rest
-    int *rest;      // (n_feature) lists of features
+    double *offset;          // (n_feature) overlap at the start, <= 0: an impact is a return to it
+    double *root;            // (n_feature) time of the next impact, infinite: none
+    double *margin;          // (n_near) below it a gap may rest
+    int *rest;               // (n_feature) lists of features
     int *hit;
     int *group;
     int *island;

@@ -8,8 +8,8 @@
 //         impact now    g <= eps_gap, s < -eps_speed         event at t = 0
 //         separating    g <= eps_gap, s > eps_speed          located after lift-off
 //         apart         else                                 located
-//       no impact within T: x' = Phi_T(x), done; a fast turn is cut into parts of half a radian, each
-//       such a sub-step of fixed length
+//       no impact within T: x' = Phi_T(x), done; a fast turn is cut into parts of half a
+//       radian, each such a sub-step of fixed length
 //   F2  t: root of G(t) = sum_k w_k (g_k(Phi_t(x)) - o_k), w_k = rate frozen, over the hits:
 //       features of one island within eps_time of the first; o_k = g_k(x) in an overlap, else 0
 //   F3  y = Phi_t(x),  y_rate = d Phi_t/dt of the discrete map
@@ -30,9 +30,7 @@
 // Source of the event-time term: implicit function theorem on G(t; x, p) = 0, the saltation matrix
 // of one event. For several hits at once it is an average with weights rate^2 (paper 004, Eq. 6-7).
 
-#include "sim/event.h"
-
-#include "contact/islands.h"
+#include "sim/impact.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,8 +44,8 @@ typedef struct cri_hit {
     bool is_deep;           // the gap counts from the overlap at the start
 } cri_hit;
 
-/// One sub-step: motion over t from x, then, unless it is the last or a part of a fast turn, a jump at
-/// y.
+/// One sub-step: motion over t from x, then, unless it is the last or a part of a fast turn, a jump
+/// at y.
 typedef struct sub {
     struct sub *previous;
     struct sub *next;
@@ -56,7 +54,7 @@ typedef struct sub {
     bool has_event;
     bool is_located;
     int n_hit;
-    cri_hit *hit;   // (n_hit)
+    cri_hit *hit; // (n_hit)
     double G_rate;
     cri_state state; // y
     double *y;       // (n_x)
@@ -69,180 +67,6 @@ typedef struct sub_list {
     sub *first;
     sub *last;
 } sub_list;
-
-static double rate_of(const cr_sim *sim, int f, const cri_narrow_touch *touch,
-                      const cri_state *state) {
-    return cri_near_rate(&sim->world, cri_scan_near(&sim->scan, f), touch, state,
-                         state->x + sim->model->sizes.n_q, state->motion);
-}
-
-static bool rests_at_start(const cr_sim *sim, const cri_motion *motion, int f) {
-    const cri_scan *scan = &sim->scan;
-    return cri_event_is_rest(sim, f, &scan->touch[f], &motion->state, motion->h, scan->speed[f]);
-}
-
-static int find_resting(cr_sim *sim, const cri_motion *motion) {
-    int n = 0;
-    for (int f = 0; f < sim->scan.n_feature; f++) {
-        if (rests_at_start(sim, motion, f)) {
-            sim->scan.rest[n++] = f;
-        }
-    }
-    return n;
-}
-
-// keeps those of a list of features that are in the island of its member first; returns how many
-static int keep_island(cr_sim *sim, int n, int *feature, int first) {
-    cri_scan *scan = &sim->scan;
-    int n_kept = 0, of_first = 0;
-    if (n <= 1) {
-        return n;
-    }
-    for (int k = 0; k < n; k++) {
-        scan->member[k] = cri_scan_near(scan, feature[k]);
-    }
-    cri_islands(sim->model, n, scan->member, sim->unit_mark, scan->island);
-    for (int k = 0; k < n; k++) {
-        of_first = feature[k] == first ? scan->island[k] : of_first;
-    }
-    for (int k = 0; k < n; k++) {
-        if (scan->island[k] == of_first) {
-            feature[n_kept++] = feature[k];
-        }
-    }
-    return n_kept;
-}
-
-// features that touch and approach: the island of the first; 0 when there are none
-static int find_impacts_now(cr_sim *sim, const cri_motion *motion) {
-    cri_scan *scan = &sim->scan;
-    int n = 0;
-    for (int f = 0; f < scan->n_feature; f++) {
-        bool is_hit = scan->gap[f] <= sim->eps_gap && scan->speed[f] < -sim->eps_speed;
-        if (is_hit && !rests_at_start(sim, motion, f)) {
-            scan->hit[n++] = f;
-        }
-    }
-    return n > 0 ? keep_island(sim, n, scan->hit, scan->hit[0]) : 0;
-}
-
-// hits of a located event: within eps_time of the first, in its island
-static int find_hits(cr_sim *sim, double t, int first) {
-    cri_scan *scan = &sim->scan;
-    int n = 0;
-    for (int f = 0; f < scan->n_feature; f++) {
-        if (scan->root[f] <= t + sim->eps_time) {
-            scan->hit[n++] = f;
-        }
-    }
-    return keep_island(sim, n, scan->hit, first);
-}
-
-// everything at time t: sim->y, y_rate, sim->work, the rates of bodies in body_tan, touches in
-// scan->now; false for lack of memory
-static bool move_to(cr_sim *sim, cri_motion *motion, double t) {
-    const cr_sizes *z = &sim->model->sizes;
-    double *v = sim->y + z->n_q;
-    if (!cri_motion_all(sim, motion, t, sim->y, sim->y_rate)) {
-        return false;
-    }
-    // rates of poses are those of y in t, which velocities are up to the order of the step
-    memcpy(sim->y_adj, v, sizeof *v * (size_t)z->n_v);
-    memcpy(v, sim->y_rate, sizeof *v * (size_t)z->n_v);
-    cri_state_set(sim->model, &sim->work);
-    memcpy(sim->body_tan, sim->work.motion, sizeof *v * 6 * (size_t)z->n_body);
-    memcpy(v, sim->y_adj, sizeof *v * (size_t)z->n_v);
-    cri_state_set(sim->model, &sim->work);
-    cri_scan_now(sim, &sim->work);
-    return true;
-}
-
-// G and its rate over the hits at time t; weights go to scan->root, by feature
-static double weighted_gap(cr_sim *sim, int n_hit, double *G_rate) {
-    cri_scan *scan = &sim->scan;
-    double G = 0.0;
-    *G_rate = 0.0;
-    for (int k = 0; k < n_hit; k++) {
-        int f = scan->hit[k];
-        double rate = cri_near_rate(&sim->world, cri_scan_near(scan, f), &scan->now[f], &sim->work,
-                                    sim->y_rate, sim->body_tan);
-        scan->root[f] = rate;
-        G += rate * (scan->now[f].gap - scan->offset[f]);
-        *G_rate += rate * rate;
-    }
-    return G;
-}
-
-// does a feature touch at sim->work, and does it approach?
-static bool is_touching(const cr_sim *sim, int f, double h, bool *is_approaching) {
-    const cri_narrow_touch *touch = &sim->scan.now[f];
-    *is_approaching = false;
-    if (!isfinite(touch->gap)) {
-        return false;
-    }
-    double speed = rate_of(sim, f, touch, &sim->work);
-    bool is_rest = cri_event_is_rest(sim, f, touch, &sim->work, h, speed);
-    *is_approaching = speed < -sim->eps_speed && !is_rest;
-    // what would touch within eps_time belongs to the event
-    double reach = sim->eps_gap + (*is_approaching ? -speed * sim->eps_time : 0.0);
-    return touch->gap <= reach || is_rest;
-}
-
-// touching features at sim->work in the island of the hits, into scan->group; also those of hit
-static int find_group(cr_sim *sim, int n_hit, double h) {
-    cri_scan *scan = &sim->scan;
-    int n = 0, next = 0;
-    for (int f = 0; f < scan->n_feature; f++) {
-        bool is_hit = next < n_hit && scan->hit[next] == f, is_approaching;
-        next += is_hit;
-        if (is_hit || is_touching(sim, f, h, &is_approaching)) {
-            scan->group[n++] = f;
-        }
-    }
-    return keep_island(sim, n, scan->group, scan->hit[0]);
-}
-
-// adds the approaching members of the group to the hits, ascending; returns the new number
-static int join_hits(cr_sim *sim, int n_hit, int n_group, double h) {
-    cri_scan *scan = &sim->scan;
-    int n = 0, next = 0;
-    for (int k = 0; k < n_group; k++) {
-        bool is_hit = next < n_hit && scan->hit[next] == scan->group[k], is_approaching;
-        next += is_hit;
-        is_touching(sim, scan->group[k], h, &is_approaching);
-        scan->island[k] = is_hit || is_approaching;
-    }
-    for (int k = 0; k < n_group; k++) {
-        if (scan->island[k]) {
-            scan->hit[n++] = scan->group[k];
-        }
-    }
-    return n;
-}
-
-// F2 to F4: leaves y, y_rate, hits, weights (in scan->root) and group; false for lack of memory
-static bool locate(cr_sim *sim, sub *s, double T, bool is_now, int *n_hit, int *n_group) {
-    for (int round = 0;; round++) {
-        for (int k = 0; k < 6; k++) {
-            if (!move_to(sim, &s->motion, s->t)) {
-                return false;
-            }
-            double G = weighted_gap(sim, *n_hit, &s->G_rate);
-            bool is_root = fabs(G / s->G_rate) <= 1e-17 * s->motion.h;
-            if (is_now || *n_hit == 1 || is_root || k == 5) {
-                break; // y stands at t
-            }
-            s->t = fmin(fmax(s->t - G / s->G_rate, 0.0), T);
-        }
-        *n_group = find_group(sim, *n_hit, s->motion.h);
-        int n = join_hits(sim, *n_hit, *n_group, s->motion.h);
-        // patches come and go as t moves: a few rounds settle them or never will
-        if (n == *n_hit || round == 8) {
-            return true;
-        }
-        *n_hit = n;
-    }
-}
 
 // copies what locate found onto the tape; false for lack of memory
 static bool keep_event(cr_sim *sim, sub *s, int n_hit) {
@@ -388,15 +212,15 @@ static bool finish(cr_sim *sim, sub *s, double T, double *x_next, cr_step_report
     return cri_warm_store(&sim->warm, s->motion.n_island, s->motion.island);
 }
 
-// the longest smooth motion that RK4 follows well: half a radian of any body that does not turn alike
-// about all axes, in at most 64 parts of the step
+// the longest smooth motion that RK4 follows well: half a radian of any body that does not turn
+// alike about all axes, in at most 64 parts of the step
 static double longest_motion(const cr_sim *sim, const cri_state *state, double h, double T) {
     double fastest = 0.0;
     for (int b = 0; b < sim->model->mech.n_body; b++) {
         int unit = sim->model->mech.link[b].unit;
         cri_vec3 I = sim->d.body[b].inertia;
-        bool is_alike = unit >= 0 && sim->model->mech.unit[unit].is_free_body && I.x == I.y &&
-                        I.y == I.z;
+        bool is_alike =
+            unit >= 0 && sim->model->mech.unit[unit].is_free_body && I.x == I.y && I.y == I.z;
         if (unit >= 0 && !is_alike) {
             fastest = fmax(fastest, cri_v3_norm(cri_v3_load(state->motion + 6 * b + 3)));
         }
@@ -415,8 +239,8 @@ static bool begin_sub(cr_sim *sim, sub *s, double T, bool is_stuck, int *n_now, 
         bool is_limit = cri_scan_near(&sim->scan, f)->kind == CRI_NEAR_LIMIT;
         report->penetration = fmax(report->penetration, is_limit ? 0.0 : -sim->scan.gap[f]);
     }
-    *n_now = is_stuck ? 0 : find_impacts_now(sim, &s->motion);
-    *n_rest = *n_now > 0 ? 0 : find_resting(sim, &s->motion);
+    *n_now = is_stuck ? 0 : cri_impact_now(sim, &s->motion);
+    *n_rest = *n_now > 0 ? 0 : cri_impact_resting(sim, &s->motion);
     s->is_located = true;
     for (int k = 0; k < *n_now; k++) {
         int f = sim->scan.hit[k];
@@ -433,7 +257,7 @@ static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record,
         return false;
     }
     // a run of impacts that does not end within any reason goes on without them
-    int n_limit = 4 * sim->event_cap * (1 + sim->model->mech.n_unit), n_rest, n_now, n_group, first;
+    int n_limit = 4 * sim->event_cap * (1 + sim->model->mech.n_unit), n_rest, n_now, first;
     bool is_stuck = report->n_event >= n_limit, has_memory = true;
     cri_state_set(sim->model, &s->motion.state);
     double end = longest_motion(sim, &s->motion.state, record->h, *T);
@@ -443,7 +267,7 @@ static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record,
     int n_hit = n_now;
     if (n_now == 0 && !is_stuck) {
         s->t = cri_event_search(sim, &s->motion, end, n_rest, sim->scan.rest, &first, &has_memory);
-        n_hit = has_memory && first >= 0 ? find_hits(sim, s->t, first) : 0;
+        n_hit = has_memory && first >= 0 ? cri_impact_hits(sim, s->t, first) : 0;
     }
     if (!has_memory) {
         return false;
@@ -457,8 +281,13 @@ static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record,
         return finish(sim, s, end, x_after, report);
     }
     s->has_event = true;
-    if (!locate(sim, s, end, n_now > 0, &n_hit, &n_group) || !keep_event(sim, s, n_hit) ||
-        !run_jump(sim, s, n_group, x_after, report)) {
+    cri_impact impact = {.t = s->t, .n_hit = n_hit};
+    if (!cri_impact_locate(sim, &s->motion, end, n_now > 0, &impact)) {
+        return false;
+    }
+    s->t = impact.t;
+    s->G_rate = impact.G_rate;
+    if (!keep_event(sim, s, impact.n_hit) || !run_jump(sim, s, impact.n_group, x_after, report)) {
         return false;
     }
     for (int k = 0; k < s->motion.n_island; k++) {
@@ -477,8 +306,7 @@ static cr_status located_step(cr_sim *sim, cri_step_record *record, double *x_ne
     memset(sim->n_unit_event, 0, sizeof(int) * (size_t)sim->model->mech.n_unit);
     do {
         double *after = CR_PUSH_RAW(sim->tape, double, sim->model->sizes.n_x);
-        has_memory = after && steps &&
-                     run_sub(sim, steps, record, x, &T, after, &record->report);
+        has_memory = after && steps && run_sub(sim, steps, record, x, &T, after, &record->report);
         x = after;
     } while (has_memory && (T > 0.0 || steps->last->has_event));
     if (!has_memory) {
@@ -591,8 +419,7 @@ static double event_jvp(cr_sim *sim, const sub *s, double *y_tan, const double *
     double *v_tan = CR_PUSH_RAW(sim->scratch, double, n_v);
     memcpy(v_tan, y_tan + n_v, sizeof *v_tan * (size_t)n_v);
     cri_state_motion(sim->model, &s->state, y_tan, sim->body_tan);
-    cri_jump_tan tan = {
-        .v = v_tan, .q = y_tan, .body_tan = sim->body_tan, .d = &sim->d_tan};
+    cri_jump_tan tan = {.v = v_tan, .q = y_tan, .body_tan = sim->body_tan, .d = &sim->d_tan};
     cri_jump_solve_jvp(&sim->world, &s->jump, &tan, y_tan + n_v, sim->scratch);
     return t_tan;
 }

@@ -74,8 +74,7 @@ static void describe(const cri_jump *jump, int k, cr_contact *out) {
     cri_v3_store(impulse, out->impulse);
 }
 
-int cri_contacts_of(const cri_jump *jump, double time, bool is_impact,
-                    cr_contact *out) {
+int cri_contacts_of(const cri_jump *jump, double time, bool is_impact, cr_contact *out) {
     int n = 0;
     for (int k = 0; k < jump->n; k++) {
         if (jump->f[3 * k] <= 0.0 || jump->row[k].near.kind == CRI_NEAR_LIMIT) {

@@ -470,7 +470,7 @@ void cri_coulomb_reduce(const cri_coulomb *p, double *f, const cri_coulomb_limit
     cache->column = CR_PUSH_RAW(keep, cri_coulomb_column, rows);
     cache->scale = CR_PUSH_RAW(keep, double, rows);
     cache->q = CR_PUSH(keep, double, rows);
-    cache->null_space = CR_PUSH_RAW(keep, double, rows * rows);
+    cache->null_space = CR_PUSH_RAW(keep, double, rows *rows);
     cache->qr_mark = cri_arena_get_mark(keep);
 
     cri_arena_mark mark = cri_arena_get_mark(scratch);

@@ -20,8 +20,8 @@ static long count_calls(bool has_ties, bool is_euler) {
     fixture_map(&b.f, block, &d);
     v_adj[8] = 1.0;
     long before = cr_alloc_count();
-    cri_tree_trace *trace =
-        cri_tree_flow(m, 1, &b.f.d, b.f.q, b.f.v, b.f.u, 0.01, q, v, b.keep, b.scratch);
+    cri_tree_trace *trace = cri_tree_flow(
+        m, 1, &b.f.d, &(cri_tree_start){b.f.q, b.f.v, b.f.u, 0.01}, q, v, b.keep, b.scratch);
     CHECK(trace != NULL);
     cri_tree_flow_vjp(trace, q_adj, v_adj, u_adj, &t_adj, &d, b.scratch);
     cri_tree_flow_jvp(trace, q_adj, v_adj, u_adj, 1.0, &d, b.scratch);
@@ -64,8 +64,8 @@ TEST(a_motion_without_memory_says_so) {
         cri_arena_destroy(keep);
         keep = cri_arena_create(16);
         cr_alloc_fail_at(k);
-        cri_tree_trace *trace =
-            cri_tree_flow(m, 1, &b.f.d, b.f.q, b.f.v, b.f.u, 0.01, q, v, keep, b.scratch);
+        cri_tree_trace *trace = cri_tree_flow(
+            m, 1, &b.f.d, &(cri_tree_start){b.f.q, b.f.v, b.f.u, 0.01}, q, v, keep, b.scratch);
         bool has_failed = cr_alloc_has_failed();
         cr_alloc_fail_at(0);
         CHECK((trace == NULL) == has_failed);

@@ -9,8 +9,9 @@ static void run(int n, double t) {
     cr_arena *keep = cri_arena_create(cri_tree_flow_bytes(&b.f.mech, b.unit));
     for (int i = 0; i < n; i++) {
         cri_arena_reset(keep);
-        assert_non_null(cri_tree_flow(&b.f.mech, b.unit, &b.f.d, b.f.q, b.f.v, b.f.u, t, b.f.q,
-                                      b.f.v, keep, b.scratch));
+        assert_non_null(cri_tree_flow(&b.f.mech, b.unit, &b.f.d,
+                                      &(cri_tree_start){b.f.q, b.f.v, b.f.u, t}, b.f.q, b.f.v, keep,
+                                      b.scratch));
     }
     cri_arena_destroy(keep);
 }
@@ -92,7 +93,8 @@ TEST(adjoints_of_an_euler_step_are_those_of_the_reference) {
     fixture_map(&b.f, block, &d_adj);
     cr_arena *keep = cri_arena_create(0);
     cri_tree_trace *trace =
-        cri_tree_flow(&b.f.mech, 0, &b.f.d, b.f.q, b.f.v, b.f.u, 0.01, out, v_adj, keep, b.scratch);
+        cri_tree_flow(&b.f.mech, 0, &b.f.d, &(cri_tree_start){b.f.q, b.f.v, b.f.u, 0.01}, out,
+                      v_adj, keep, b.scratch);
     for (int i = 0; i < 7; i++) {
         q_adj[i] = v_adj[i] = 1.0;
     }

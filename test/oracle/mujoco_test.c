@@ -378,8 +378,8 @@ static void run_carom(const both *s, int unit, double *q, double *v) {
     cr_arena *keep = cri_arena_create(1 << 16);
     for (int i = 0; i < N_STEP; i++) {
         cri_arena_reset(keep);
-        CHECK(cri_tree_flow(&mech, unit, &d, q, v, s->u, 1.0 / N_STEP, q_next, v_next, keep,
-                            s->scratch) != NULL);
+        CHECK(cri_tree_flow(&mech, unit, &d, &(cri_tree_start){q, v, s->u, 1.0 / N_STEP}, q_next,
+                            v_next, keep, s->scratch) != NULL);
         mju_copy(q + range->first_q, q_next + range->first_q, range->n_q);
         mju_copy(v + range->first_v, v_next + range->first_v, range->n_v);
     }
