@@ -78,6 +78,8 @@ bool cri_warm_store(cri_warm_list *list, int n, const cri_jump *jump) {
             memcpy(e->f, jump[k].f + 3 * i, sizeof e->f);
         }
     }
-    qsort(list->entry, (size_t)list->n, sizeof *list->entry, by_key);
+    if (list->n > 1) {
+        qsort(list->entry, (size_t)list->n, sizeof *list->entry, by_key);
+    }
     return true;
 }

@@ -258,8 +258,9 @@ static void compare_motion(const arms *s, double *most) {
     for (int i = 0; i < N_STEP; i++) {
         double next[2 * N_DOF];
         cri_arena_reset(keep);
-        CHECK(cri_tree_flow(&mech, 0, &s->sim->d.mech, carom, carom + N_DOF, s->tau, 1.0 / N_STEP,
-                            next, next + N_DOF, keep, s->scratch) != NULL);
+        cri_tree_start start = {carom, carom + N_DOF, s->tau, 1.0 / N_STEP};
+        CHECK(cri_tree_flow(&mech, 0, &s->sim->d.mech, &start, next, next + N_DOF, keep,
+                            s->scratch) != NULL);
         memcpy(carom, next, sizeof carom);
         dart_step(s, 1.0 / N_STEP, dart);
     }
