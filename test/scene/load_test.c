@@ -82,4 +82,41 @@ TEST(cut_texts_are_refused) {
     }
 }
 
-CR_TEST_MAIN(the_root_element_decides, else_the_ending_decides, cut_texts_are_refused)
+// a ball on the floor of the world, and another that it overlaps: only the floor holds it
+TEST(links_touch_the_world_alone) {
+    static const char text[] =
+        "<robot name='r'><link name='world'><collision><origin xyz='0 0 -1'/><geometry>"
+        "<box size='9 9 2'/></geometry></collision></link>"
+        "<link name='a'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1'/></inertial>"
+        "<collision><geometry><sphere radius='.5'/></geometry></collision></link>"
+        "<link name='b'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1'/></inertial>"
+        "<collision><geometry><sphere radius='.5'/></geometry></collision></link>"
+        "<joint name='lift' type='prismatic'><parent link='world'/><child link='a'/>"
+        "<origin xyz='0 0 .5'/><axis xyz='0 0 1'/><limit lower='-9' upper='9' effort='0' "
+        "velocity='0'/></joint>"
+        "<joint name='push' type='prismatic'><parent link='world'/><child link='b'/>"
+        "<origin xyz='.3 0 .5'/><axis xyz='1 0 0'/><limit lower='-9' upper='9' effort='0' "
+        "velocity='0'/></joint></robot>";
+    cr_model *model = NULL;
+    cr_sim *sim = NULL;
+    cr_error err = {0};
+    cr_status status = cr_model_parse(text, sizeof text - 1, "r.urdf", &model, &err);
+    if (status == CR_OK) {
+        cr_sim_options options = cr_sim_options_default(model);
+        status = cr_sim_create(model, &options, &sim, &err);
+    }
+    double x[4] = {0}, u[2] = {0};
+    for (int i = 0; i < 100 && status == CR_OK; i++) {
+        status = cr_sim_step(sim, 0.002, x, u, x, &err);
+    }
+    CHECK_TEXT(err.text, "");
+    // x: places and rates of lift and push; without the floor lift falls by g t^2/2 = 0.2 m
+    for (int i = 0; i < 4; i++) {
+        CHECK_CLOSE(x[i], 0.0, 1e-9, 0.0);
+    }
+    cr_sim_destroy(sim);
+    cr_model_destroy(model);
+}
+
+CR_TEST_MAIN(the_root_element_decides, else_the_ending_decides, cut_texts_are_refused,
+             links_touch_the_world_alone)
