@@ -2,7 +2,7 @@
 #
 #   make demo       installs what is missing, builds, identifies a bouncing ball from its recording
 #   make test       builds and passes every check and test
-#   make test-oracles   installs DART (300 MB with what it needs), compares with it and with MuJoCo
+#   make test-oracles   installs DART (300 to 900 MB with all it needs), compares with it and with MuJoCo
 #   make build      the library and the command, optimised, in build/release
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make bench      speed, as ratios in one run
