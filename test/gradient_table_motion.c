@@ -268,6 +268,30 @@ TEST(motion_of_trees_has_its_gradient) {
     }
 }
 
+// a chain in a plane, as many robots are: nothing moves across it, so that even the impulse of one
+// contact is a choice
+static const char planar[] =
+    "<mujoco><option gravity='0 0 -9.81'/><worldbody>"
+    "<geom name='floor' type='plane' size='9 9 1' friction='0.8'/>"
+    "<body name='root' pos='0 0 0.6' euler='0 0 30'><joint type='slide' axis='1 0 0'/>"
+    "<joint type='slide' axis='0 0 1'/><joint axis='0 1 0' damping='0.1'/>"
+    "<inertial pos='0 0 0' mass='1.5' diaginertia='0.3 0.4 0.5'/>"
+    "<geom name='heel' type='sphere' size='0.1' pos='-0.3 0 -0.5' friction='0.1'/>"
+    "<body name='leg' pos='0.3 0 -0.1'><joint axis='0 1 0' stiffness='3'/>"
+    "<inertial pos='0.02 0 -0.2' mass='0.5' diaginertia='0.1 0.12 0.09'/>"
+    "<geom name='toe' type='sphere' size='0.12' pos='0.1 0 -0.4' friction='0.2'/></body></body>"
+    "</worldbody><keyframe><key qpos='0.1 -0.01 0.02 -0.03' qvel='0.2 -0.1 0.05 -0.1'/></keyframe>"
+    "</mujoco>";
+
+TEST(motion_of_a_planar_chain_has_its_gradient) {
+    static const table_contact rest[] = {{{"floor", "heel"}, 0}, {{"floor", "toe"}, 0}};
+    cr_sim_options options = table_options("located", "ncp");
+    table_open(&stage, planar, &options);
+    check_motion("planar, one foot", motors, 0.03, 1, rest, NULL);
+    check_motion("planar, two feet", motors, 0.03, 2, rest, NULL);
+    table_close(&stage);
+}
+
 TABLE_PART(gradient_table_motion, free_motion_has_its_gradient,
            motion_of_resting_balls_has_its_gradient, motion_of_a_resting_box_has_its_gradient,
-           motion_of_trees_has_its_gradient)
+           motion_of_trees_has_its_gradient, motion_of_a_planar_chain_has_its_gradient)

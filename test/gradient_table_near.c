@@ -231,8 +231,9 @@ TEST(touches_of_free_bodies_have_their_gradients) {
 // a chain of two hinges with every shape off its body's centre, a limit, things that stand in the
 // world on a body and on none, and free bodies of several geoms
 static const char workshop[] =
-    "<mujoco><worldbody>"
-    "<geom name='floor' type='plane' size='9 9 1' zaxis='0.2 -0.3 1' pos='0 0 -1.5'/>"
+    "<mujoco><asset>"
+    "<mesh name='gem' vertex='-0.3 -0.2 -0.2 0.4 -0.2 -0.1 0 0.4 -0.2 0.1 0 0.5'/></asset>"
+    "<worldbody><geom name='floor' type='plane' size='9 9 1' zaxis='0.2 -0.3 1' pos='0 0 -1.5'/>"
     "<geom name='stone' type='sphere' size='0.4' pos='1.6 0.3 -0.3'/>"
     "<body name='shelf' pos='0.2 1.4 0.3' euler='10 20 30'>"
     "<geom name='board' type='box' size='0.5 0.6 0.1' pos='0.1 0.2 -0.1' euler='5 15 25'/></body>"
@@ -248,6 +249,7 @@ static const char workshop[] =
     "<geom name='brick' type='box' size='0.2 0.3 0.25' pos='0.1 -0.1 0.05' euler='15 25 35'/>"
     "<geom name='egg' type='ellipsoid' size='0.2 0.3 0.25' pos='-0.5 0.1 -0.3' euler='15 0 35'/>"
     "<geom name='tin' type='cylinder' size='0.2 0.3' pos='0.4 0.4 -0.2' euler='35 10 0'/>"
+    "<geom name='gem' type='mesh' mesh='gem' pos='-0.2 -0.5 0.1' euler='25 10 40'/>"
     "</body></body>"
     "<body name='crate'><freejoint/><inertial pos='0 0 0' mass='1' diaginertia='1 2 2.5'/>"
     "<geom name='lid' type='box' size='0.4 0.3 0.2' pos='0.1 0.2 0.1' euler='12 8 5'/>"
@@ -271,10 +273,11 @@ static void check_contacts(int n, const table_contact *contact, const int *n_tou
 TEST(touches_of_trees_with_a_plane_have_their_gradients) {
     static const table_contact contacts[] = {
         {{"floor", "ball"}, 0}, {{"floor", "rod"}, 0}, {{"floor", "brick"}, 0},
-        {{"floor", "egg"}, 0},  {{"floor", "tin"}, 0}, {{"floor", "pipe"}, 0},
+        {{"floor", "egg"}, 0},  {{"floor", "tin"}, 0}, {{"floor", "gem"}, 0},
+        {{"floor", "pipe"}, 0},
     };
-    static const int n_touch[] = {1, 2, 8, 1, 1, 1};
-    check_contacts(6, contacts, n_touch);
+    static const int n_touch[] = {1, 2, 8, 1, 1, 1, 1};
+    check_contacts(7, contacts, n_touch);
 }
 
 TEST(touches_of_trees_with_things_have_their_gradients) {
@@ -282,9 +285,9 @@ TEST(touches_of_trees_with_things_have_their_gradients) {
         {{"stone", "ball"}, 0}, {{"ball", "knob"}, 0}, {{"board", "brick"}, 0},
         {{"brick", "lid"}, 0},  {{"rod", "pipe"}, 0},  {{"egg", "lid"}, 0},
         {{"board", "ball"}, 0}, {{"stone", "tin"}, 0}, {{"tin", "pipe"}, 0},
-        {{"board", "pipe"}, 0},
+        {{"board", "pipe"}, 0}, {{"gem", "lid"}, 0},   {{"gem", "pipe"}, 0},
     };
-    check_contacts(10, contacts, NULL);
+    check_contacts(12, contacts, NULL);
 }
 
 TEST(limits_have_their_gradients) {

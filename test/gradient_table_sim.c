@@ -19,6 +19,28 @@ static const table_scene scene = {
     .qpos = "0 0 0.8 0.8 0.3 -0.4 0.2 0.3 0.2 2.2 0.9 0.2 -0.1 0.3",
     .qvel = "1 2 -1.5 1.5 -2 2.5 0.5 1 -4 1 2 3",
 };
+
+// a tree of all kinds of joints whose hand hits the floor, and a ball on top of it
+static const char tree[] =
+    "<mujoco><option gravity='0.3 -0.2 -9.81'/><custom>"
+    "<numeric name='carom:restitution:floor' data='0.5'/>"
+    "<numeric name='carom:restitution:ball' data='0.4'/></custom><worldbody>"
+    "<geom name='floor' type='plane' size='9 9 1' pos='0 0 0.31' zaxis='0.1 -0.2 1' "
+    "friction='0.4'/>"
+    "<body name='rail' pos='0 0 0.9'><joint type='slide' axis='1 0 0.3' damping='0.2'/>"
+    "<inertial pos='0 0.1 0' mass='1.5' diaginertia='0.3 0.4 0.5'/>"
+    "<body name='arm' pos='0.1 0.1 0'><joint type='ball' damping='0.1'/>"
+    "<inertial pos='0.2 0 -0.1' mass='0.8' diaginertia='0.1 0.12 0.09'/>"
+    "<body name='hand' pos='0.3 0 -0.4'><joint name='wrist' axis='0.2 1 0' stiffness='2'/>"
+    "<inertial pos='0 0.05 -0.1' mass='0.5' diaginertia='0.1 0.12 0.09'/>"
+    "<geom name='hand' type='box' size='0.1 0.15 0.12' pos='0 0 -0.2' friction='0.2'/>"
+    "</body></body></body>"
+    "<body name='ball'><freejoint/><inertial pos='0 0 0' mass='1.2' diaginertia='0.2 0.3 0.4'/>"
+    "<geom name='ball' type='sphere' size='0.3' friction='0.3'/></body></worldbody>"
+    "<actuator><motor joint='wrist' gear='2'/></actuator>"
+    "<keyframe><key qpos='0.1 0.95 0.1 -0.2 0.1 0.3 0.5 0.2 0.95 0.8 0.3 -0.4 0.2'"
+    " qvel='0.3 0.5 1.5 -0.7 0.8 0.2 -0.1 -3 1 -2 0.5'/></keyframe></mujoco>";
+
 static const double wrench[12] = {0.1, -0.2, 0.3, 0.4, -0.2, 0.6, 0.6, 0.7, 0.4, -0.1, 0.3, -0.2};
 static const double dt = 0.06; // three impacts
 
@@ -39,15 +61,29 @@ static void must(cr_status status) {
     assert_int_equal(status, CR_OK);
 }
 
+// first of a joint's quaternion in q, -1: none
+static int quat_of(int j) {
+    const cri_joint *joint = &stage.model->mech.joint[j];
+    return joint->n_q >= 4 ? joint->q + joint->n_q - 4 : -1;
+}
+
 // states whose quaternions have the lengths 1.5 and 0.5; p may move
-static void open_point(double *x, table_move *move, int n_row) {
+static void open_point(bool is_tree, double *x, table_move *move, int n_row) {
     cr_sim_options options = table_options("located", "ncp");
     options.checkpoint_every = 2;
-    table_open_scene(&stage, &scene, &options);
+    if (is_tree) {
+        table_open(&stage, tree, &options);
+    } else {
+        table_open_scene(&stage, &scene, &options);
+    }
     memcpy(x, stage.x, sizeof *x * (size_t)stage.n.n_x);
-    for (int i = 0; i < 4; i++) {
-        x[3 + i] *= 1.5;
-        x[7 + 3 + i] *= 0.5;
+    double length = 1.5;
+    for (int j = 0; j < stage.model->mech.n_joint; j++) {
+        int quat = quat_of(j);
+        for (int i = 0; quat >= 0 && i < 4; i++) {
+            x[quat + i] *= length;
+        }
+        length = quat >= 0 ? 2.0 - length : length;
     }
     for (int k = 0; k < n_row; k++) {
         for (int i = 0; i < stage.n.n_u; i++) {
@@ -59,7 +95,8 @@ static void open_point(double *x, table_move *move, int n_row) {
         double lower, upper;
         bool is_open;
         cr_model_domain(stage.model, i, &lower, &upper, &is_open);
-        move[at_p(n_row) + i] = is_open ? TABLE_POSITIVE : TABLE_FREE;
+        bool is_edge = x[at_p(n_row) + i] == lower;
+        move[at_p(n_row) + i] = is_open ? TABLE_POSITIVE : is_edge ? TABLE_UP : TABLE_FREE;
     }
 }
 
@@ -94,27 +131,36 @@ static void step_vjp(const double *x, const double *y_adj, double *x_adj) {
 static void step_jvp(const double *x, const double *x_tan, double *y_tan) {
     int n_q = stage.n.n_q, n_v = stage.n.n_v;
     double in[TABLE_LIMIT], out[TABLE_LIMIT];
-    for (int b = 0; b < stage.n.n_body; b++) {
-        memcpy(in + 6 * b, x_tan + 7 * b, 3 * sizeof *in);
-        cri_v3_store(cri_quat_tangent(cri_q4_load(x + 7 * b + 3), x_tan + 7 * b + 3),
-                     in + 6 * b + 3);
+    const cri_mechanism *mech = &stage.model->mech;
+    for (int j = 0; j < mech->n_joint; j++) {
+        const cri_joint *joint = &mech->joint[j];
+        int quat = quat_of(j), n = quat >= 0 ? quat - joint->q : joint->n_q;
+        memcpy(in + joint->v, x_tan + joint->q, sizeof *in * (size_t)n);
+        if (quat >= 0) {
+            cri_vec3 theta = cri_quat_tangent(cri_q4_load(x + quat), x_tan + quat);
+            cri_v3_store(theta, in + joint->v + n);
+        }
     }
     memcpy(in + n_v, x_tan + n_q, sizeof *in * (size_t)n_v);
     must(cr_sim_step_jac(stage.sim, 1, in, x_tan + at_u(), x_tan + at_p(1), out, NULL));
     const double *next = stage.sim->last->x_next;
-    for (int b = 0; b < stage.n.n_body; b++) {
-        const double *theta = out + 6 * b + 3;
-        cri_quat half = {0.0, 0.5 * theta[0], 0.5 * theta[1], 0.5 * theta[2]};
-        memcpy(y_tan + 7 * b, out + 6 * b, 3 * sizeof *out);
-        cri_q4_store(cri_quat_mul(cri_q4_load(next + 7 * b + 3), half), y_tan + 7 * b + 3);
+    for (int j = 0; j < mech->n_joint; j++) {
+        const cri_joint *joint = &mech->joint[j];
+        int quat = quat_of(j), n = quat >= 0 ? quat - joint->q : joint->n_q;
+        memcpy(y_tan + joint->q, out + joint->v, sizeof *out * (size_t)n);
+        if (quat >= 0) {
+            const double *theta = out + joint->v + n;
+            cri_quat half = {0.0, 0.5 * theta[0], 0.5 * theta[1], 0.5 * theta[2]};
+            cri_q4_store(cri_quat_mul(cri_q4_load(next + quat), half), y_tan + quat);
+        }
     }
     memcpy(y_tan + n_q, out + n_v, sizeof *out * (size_t)n_v);
 }
 
-TEST(a_step_of_raw_numbers_has_its_gradient) {
+static void check_raw_step(bool is_tree, int n_event) {
     double x[TABLE_LIMIT];
     table_move move[TABLE_LIMIT] = {0};
-    open_point(x, move, 1);
+    open_point(is_tree, x, move, 1);
     table_check(&(table_row){.name = "sim_step",
                              .vjp_name = "cr_sim_step_vjp",
                              .n_in = at_p(1) + stage.n.n_p,
@@ -125,7 +171,7 @@ TEST(a_step_of_raw_numbers_has_its_gradient) {
                              .x = x,
                              .move = move,
                              .step = 1e-3});
-    CHECK_INT(cr_sim_report(stage.sim)->n_event, 3);
+    CHECK_INT(cr_sim_report(stage.sim)->n_event, n_event);
 
     memcpy(x + at_p(1), stage.d, sizeof *x * (size_t)stage.n_d);
     table_move_derived(&stage, move + at_p(1));
@@ -139,6 +185,11 @@ TEST(a_step_of_raw_numbers_has_its_gradient) {
                              .move = move,
                              .step = 1e-3});
     table_close(&stage);
+}
+
+TEST(a_step_of_raw_numbers_has_its_gradient) {
+    check_raw_step(false, 3);
+    check_raw_step(true, 3);
 }
 
 // ---- rollouts ----------------------------------------------------------------------------------
@@ -169,12 +220,12 @@ static void rollout_vjp(const double *x, const double *y_adj, double *x_adj) {
 }
 
 TEST(a_rollout_has_its_gradient) {
-    static const int rows[] = {1, N_STEP};
-    for (int k = 0; k < 2; k++) {
+    static const int rows[] = {1, N_STEP, 1, N_STEP};
+    for (int k = 0; k < 4; k++) {
         double x[TABLE_LIMIT];
         table_move move[TABLE_LIMIT] = {0};
         n_u_row = rows[k];
-        open_point(x, move, n_u_row);
+        open_point(k >= 2, x, move, n_u_row);
         table_check(&(table_row){.name = n_u_row == 1 ? "rollout" : "rollout, u of each step",
                                  .vjp_name = "cr_sim_rollout_vjp",
                                  .n_in = at_p(n_u_row) + stage.n.n_p,
@@ -194,7 +245,7 @@ TEST(a_rollout_has_its_gradient) {
 TEST(adjoints_that_are_not_wanted_change_no_others) {
     double x[TABLE_LIMIT], y[TABLE_LIMIT], all[TABLE_LIMIT] = {0}, one[TABLE_LIMIT] = {0};
     table_move move[TABLE_LIMIT] = {0};
-    open_point(x, move, 1);
+    open_point(false, x, move, 1);
     cr_sim *sim = stage.sim;
     int n_in = at_p(1) + stage.n.n_p;
     step_forward(x, y);

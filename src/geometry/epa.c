@@ -220,14 +220,18 @@ bool cri_epa(const cri_pair *pair, double share, cri_nearest *near) {
     if (!begin(pair, near, &t)) {
         return false;
     }
-    double tolerance = 1e-13 * pair->scale;
+    double tolerance = 1e-13 * pair->scale, least = INFINITY;
     share = cri_pair_is_round(pair) ? share : 0.0;
     for (;;) {
         int f = nearest_face(&t);
         face best = t.face[f];
         cri_corner c = cri_pair_corner(pair, cri_v3_scale(-1.0, best.m), near->hint);
         double height = cri_v3_dot(best.m, c.w);
-        report(&t, &best, -height, 1e-12 * pair->scale, near);
+        // without an end the least depth seen so far
+        if (height <= least + tolerance) {
+            least = height;
+            report(&t, &best, -height, 1e-12 * pair->scale, near);
+        }
         if (height - best.d <= tolerance + share * height || t.n_corner == MAX_CORNER ||
             has_corner(&t, &c) || !grow(&t, &c, f, 1e-13 * pair->scale)) {
             return true;

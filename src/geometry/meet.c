@@ -109,10 +109,11 @@ static newton newton_at(const cri_piece piece[2], const span *s, cri_vec3 n, cri
     newton w = {.n = 2 - s->n};
     w.t[0] = s->n == 1 ? cri_v3_cross(s->e[0], n) : cri_v3_orthogonal(n);
     w.t[1] = cri_v3_cross(n, w.t[0]);
-    cri_vec3 Kt[2];
+    cri_vec3 Kt[2], Kt1[2];
+    cri_bulge_bend_two(&piece[0], n, w.t, Kt);
+    cri_bulge_bend_two(&piece[1], n, w.t, Kt1);
     for (int k = 0; k < w.n; k++) {
-        Kt[k] =
-            cri_v3_add(cri_bulge_bend(&piece[0], n, w.t[k]), cri_bulge_bend(&piece[1], n, w.t[k]));
+        Kt[k] = cri_v3_add(Kt[k], Kt1[k]);
         w.r[k] = cri_v3_dot(v, w.t[k]);
     }
     double phi = cri_v3_dot(v, n);
@@ -160,8 +161,26 @@ static cri_vec3 newton_step(newton w, double floor) {
     return cri_v3_add(cri_v3_scale(limit * d0, w.t[0]), cri_v3_scale(limit * d1, w.t[1]));
 }
 
+// Off the axis of a rim, where phi has a kink, towards what is beyond the rim. The rim is part of
+// between with some point of it; what is farther off than the rim outweighs that.
+static cri_vec3 leave_axis(const cri_piece piece[2], const span *s, cri_vec3 n) {
+    for (int i = 0; i < 2; i++) {
+        cri_vec3 axis = cri_m3_column(piece[i].R, 2);
+        // sines of angles: near, and away
+        if (piece[i].bulge == CRI_BULGE_RIM && cri_v3_norm(cri_v3_cross(axis, n)) < 0.02) {
+            cri_vec3 v = cri_v3_add(between(piece, n), cri_bulge_at(&piece[i], n));
+            v = without(v, n);
+            double off = cri_v3_norm(v);
+            if (off > piece[i].radius) {
+                n = normalised(normal_across(s, cri_v3_mad(n, 0.3 / off, v)));
+            }
+        }
+    }
+    return n;
+}
+
 static bool climb(const cri_piece piece[2], const span *s, double scale, cri_meet *meet) {
-    cri_vec3 n = meet->n, v = between(piece, n);
+    cri_vec3 n = leave_axis(piece, s, meet->n), v = between(piece, n);
     double phi = cri_v3_dot(v, n), last = INFINITY;
     for (int i = 0; i < MAX_NEWTON; i++) {
         newton w = newton_at(piece, s, n, v);
@@ -183,7 +202,7 @@ static bool climb(const cri_piece piece[2], const span *s, double scale, cri_mee
             cri_vec3 v_m = between(piece, m);
             double phi_m = cri_v3_dot(v_m, m);
             // near the end phi is flat to rounding and says nothing
-            if (!(phi_m < phi) || h * size < 1e-7) {
+            if (phi_m >= phi || (h * size < 1e-7 && isfinite(phi_m))) {
                 n = m;
                 v = v_m;
                 phi = phi_m;
@@ -191,7 +210,7 @@ static bool climb(const cri_piece piece[2], const span *s, double scale, cri_mee
             }
             h *= 0.5;
             // a kink: n is the axis of a rim
-            if (h < 1e-3 && slope > 1e-6 * scale) {
+            if (h < 1e-3 && (slope > 1e-6 * scale || !isfinite(phi_m))) {
                 return false;
             }
         }

@@ -20,7 +20,7 @@
 #include <math.h>
 
 // radians that a right angle may be off by: rounding, the accuracy of epa with round shapes
-enum { MAX_MOVE = 24, N_ACROSS = 3 };
+enum { MAX_MOVE = 8, N_ACROSS = 3 };
 static const double across[N_ACROSS] = {0.05, 1e-3, 1e-7};
 
 static cri_piece piece_of(const cri_pair *pair, int i, int feature) {
@@ -62,8 +62,21 @@ static bool is_over_cap(const cri_pair *pair, const cri_piece piece[2], const cr
     v = cri_v3_sub(v, cri_bulge_at(&piece[1 - i], n));
     double along = cri_v3_dot(v, n);
     double off = cri_v3_norm(cri_v3_mad(v, -along, n));
-    // apart there is one maximum only, in an overlap the one at hand: less than 30 degrees away
-    return off <= piece[i].radius && (along > 0.0 || cri_v3_dot(n, found->meet.n) > 0.866);
+    // apart there is one maximum only, in an overlap the one at hand: less than 8 degrees away
+    return off <= piece[i].radius && (along > 0.0 || cri_v3_dot(n, found->meet.n) > 0.99);
+}
+
+// after Newton's method ended at the kink of a rim: the cap there
+static bool to_cap(const cri_pair *pair, cri_found *found) {
+    for (int i = 0; i < 2; i++) {
+        cri_vec3 d = cri_m3_tmul(&pair->pose[i].R, cri_v3_scale(i ? -1.0 : 1.0, found->meet.n));
+        // sine of an angle that is near enough
+        if (cri_feature_kind(found->feature[i]) == CRI_PIECE_RIM && hypot(d.x, d.y) < 0.02) {
+            found->feature[i] = cri_feature_of(CRI_PIECE_FACE, d.z > 0.0);
+            return true;
+        }
+    }
+    return false;
 }
 
 // from piece to piece until both points are inside and the normal is in both cones
@@ -80,6 +93,9 @@ static bool settle(const cri_pair *pair, cri_found *found) {
         found->meeting = cri_pieces_meet(piece, pair->scale, &found->meet);
         if (found->meeting == CRI_MEET_CROSSED) {
             lower(pair, piece, found);
+            continue;
+        }
+        if (found->meeting == CRI_MEET_NONE && to_cap(pair, found)) {
             continue;
         }
         if (found->meeting != CRI_MEET_POINT) {
@@ -337,7 +353,7 @@ static bool touch_sphere(const cri_shape shape[2], const cri_pose pose[2],
     cri_vec3 apart = cri_v3_sub(pose[1].pos, pose[0].pos);
     cri_meet meet = {.is_singular = false};
     int feature[2] = {cri_feature_of(CRI_PIECE_VERTEX, 0), cri_feature_of(CRI_PIECE_VERTEX, 0)};
-    int kind = cri_touch_kind_of(CRI_TOUCH_FREE, 0, 0);
+    int kind;
     if (shape[1].kind != CRI_SHAPE_SPHERE) {
         return false;
     }

@@ -15,6 +15,8 @@
 
 #include "geometry/patch.h"
 
+#include "base/base.h"
+
 #include <math.h>
 #include <stddef.h>
 
@@ -280,11 +282,12 @@ static void add_corners(const cri_pair *pair, const reference *ref, const flat *
 
 static void add_crossings(const cri_pair *pair, const reference *ref, const flat *f,
                           cri_patch *patch) {
+    CR_ASSERT(f[0].n > 1 && f[1].n > 1);
     int n0 = f[0].dim == 2 ? f[0].n : 1, n1 = f[1].dim == 2 ? f[1].n : 1;
     for (int j = 0; j < n0; j++) {
-        int j1 = (j + 1) % f[0].n;
+        int j1 = j + 1 < f[0].n ? j + 1 : 0;
         for (int k = 0; k < n1; k++) {
-            int k1 = (k + 1) % f[1].n;
+            int k1 = k + 1 < f[1].n ? k + 1 : 0;
             if (!do_cross(f[0].q[j], f[0].q[j1], f[1].q[k], f[1].q[k1])) {
                 continue;
             }
@@ -363,7 +366,7 @@ static reference choose_reference(const cri_pair *pair, const cri_found *found, 
 }
 
 void cri_patch_find(const cri_pair *pair, const cri_found *found, cri_patch *patch) {
-    flat f[2];
+    flat f[2] = {{.n = 0}, {.n = 0}};
     cri_vec3 n = found->meet.n;
     if (found->meeting == CRI_MEET_FLAT && cri_feature_kind(found->feature[0]) == CRI_PIECE_EDGE &&
         cri_feature_kind(found->feature[1]) == CRI_PIECE_EDGE) {

@@ -213,6 +213,7 @@ static cri_piece piece_local(const cri_shape *shape, int feature) {
 }
 
 cri_piece cri_piece_at(const cri_shape *shape, const cri_mat3 *R, cri_vec3 pos, int feature) {
+    CR_ASSERT(feature >= 0);
     cri_piece piece = piece_local(shape, feature);
     piece.R = R;
     piece.p = cri_v3_add(pos, cri_m3_mul(R, piece.p));
@@ -268,12 +269,15 @@ cri_vec3 cri_bulge_at(const cri_piece *piece, cri_vec3 n) {
     return cri_v3(0.0, 0.0, 0.0);
 }
 
-cri_vec3 cri_bulge_bend(const cri_piece *piece, cri_vec3 n, cri_vec3 a) {
+static void bend(const cri_piece *piece, cri_vec3 n, int count, const cri_vec3 *a, cri_vec3 *out) {
     switch (piece->bulge) {
     case CRI_BULGE_NONE:
         break;
     case CRI_BULGE_BALL:
-        return cri_v3_scale(piece->radius, a);
+        for (int k = 0; k < count; k++) {
+            out[k] = cri_v3_scale(piece->radius, a[k]);
+        }
+        return;
     case CRI_BULGE_RIM: {
         double across;
         cri_vec3 m = rim_direction(piece, n, &across);
@@ -281,17 +285,35 @@ cri_vec3 cri_bulge_bend(const cri_piece *piece, cri_vec3 n, cri_vec3 a) {
             break;
         }
         cri_vec3 t = cri_v3_cross(cri_m3_column(piece->R, 2), m);
-        return cri_v3_scale(piece->radius / across * cri_v3_dot(t, a), t);
+        for (int k = 0; k < count; k++) {
+            out[k] = cri_v3_scale(piece->radius / across * cri_v3_dot(t, a[k]), t);
+        }
+        return;
     }
     case CRI_BULGE_ELLIPSOID: {
         cri_vec3 Sn = ellipsoid_square(piece, n);
         double q = sqrt(cri_v3_dot(n, Sn));
-        cri_vec3 k = cri_v3_scale(1.0 / q, Sn);
-        cri_vec3 Sa = ellipsoid_square(piece, a);
-        return cri_v3_scale(1.0 / q, cri_v3_mad(Sa, -cri_v3_dot(k, a), k));
+        cri_vec3 kn = cri_v3_scale(1.0 / q, Sn);
+        for (int k = 0; k < count; k++) {
+            cri_vec3 Sa = ellipsoid_square(piece, a[k]);
+            out[k] = cri_v3_scale(1.0 / q, cri_v3_mad(Sa, -cri_v3_dot(kn, a[k]), kn));
+        }
+        return;
     }
     }
-    return cri_v3(0.0, 0.0, 0.0);
+    for (int k = 0; k < count; k++) {
+        out[k] = cri_v3(0.0, 0.0, 0.0);
+    }
+}
+
+cri_vec3 cri_bulge_bend(const cri_piece *piece, cri_vec3 n, cri_vec3 a) {
+    cri_vec3 out;
+    bend(piece, n, 1, &a, &out);
+    return out;
+}
+
+void cri_bulge_bend_two(const cri_piece *piece, cri_vec3 n, const cri_vec3 a[2], cri_vec3 out[2]) {
+    bend(piece, n, 2, a, out);
 }
 
 void cri_bulge_grow(const cri_piece *piece, cri_vec3 n, cri_vec3 a, double size_adj[3]) {

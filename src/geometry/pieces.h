@@ -74,6 +74,9 @@ cri_vec3 cri_bulge_at(const cri_piece *piece, cri_vec3 n);
 /// (dk/dn) a, symmetric in a; k is homogeneous of degree 0 but for the ball's r n.
 cri_vec3 cri_bulge_bend(const cri_piece *piece, cri_vec3 n, cri_vec3 a);
 
+/// Of two vectors at once, for the price of little more than one.
+void cri_bulge_bend_two(const cri_piece *piece, cri_vec3 n, const cri_vec3 a[2], cri_vec3 out[2]);
+
 /// a . dk/dsize.
 void cri_bulge_grow(const cri_piece *piece, cri_vec3 n, cri_vec3 a, double size_adj[3]);
 

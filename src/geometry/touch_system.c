@@ -311,6 +311,18 @@ static bool has_left(const cri_shape *shape, const cri_piece *piece, int feature
     return false;
 }
 
+// The shape is farther out elsewhere. Corners of a patch are not the lowest ones: what they may be
+// off by is the tilt of a patch, 0.15 radians, across the shape.
+static bool has_turned(const cri_shape *shape, const cri_pose *pose, int i, int feature,
+                       const cri_meet *meet) {
+    if (shape->kind == CRI_SHAPE_PLANE) {
+        return false;
+    }
+    cri_vec3 out = cri_v3_scale(i ? -1.0 : 1.0, cri_m3_tmul(&pose->R, meet->n));
+    double slack = 0.3 * cri_bounding_radius(shape);
+    return cri_piece_step(shape, feature, out, meet->u + 2 * i, slack) != feature;
+}
+
 bool cri_touch_again(const cri_shape shape[2], const cri_pose pose[2], cri_narrow_touch *touch) {
     cri_touch_kind kind = kind_of(touch);
     const int *feature = touch->cache.feature;
@@ -337,7 +349,8 @@ bool cri_touch_again(const cri_shape shape[2], const cri_pose pose[2], cri_narro
         return false;
     }
     for (int i = 0; i < 2 && kind != CRI_TOUCH_HELD; i++) {
-        if (has_left(&shape[i], &piece[i], feature[i], meet.u + 2 * i, scale)) {
+        if (has_left(&shape[i], &piece[i], feature[i], meet.u + 2 * i, scale) ||
+            (kind == CRI_TOUCH_FREE && has_turned(&shape[i], &pose[i], i, feature[i], &meet))) {
             return false;
         }
     }

@@ -197,7 +197,7 @@ static bool collect_broad(collection *c) {
     }
     is_good = is_good && cri_broad_phase(n, box, group, visit_pair, c, sim->scratch);
     cri_arena_rewind(sim->scratch, mark);
-    if (is_good) {
+    if (is_good && c->n > 1) {
         qsort(c->near, (size_t)c->n, sizeof *c->near, by_geoms);
     }
     return is_good && c->has_memory;

@@ -301,12 +301,12 @@ static inline double fixture_shift(const fixture *f, cri_equality_kind kind, int
     if (object < 0) {
         return 0.0;
     }
-    const cri_tendon *t = f->tendon + object;
-    int n = kind == CRI_EQUALITY_JOINT ? 1 : t->n;
+    const cri_tendon *t = kind == CRI_EQUALITY_JOINT ? NULL : f->tendon + object;
+    int n = t ? t->n : 1;
     double sum = 0.0;
     for (int i = 0; i < n; i++) {
-        const cri_joint *joint = f->joint + (kind == CRI_EQUALITY_JOINT ? object : t->joint[i]);
-        double coef = kind == CRI_EQUALITY_JOINT ? 1.0 : t->coef[i];
+        const cri_joint *joint = f->joint + (t ? t->joint[i] : object);
+        double coef = t ? t->coef[i] : 1.0;
         sum += coef * (f->q[joint->q] - joint->ref);
     }
     return sum;
