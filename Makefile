@@ -2,6 +2,7 @@
 #
 #   make demo       installs what is missing, builds, identifies a bouncing ball from its recording
 #   make test       builds and passes every check and test
+#   make test-oracles   installs DART (300 to 900 MB with all it needs), compares with it and with MuJoCo
 #   make build      the library and the command, optimised, in build/release
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make bench      speed, as ratios in one run
@@ -31,7 +32,7 @@ DEMO_WRT := floor:ball/friction,floor:ball/restitution,ball/size[0],x0:ball/qpos
 quiet = mkdir -p build; $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
 .PHONY: demo test build install bench check mutate format clean
-.PHONY: deps-demo deps-bench deps-test test-release test-asan test-minimal run-tests tidy
+.PHONY: deps-demo deps-bench deps-test deps-oracles test-oracles test-release test-asan test-minimal run-tests tidy
 
 demo: deps-demo build
 	@$(RELEASE)/carom fit examples/bounce.xml examples/bounce.csv --wrt '$(DEMO_WRT)'
@@ -56,6 +57,9 @@ deps-bench:
 deps-test:
 	@tools/install_deps test
 
+deps-oracles:
+	@tools/install_deps oracles
+
 # ---- tests ---------------------------------------------------------------------------------------
 
 # each line says what only it can catch
@@ -70,7 +74,7 @@ test: deps-test
 	@echo "make test: everything passed"
 
 test-release:
-	@$(call quiet,configure,cmake --preset release -DCAROM_TESTS=ON -DCAROM_WERROR=$(WERROR))
+	@$(call quiet,configure,cmake --preset release -DCAROM_TESTS=ON -DCAROM_ORACLES=OFF -DCAROM_WERROR=$(WERROR))
 	@$(call quiet,build,cmake --build $(RELEASE) -j $(JOBS))
 	@$(MAKE) run-tests
 
@@ -87,6 +91,12 @@ test-minimal:
 	@$(call quiet,configure,cmake -S . -B $(MINIMAL) -DCAROM_MINIMAL=ON -DCAROM_WERROR=$(WERROR))
 	@$(call quiet,build,cmake --build $(MINIMAL) --target carom_cli carom_shared -j $(JOBS))
 	@tools/check_minimal $(MINIMAL)/carom $(MINIMAL)/libcarom.so
+
+# prints the largest differences; where the robots of ../shared are missing, it says so
+test-oracles: deps-oracles
+	@$(call quiet,configure,cmake --preset release -DCAROM_TESTS=ON -DCAROM_ORACLES=ON)
+	@$(call quiet,build,cmake --build $(RELEASE) --target oracle_mujoco_test oracle_dart_test -j $(JOBS))
+	@ctest --test-dir $(RELEASE) --no-tests=error --verbose -L oracle | sed -n 's/^[0-9]*: //p'
 
 tidy:
 	@tools/check_tidy $(ASAN)

@@ -94,8 +94,8 @@ typedef struct cr_sizes {
     double dt; // time step of the scene, s
 } cr_sizes;
 
-/// Reads an MJCF scene. On success *out is released by cr_model_destroy; on failure it is NULL and
-/// err names file, line, element and remedy.
+/// Reads an MJCF scene or a URDF robot, as its root element says. On success *out is released by
+/// cr_model_destroy; on failure it is NULL and err names file, line, element and remedy.
 CR_MUST_CHECK CR_API cr_status cr_model_load(const char *path, cr_model **out, cr_error *err);
 
 /// As cr_model_load, from memory. name stands for the file in messages.

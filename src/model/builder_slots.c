@@ -203,11 +203,11 @@ static void add_actuator(cri_builder *b, int i) {
     add_slots(b, ad->name, "gear", n_gear, ad->gear, any_value);
 }
 
-// length of a tendon in the reference pose
+// length of a tendon where its joints' springs rest: MuJoCo takes that, and not the reference pose
 static double rest_length(const cri_builder *b, const cri_tendon_def *t) {
     double length = 0.0;
     for (int k = 0; k < t->n; k++) {
-        length += t->coef[k] * b->def->joint[t->joint[k]].ref;
+        length += t->coef[k] * b->def->joint[t->joint[k]].springref;
     }
     return length;
 }

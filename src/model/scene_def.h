@@ -92,7 +92,7 @@ typedef struct cri_tendon_def {
     double *coef; // (n)
     double stiffness;
     double damping;
-    double springlength; // NAN: that of the reference pose
+    double springlength; // NAN: where the springs of its joints rest
     double range[2];     // infinite: no limit
     cri_place place;
 } cri_tendon_def;

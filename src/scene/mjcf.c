@@ -7,7 +7,6 @@
 
 #include "scene/mjcf.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "io/file.h"
@@ -117,27 +116,5 @@ cr_status cri_mjcf_read(const char *text, size_t n_byte, const char *file, cri_s
     if (status != CR_OK) {
         cri_scene_def_clear(def);
     }
-    return status;
-}
-
-cr_status cr_model_parse(const char *text, size_t n_byte, const char *name, cr_model **out,
-                         cr_error *err) {
-    CR_ASSERT(name && out);
-    *out = NULL;
-    cri_scene_def def;
-    CR_TRY(cri_mjcf_read(text, n_byte, name, &def, err));
-    cr_status status = cri_model_build(&def, out, err);
-    cri_scene_def_clear(&def);
-    return status;
-}
-
-cr_status cr_model_load(const char *path, cr_model **out, cr_error *err) {
-    CR_ASSERT(path && out);
-    *out = NULL;
-    char *text;
-    size_t n_byte;
-    CR_TRY(cri_file_read(path, &text, &n_byte, err));
-    cr_status status = cr_model_parse(text, n_byte, path, out, err);
-    free(text);
     return status;
 }

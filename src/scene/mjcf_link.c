@@ -63,7 +63,7 @@ static cr_status read_joints(cri_mjcf *m, const cri_xml_node *node, cri_tendon_d
 }
 
 static cr_status read_springlength(const cri_mjcf *m, const cri_mjcf_elem *e, cri_tendon_def *t) {
-    // -1: that of the reference pose
+    // -1: where the springs of its joints rest
     double length[2] = {-1.0, -1.0};
     int n;
     CR_TRY(cri_mjcf_numbers(m, e, "springlength", 1, 2, length, &n));

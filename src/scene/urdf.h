@@ -6,6 +6,9 @@
 // world is the world, any other root is fixed to it. (URDF has no floating base: put a joint of
 // type floating between a link named world and the robot.) Looks, transmissions and simulator
 // extensions are passed over; what is read and has no effect stands in the warning.
+//
+// Links do not touch each other, only what belongs to the link named world: URDF does not say which
+// of them may, and shapes of neighbours overlap. Gazebo, DART and PyBullet start from this as well.
 
 #pragma once
 

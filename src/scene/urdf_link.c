@@ -2,7 +2,8 @@
 //
 // <link>: inertia and collision shapes.
 //
-// The inertia is given about the centre of mass in axes of its own, R: J_body = R J R'.
+// The inertia is given about the centre of mass in axes of its own, R: J_body = R J R'. Shapes of a
+// robot overlap at its joints, so that they touch those of the link world alone.
 
 #include <stdio.h>
 #include <string.h>
@@ -147,7 +148,7 @@ static cr_status read_collision(cri_urdf *u, const cri_urdf_link *link, const cr
                          .density = DENSITY,
                          .friction = FRICTION,
                          .contype = 1,
-                         .conaffinity = 1,
+                         .conaffinity = link->body < 0,
                          .condim = CONDIM,
                          .place = {u->def->file, node->line}};
     CR_TRY(read_shape(u, geometry->child, &geom));

@@ -115,6 +115,25 @@ static void tendons_are_read(void **state) {
     cri_scene_def_clear(&def);
 }
 
+// MuJoCo 2.2.2 gives tendon_lengthspring 0.7 for this tendon: not that of the reference pose, 0.5
+static void a_tendon_rests_where_its_joints_do(void **state) {
+    (void)state;
+    static const char text[] =
+        SCENE("<compiler angle='radian'/><worldbody><body><joint name='j' ref='.25' "
+              "springref='.35'/><geom size='1'/></body></worldbody><tendon><fixed name='t' "
+              "stiffness='3'><joint joint='j' coef='2'/></fixed></tendon>");
+    cr_model *model = NULL;
+    assert_int_equal(cr_model_parse(text, sizeof text - 1, "s.xml", &model, NULL), CR_OK);
+    int slot = cr_model_find(model, CR_VECTOR_P, "t/springlength", NULL);
+    assert_true(slot >= 0);
+    double *p = calloc((size_t)cr_model_sizes(model).n_p, sizeof *p);
+    assert_non_null(p);
+    cr_model_defaults(model, -1, p, NULL, NULL);
+    assert_true(p[slot] == 0.7);
+    free(p);
+    cr_model_destroy(model);
+}
+
 static void equalities_are_read(void **state) {
     (void)state;
     cri_scene_def def = read_scene(
@@ -252,6 +271,7 @@ int main(void) {
         cmocka_unit_test(actuators_share_their_defaults),
         cmocka_unit_test(a_position_inherits_the_range_of_its_joint),
         cmocka_unit_test(tendons_are_read),
+        cmocka_unit_test(a_tendon_rests_where_its_joints_do),
         cmocka_unit_test(equalities_are_read),
         cmocka_unit_test(contacts_are_listed_and_excluded),
         cmocka_unit_test(a_listed_pair_without_friction_follows_priority),

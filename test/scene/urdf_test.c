@@ -226,7 +226,7 @@ TEST(shapes_have_half_sizes) {
     CHECK(def.geom[2].size[0] == 0.1 && def.geom[2].size[1] == 2.0);
     CHECK_TEXT(def.geom[0].name, "a");
     CHECK_TEXT(def.geom[2].name, "a.2");
-    CHECK(def.geom[0].contype == 1 && def.geom[0].conaffinity == 1 && def.geom[0].mesh == -1);
+    CHECK(def.geom[0].contype == 1 && def.geom[0].conaffinity == 0 && def.geom[0].mesh == -1);
     cri_scene_def_clear(&def);
 }
 
