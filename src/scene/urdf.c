@@ -311,10 +311,12 @@ cr_status cri_urdf_read(const char *text, size_t n_byte, const char *file, cri_s
     cri_xml xml;
     CR_TRY(cri_xml_parse(text, n_byte, file, &xml, err));
     cri_urdf u = {.file = file, .err = err, .scratch = xml.memory, .def = def};
-    cr_status status = cri_file_fail_memory(err, file);
+    cr_status status;
     if (cri_scene_def_begin(def, file)) {
         def->integrator = CRI_INTEGRATOR_RK4; // URDF does not say
         status = read_robot(&u, xml.root);
+    } else {
+        status = cri_file_fail_memory(err, file);
     }
     cri_xml_clear(&xml);
     if (status != CR_OK) {

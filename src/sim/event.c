@@ -56,6 +56,7 @@ typedef struct search {
     int slot;
     bool is_resting; // a unit is in a resting island
     bool is_sampled; // a unit rests or is a tree
+    bool is_slow;    // sampled, and too slow for one shape to pass through the other
     bool is_round;   // centred spheres of free bodies and planes: rotation does not matter
     double bound;    // a
 } search;
@@ -133,7 +134,8 @@ static bool is_rest_by_cap(const cr_sim *sim, const cri_near *near, double h, do
 // does a body turn so far in a step that its contact point leaves its circle's beginning?
 static bool turns_fast(const cri_near *near, const cri_state *state, double h) {
     bool is_fast = false;
-    for (int s = 0; s < 2; s++) {
+    // balls roll over each other by their centres' motion, whatever their spin
+    for (int s = 0; s < 2 && near->kind != CRI_NEAR_SPHERE_SPHERE; s++) {
         if (near->unit[s] >= 0 && near->body[s] >= 0) {
             cri_vec3 w = cri_v3_load(state->motion + 6 * near->body[s] + 3);
             // 0.3 rad: the circle is a parabola to a percent
@@ -372,9 +374,20 @@ static double closing_speed(const cr_sim *sim, const search *s, const cri_state 
     return sum + cri_v3_norm(v);
 }
 
+// would the two shapes need many such times to pass through each other? Nothing passes a plane or a
+// limit
+static bool is_slow(const cr_sim *sim, const search *s, const cri_state *state, double T) {
+    if (s->near->kind == CRI_NEAR_LIMIT) {
+        return true;
+    }
+    double width = fmin(sim->width[s->near->geom[0]], sim->width[s->near->geom[1]]);
+    bool has_plane = !isfinite(sim->width[s->near->geom[0]]) && cri_near_has_points(s->near);
+    return has_plane || closing_speed(sim, s, state) * T < 0.1 * width;
+}
+
 // Does a sampled gap stay open over the whole of T? Above a plane, and for a limit, a parabola
-// through its start and its end says so; between two shapes that might pass each other only their
-// distance does. The solve or flow at the end is one for all features.
+// through its start and its end says so, and between two slow shapes; between two that might pass
+// each other only their distance does. The solve or flow at the end is one for all features.
 static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, bool *has_memory) {
     double g = sim->scan.gap[s->feature] - sim->scan.offset[s->feature];
     double v = sim->scan.speed[s->feature], end, rate;
@@ -382,12 +395,12 @@ static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, boo
     if (!*has_memory) {
         return false;
     }
-    s->bound += 4.0 * fabs(rate - v) / T;
+    s->bound += s->is_resting ? 0.0 : 4.0 * fabs(rate - v) / T;
+    s->is_slow = is_slow(sim, s, &motion->state, T) && is_slow(sim, s, &sim->work, T);
     if (!(g > sim->eps_gap) || !(end > sim->eps_gap)) {
         return false;
     }
-    bool is_one_sided = s->near->kind == CRI_NEAR_LIMIT || !isfinite(sim->width[s->near->geom[0]]);
-    if (!is_one_sided) {
+    if (!s->is_slow) {
         double speed =
             fmax(closing_speed(sim, s, &motion->state), closing_speed(sim, s, &sim->work));
         return g > 1.5 * speed * T + 0.5 * s->bound * T * T;
@@ -419,10 +432,8 @@ static double step_of(const cr_sim *sim, const search *s, const cri_state *state
     if (cri_near_has_points(s->near) && !s->is_sampled) {
         return advance(g, v, s->bound);
     }
-    bool is_one_sided = s->near->kind == CRI_NEAR_LIMIT ||
-                        (cri_near_has_points(s->near) && !isfinite(sim->width[s->near->geom[0]]));
     double tau;
-    if (is_one_sided) {
+    if (s->is_slow) {
         tau = advance(g, v, s->bound);
         *is_floor = v >= -sim->eps_speed && tau < T / 32.0;
         return *is_floor ? T / 32.0 : tau;
@@ -435,7 +446,7 @@ static double step_of(const cr_sim *sim, const search *s, const cri_state *state
     }
     // a fiftieth of what separates the two sides
     double least_width = fmin(sim->width[s->near->geom[0]], sim->width[s->near->geom[1]]);
-    double floor = fmax(0.02 * least_width / fmax(speed, 1e-300), 1e-9 * T);
+    double floor = fmin(fmax(0.02 * least_width / fmax(speed, 1e-300), 1e-9 * T), T / 32.0);
     *is_floor = tau < floor;
     return fmax(tau, floor);
 }
@@ -491,8 +502,9 @@ static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T,
     if (g > 0.0 && v >= -sim->eps_speed) {
         return INFINITY;
     }
+    bool is_approaching = v < -sim->eps_speed;
     *has_memory = polish(sim, motion, &s, low, T, &t, &g, &v);
-    return v < -sim->eps_speed ? t : INFINITY;
+    return is_approaching || v < -sim->eps_speed ? t : INFINITY;
 }
 
 // which slots of a pair are looked at: all that have points, or the distance
