@@ -442,7 +442,7 @@ static double step_of(const cr_sim *sim, const search *s, const cri_state *state
     double least = least_rate(sim, s, state, &sim->scan.now[s->feature], v);
     tau = s->is_sampled ? g / (1.5 * speed + sqrt(s->bound * g)) : advance(g, least, s->bound);
     if (v < 0.0 && g < 1e-3 * sim->reach[s->near->geom[1]]) {
-        tau = fmax(tau, -g / v); // near the root the kinks of the distance are behind: Newton
+        tau = fmax(tau, advance(g, v, s->bound)); // near the root its kinks are behind
     }
     // a fiftieth of what separates the two sides
     double least_width = fmin(sim->width[s->near->geom[0]], sim->width[s->near->geom[1]]);
