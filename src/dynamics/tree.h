@@ -141,9 +141,9 @@ typedef struct cri_tree_start {
     double t;        // >= 0, s
 } cri_tree_start;
 
-/// The smooth motion: RK4 on rotation vectors (order 4), or semi-implicit Euler with implicit damping
-/// (cri_unit_is_euler). Writes the unit's entries of q_out, v_out. Returns the trace; NULL when there
-/// is no memory in keep.
+/// The smooth motion: RK4 on rotation vectors (order 4), or semi-implicit Euler with implicit
+/// damping (cri_unit_is_euler). Writes the unit's entries of q_out, v_out. Returns the trace; NULL
+/// when there is no memory in keep.
 cri_tree_trace *cri_tree_flow(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
                               const cri_tree_start *start, double *q_out, double *v_out,
                               cr_arena *keep, cr_arena *scratch);

@@ -3,8 +3,8 @@
 // Nothing passes through anything: bullets of every shape thrown at a plate of 4 mm, in steps that
 // carry them metres, with spins of hundreds of rad/s; and two bullets at each other.
 //
-// 10,000 throws in all. A bullet is through when its origin is behind the plate's middle plane, well
-// within the plate's edge. The plate stands still, or flies freely.
+// 10,000 throws in all. A bullet is through when its origin is behind the plate's middle plane,
+// well within the plate's edge. The plate stands still, or flies freely.
 
 #include "cr_run.h"
 #include "cr_test.h"
