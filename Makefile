@@ -7,6 +7,7 @@
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make bench      speed, as ratios in one run
 #   make check      the scripts that read the source: layers, pairs, budgets, hygiene, format
+#   make fuzz       breaks readers on purpose for SECONDS=3600
 #   make mutate     flips every sign in every derivative and counts what the tests miss (minutes)
 #   make format     clang-format on every C file
 #   make clean      removes build/
@@ -20,6 +21,7 @@ PREFIX ?= /usr/local
 WERROR ?= OFF
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CTEST_ARGS ?=
+SECONDS ?= 3600
 RELEASE := build/release
 ASAN := build/asan
 MINIMAL := build/minimal
@@ -31,7 +33,7 @@ DEMO_WRT := floor:ball/friction,floor:ball/restitution,ball/size[0],x0:ball/qpos
 # quiet LOG COMMAND: shows the log only when the command fails
 quiet = mkdir -p build; $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
-.PHONY: demo test build install bench check mutate format clean
+.PHONY: demo test build install bench check fuzz mutate format clean
 .PHONY: deps-demo deps-bench deps-test deps-oracles test-oracles test-release test-asan test-minimal run-tests tidy
 
 demo: deps-demo build
@@ -71,6 +73,7 @@ test: deps-test
 	@$(MAKE) test-minimal     # what creeps into the build with the fewest dependencies
 	@$(MAKE) tidy             # what compilers don't warn of
 	@tools/mutate --build $(RELEASE) --sample 60 --seed 1 --least 90 # derivatives without a test
+	@tools/fuzz 60            # input that breaks a reader
 	@echo "make test: everything passed"
 
 test-release:
@@ -105,6 +108,9 @@ tidy:
 check:
 	@red=0; for tool in sources layers pairs budgets hygiene format; do tools/check_$$tool || red=1; done; \
 	tools/selftest || red=1; exit $$red
+
+fuzz: deps-test
+	@tools/fuzz $(SECONDS)
 
 mutate:
 	@tools/mutate --build $(RELEASE)
