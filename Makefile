@@ -7,7 +7,7 @@
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make bench      speed, as ratios in one run
 #   make check      the scripts that read the source: layers, pairs, budgets, hygiene, format
-#   make fuzz       breaks readers on purpose for SECONDS=3600
+#   make fuzz       breaks readers on purpose for FUZZ_SECONDS=3600
 #   make mutate     flips every sign in every derivative and counts what the tests miss (minutes)
 #   make format     clang-format on every C file
 #   make clean      removes build/
@@ -21,7 +21,7 @@ PREFIX ?= /usr/local
 WERROR ?= OFF
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CTEST_ARGS ?=
-SECONDS ?= 3600
+FUZZ_SECONDS ?= 3600
 RELEASE := build/release
 ASAN := build/asan
 MINIMAL := build/minimal
@@ -110,7 +110,7 @@ check:
 	tools/selftest || red=1; exit $$red
 
 fuzz: deps-test
-	@tools/fuzz $(SECONDS)
+	@tools/fuzz $(FUZZ_SECONDS)
 
 mutate:
 	@tools/mutate --build $(RELEASE)
