@@ -90,6 +90,7 @@ set(CAROM_SOURCES
     src/sim/gradient_check.c
     src/sim/impact.c
     src/sim/motion.c
+    src/sim/rest.c
     src/sim/rollout.c
     src/sim/scan.c
     src/sim/sim.c

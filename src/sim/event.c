@@ -22,27 +22,13 @@
 //                      most; between two shapes steps are g/(1.5 |v|), |v| the speed of any points
 //
 // Between two shapes no step is shorter than a fiftieth of the narrower one's width over |v|: a
-// kink may cost a graze, but nothing passes through.
+// kink may cost a graze, but nothing passes through. Where some touches of such a pair rest, its
+// lowest other touch is searched instead of the distance.
 //
 // A pair that has just bounced has g = 0 and s > 0; the formula then jumps ahead to where it may
 // fall again. A pair that leaves from an overlap hits again when it comes back to that depth: its
 // gap counts from there. A root that is reached with a rate above -eps_speed grazes and is no
 // impact.
-//
-// What counts as rest: gap <= eps_gap and |rate| <= eps_speed. Contact points that roll on move on
-// circles: with the centripetal part of the gap's acceleration
-//
-//   plane, ball at c     k = n.R(w x (w x c))          two balls     k = (|D'|^2 - (n.D')^2)/|D|
-//   any two shapes       k = w_0^2 |rho_0| + w_1^2 |rho_1|           (no more than that)
-//
-// a velocity-first step lifts such a contact by h^2 k/2 and leaves a rate of h k, then of h k/2 in
-// every further step. So for k > 0
-//
-//   gap <= eps_gap + 3/4 h^2 k,     -eps_speed <= rate <= eps_speed + 5/4 h k,     h w <= 0.3
-//
-// Without this a rocking box or a rolling pile would fall back in a shower of tiny impacts. What
-// approaches is always located, until a unit has had event_cap impacts in the step: then whatever
-// is slower than h |g| rests.
 
 #include "sim/event.h"
 
@@ -54,114 +40,16 @@ typedef struct search {
     int feature;
     const cri_near *near;
     int slot;
-    bool is_resting; // a unit is in a resting island
-    bool is_sampled; // a unit rests or is a tree
-    bool is_slow;    // sampled, and too slow for one shape to pass through the other
-    bool is_round;   // centred spheres of free bodies and planes: rotation does not matter
-    double bound;    // a
+    bool is_resting;         // a unit is in a resting island
+    bool is_sampled;         // a unit rests or is a tree
+    bool is_slow;            // sampled, and too slow for one shape to pass through the other
+    bool is_round;           // centred spheres of free bodies and planes: rotation does not matter
+    double bound;            // a
+    int n_skip;              // resting touches of a general pair: the others are searched
+    int skip[CRI_MAX_TOUCH]; // (n_skip) their ids
+    double start_gap;        // at t = 0, less the offset
+    double start_speed;
 } search;
-
-// velocity of a point of a body
-static cri_vec3 velocity_at(const cri_state *state, int body, cri_vec3 point) {
-    const double *m = state->motion + 6 * body;
-    cri_vec3 spin = cri_m3_mul(&state->pose[body].R, cri_v3_load(m + 3));
-    cri_vec3 arm = cri_v3_sub(point, state->pose[body].pos);
-    return cri_v3_add(cri_v3_load(m), cri_v3_cross(spin, arm));
-}
-
-// the ball's centre behind a touch
-static cri_vec3 centre_of(const cr_sim *sim, const cri_near *near, const cri_narrow_touch *touch,
-                          int side) {
-    double r = near->kind == CRI_NEAR_PLANE_BOX ? 0.0 : sim->d.geom[near->geom[side]].size[0];
-    return cri_v3_mad(touch->point[side], side == 0 ? -r : r, touch->normal);
-}
-
-// centripetal part of the gap's acceleration for two balls
-static double roll_of_balls(const cr_sim *sim, const cri_near *near, const cri_narrow_touch *touch,
-                            const cri_state *state) {
-    cri_vec3 D = cri_v3_sub(centre_of(sim, near, touch, 1), centre_of(sim, near, touch, 0));
-    cri_vec3 rate = {0};
-    for (int s = 0; s < 2; s++) {
-        if (near->unit[s] >= 0) {
-            cri_vec3 v = velocity_at(state, near->body[s], centre_of(sim, near, touch, s));
-            rate = cri_v3_mad(rate, s == 0 ? -1.0 : 1.0, v);
-        }
-    }
-    double distance = cri_v3_norm(D);
-    cri_vec3 across = cri_v3_cross(D, rate);
-    return distance > 0.0 ? cri_v3_dot(across, across) / (distance * distance * distance) : 0.0;
-}
-
-static double centripetal(const cr_sim *sim, const cri_near *near, const cri_narrow_touch *touch,
-                          const cri_state *state) {
-    if (near->kind == CRI_NEAR_LIMIT) {
-        return 0.0;
-    }
-    if (near->kind == CRI_NEAR_SPHERE_SPHERE) {
-        return roll_of_balls(sim, near, touch, state);
-    }
-    double sum = 0.0;
-    for (int s = 0; s < 2; s++) {
-        if (near->unit[s] < 0) {
-            continue;
-        }
-        const cri_pose *pose = &state->pose[near->body[s]];
-        cri_vec3 w = cri_m3_mul(&pose->R, cri_v3_load(state->motion + 6 * near->body[s] + 3));
-        if (near->kind == CRI_NEAR_GENERAL) {
-            cri_vec3 arm = cri_v3_sub(touch->point[s], pose->pos);
-            sum += cri_v3_dot(w, w) * cri_v3_norm(arm);
-        } else {
-            cri_vec3 arm = cri_v3_sub(centre_of(sim, near, touch, s), pose->pos);
-            sum += cri_v3_dot(touch->normal, cri_v3_cross(w, cri_v3_cross(w, arm)));
-        }
-    }
-    return sum;
-}
-
-// a unit that has had its share of impacts in this step: rest is then what one step of its weight
-// would do
-static bool is_rest_by_cap(const cr_sim *sim, const cri_near *near, double h, double gap,
-                           double speed) {
-    double change = h * cri_v3_norm(cri_v3_load(sim->d.mech.gravity));
-    bool is_capped = false;
-    for (int side = 0; side < 2; side++) {
-        int u = near->unit[side];
-        is_capped = is_capped || (u >= 0 && sim->n_unit_event[u] >= sim->event_cap);
-    }
-    return is_capped && gap <= fmax(sim->eps_gap, h * change) && fabs(speed) <= change;
-}
-
-// does a body turn so far in a step that its contact point leaves its circle's beginning?
-static bool turns_fast(const cri_near *near, const cri_state *state, double h) {
-    bool is_fast = false;
-    // balls roll over each other by their centres' motion, whatever their spin
-    for (int s = 0; s < 2 && near->kind != CRI_NEAR_SPHERE_SPHERE; s++) {
-        if (near->unit[s] >= 0 && near->body[s] >= 0) {
-            cri_vec3 w = cri_v3_load(state->motion + 6 * near->body[s] + 3);
-            // 0.3 rad: the circle is a parabola to a percent
-            is_fast = is_fast || h * h * cri_v3_dot(w, w) > 0.09;
-        }
-    }
-    return is_fast;
-}
-
-bool cri_event_is_rest(const cr_sim *sim, int feature, const cri_narrow_touch *touch,
-                       const cri_state *state, double h, double speed) {
-    const cri_near *near = cri_scan_near(&sim->scan, feature);
-    double gap = touch->gap;
-    if (fabs(speed) <= sim->eps_speed && gap <= sim->eps_gap) {
-        return true;
-    }
-    if (is_rest_by_cap(sim, near, h, gap, speed)) {
-        return true;
-    }
-    if (speed < -sim->eps_speed || !isfinite(gap) || turns_fast(near, state, h)) {
-        return false;
-    }
-    double k = centripetal(sim, near, touch, state);
-    return k > 0.0 && gap <= sim->eps_gap + 0.75 * h * h * k &&
-           speed <= sim->eps_speed + 1.25 * h * k;
-}
 
 // ---- bounds ------------------------------------------------------------------------------------
 
@@ -280,6 +168,25 @@ static bool work_unit(cr_sim *sim, cri_motion *motion, const search *s, int unit
     return true;
 }
 
+// the lowest touch of a pair at sim->work that does not rest; false: there is none near
+static bool next_touch(const cr_sim *sim, const search *s, cri_narrow_touch *out) {
+    cri_narrow_touch touch[CRI_MAX_TOUCH];
+    // a tenth of the smaller shape: far enough to see the next touch come
+    double margin = 0.1 * fmin(sim->reach[s->near->geom[0]], sim->reach[s->near->geom[1]]);
+    cri_near_touches(&sim->world, s->near, &sim->work, margin, touch);
+    out->gap = INFINITY;
+    for (int k = 0; k < s->near->n_slot && isfinite(touch[k].gap); k++) {
+        bool is_skipped = false;
+        for (int i = 0; i < s->n_skip; i++) {
+            is_skipped = is_skipped || s->skip[i] == touch[k].id;
+        }
+        if (!is_skipped && touch[k].gap < out->gap) {
+            *out = touch[k];
+        }
+    }
+    return isfinite(out->gap);
+}
+
 // gap and rate at time t along the motion; *least gets the least rate of any two points. False for
 // lack of memory
 static bool gap_at(cr_sim *sim, cri_motion *motion, const search *s, double t, double *gap,
@@ -293,8 +200,16 @@ static bool gap_at(cr_sim *sim, cri_motion *motion, const search *s, double t, d
         }
     }
     cri_narrow_touch touch;
-    cri_near_touch(&sim->world, s->near, s->slot, &sim->work, &touch);
-    *gap = touch.gap - sim->scan.offset[s->feature];
+    if (s->n_skip > 0) {
+        if (!next_touch(sim, s, &touch)) {
+            *gap = INFINITY;
+            *speed = 0.0;
+            return true;
+        }
+    } else {
+        cri_near_touch(&sim->world, s->near, s->slot, &sim->work, &touch);
+    }
+    *gap = touch.gap - (s->n_skip > 0 ? 0.0 : sim->scan.offset[s->feature]);
     *speed = cri_near_rate(&sim->world, s->near, &touch, &sim->work, sim->y + sim->model->sizes.n_q,
                            sim->work.motion);
     sim->scan.now[s->feature] = touch;
@@ -389,11 +304,10 @@ static bool is_slow(const cr_sim *sim, const search *s, const cri_state *state, 
 // through its start and its end says so, and between two slow shapes; between two that might pass
 // each other only their distance does. The solve or flow at the end is one for all features.
 static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, bool *has_memory) {
-    double g = sim->scan.gap[s->feature] - sim->scan.offset[s->feature];
-    double v = sim->scan.speed[s->feature], end, rate;
+    double g = s->start_gap, v = s->start_speed, end, rate;
     *has_memory = gap_at(sim, motion, s, T, &end, &rate);
-    if (!*has_memory) {
-        return false;
+    if (!*has_memory || !isfinite(end)) {
+        return *has_memory;
     }
     s->bound += s->is_resting ? 0.0 : 4.0 * fabs(rate - v) / T;
     s->is_slow = is_slow(sim, s, &motion->state, T) && is_slow(sim, s, &sim->work, T);
@@ -453,16 +367,18 @@ static double step_of(const cr_sim *sim, const search *s, const cri_state *state
 
 // time of the first impact of one feature in (0, T], infinite when there is none; end >= T is that
 // of the sub-step
-static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T, double end,
+static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, double T, double end,
                          bool *has_memory) {
-    search s = search_begin(sim, motion, feature, T);
-    double g = sim->scan.gap[feature] - sim->scan.offset[feature], v = sim->scan.speed[feature];
-    double t = 0.0, low = 0.0;
-    if (is_out_of_reach(sim, motion, &s, g, v, T)) {
+    search s = *begun;
+    int feature = s.feature;
+    double g = s.start_gap, v = s.start_speed, t = 0.0, low = 0.0;
+    if (!isfinite(g) || is_out_of_reach(sim, motion, &s, g, v, T)) {
         return INFINITY;
     }
     const cri_state *state = &motion->state;
-    sim->scan.now[feature] = sim->scan.touch[feature];
+    if (s.n_skip == 0) {
+        sim->scan.now[feature] = sim->scan.touch[feature];
+    }
     if (s.is_sampled) {
         if (stays_open(sim, motion, &s, end, has_memory) || !*has_memory) {
             return INFINITY;
@@ -507,10 +423,27 @@ static double first_root(cr_sim *sim, cri_motion *motion, int feature, double T,
     return is_approaching || v < -sim->eps_speed ? t : INFINITY;
 }
 
-// which slots of a pair are looked at: all that have points, or the distance
-static bool is_searched(const cr_sim *sim, int feature) {
+// What to look at for a feature: all that have points; of a general pair its distance, or, when
+// some of its touches rest, the others. rest (n_rest) begins with this feature or behind it. False:
+// nothing.
+static bool begin_feature(cr_sim *sim, cri_motion *motion, int feature, double T, int n_rest,
+                          const int *rest, search *s, bool *has_memory) {
     const cri_near *near = cri_scan_near(&sim->scan, feature);
-    return cri_near_has_points(near) || feature == near->first;
+    bool is_general = !cri_near_has_points(near);
+    bool is_resting = n_rest > 0 && rest[0] == feature;
+    if (is_general ? feature != near->first : is_resting) {
+        return false;
+    }
+    *s = search_begin(sim, motion, feature, T);
+    s->start_gap = sim->scan.gap[feature] - sim->scan.offset[feature];
+    s->start_speed = sim->scan.speed[feature];
+    for (int i = 0; is_general && i < n_rest && rest[i] < feature + near->n_slot; i++) {
+        s->skip[s->n_skip++] = sim->scan.touch[rest[i]].id;
+    }
+    if (s->n_skip > 0) {
+        *has_memory = gap_at(sim, motion, s, 0.0, &s->start_gap, &s->start_speed);
+    }
+    return *has_memory;
 }
 
 double cri_event_search(cr_sim *sim, cri_motion *motion, double T, int n_rest, const int *rest,
@@ -531,16 +464,14 @@ double cri_event_search(cr_sim *sim, cri_motion *motion, double T, int n_rest, c
     }
     for (int f = 0; f < scan->n_feature && *has_memory; f++) {
         scan->root[f] = INFINITY;
-        if (next_rest < n_rest && rest[next_rest] == f) {
-            next_rest++;
-            continue;
-        }
-        if (!is_searched(sim, f)) {
-            continue;
-        }
         // nothing later than the best and its neighbours matters
         double horizon = fmin(T, best + sim->eps_time);
-        scan->root[f] = first_root(sim, motion, f, horizon, T, has_memory);
+        search s;
+        if (begin_feature(sim, motion, f, horizon, n_rest - next_rest, rest + next_rest, &s,
+                          has_memory)) {
+            scan->root[f] = first_root(sim, motion, &s, horizon, T, has_memory);
+        }
+        next_rest += next_rest < n_rest && rest[next_rest] == f;
         if (scan->root[f] < best) {
             best = scan->root[f];
             *feature = f;

@@ -6,10 +6,6 @@
 
 #include "sim/scan.h"
 
-/// Does a touch of a feature with this rate rest at a state, in a step of h seconds?
-bool cri_event_is_rest(const cr_sim *sim, int feature, const cri_narrow_touch *touch,
-                       const cri_state *state, double h, double speed);
-
 /// First impact in (0, T] along the motion, over all features but the resting ones. Fills the
 /// scan's roots and returns the time of the earliest, infinite when there is none; ties go to the
 /// lower feature, in *feature. *has_memory false: no memory for a solve.

@@ -9,6 +9,7 @@
 #include "sim/impact.h"
 
 #include "contact/islands.h"
+#include "sim/rest.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static double rate_of(const cr_sim *sim, int f, const cri_narrow_touch *touch,
 
 static bool rests_at_start(const cr_sim *sim, const cri_motion *motion, int f) {
     const cri_scan *scan = &sim->scan;
-    return cri_event_is_rest(sim, f, &scan->touch[f], &motion->state, motion->h, scan->speed[f]);
+    return cri_is_resting(sim, f, &scan->touch[f], &motion->state, motion->h, scan->speed[f]);
 }
 
 int cri_impact_resting(cr_sim *sim, const cri_motion *motion) {
@@ -124,7 +125,7 @@ static bool is_touching(const cr_sim *sim, int f, double h, bool *is_approaching
         return false;
     }
     double speed = rate_of(sim, f, touch, &sim->work);
-    bool is_rest = cri_event_is_rest(sim, f, touch, &sim->work, h, speed);
+    bool is_rest = cri_is_resting(sim, f, touch, &sim->work, h, speed);
     *is_approaching = speed < -sim->eps_speed && !is_rest;
     // what would touch within eps_time belongs to the event
     double reach = sim->eps_gap + (*is_approaching ? -speed * sim->eps_time : 0.0);

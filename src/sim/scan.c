@@ -251,7 +251,7 @@ static bool push_arrays(cr_sim *sim, cri_scan *s) {
     return true;
 }
 
-// the largest gap at which a touch of this pair may count as resting (sim/event.c)
+// the largest gap at which a touch of this pair may count as resting (sim/rest.c)
 static double margin_of(const cr_sim *sim, const cri_motion *motion, const cri_near *near) {
     double h = motion->h, k = 0.0;
     for (int s = 0; s < 2; s++) {

@@ -4,7 +4,7 @@
 //
 //   F1  classify features at x: gap g, rate s
 //         resting       g <= eps_gap, |s| <= eps_speed       rows of the motion's own solve, never
-//                       (more for what rolls on: event.c)    located
+//                       (more for what rolls on: rest.c)     located
 //         impact now    g <= eps_gap, s < -eps_speed         event at t = 0
 //         separating    g <= eps_gap, s > eps_speed          located after lift-off
 //         apart         else                                 located
@@ -228,7 +228,7 @@ static double fastest_spin(const cr_sim *sim, const cri_state *state) {
 }
 
 // The longest smooth motion that RK4 follows well: half a radian. A resting contact knows its shape
-// at the start alone: a twentieth, where the step is that of a fast turn (sim/event.c). At most
+// at the start alone: a twentieth, where the step is that of a fast turn (sim/rest.c). At most
 // 4096 parts of the step.
 static double longest_motion(double spin, bool is_resting, double h, double T) {
     bool is_short = is_resting && spin * h > 0.3;

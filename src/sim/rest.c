@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+//
+// What counts as rest: gap <= eps_gap and |rate| <= eps_speed. Contact points that roll on move on
+// circles: with the centripetal part of the gap's acceleration
+//
+//   plane, ball at c     k = n.R(w x (w x c))          two balls     k = (|D'|^2 - (n.D')^2)/|D|
+//   any two shapes       k = w_0^2 |rho_0| + w_1^2 |rho_1|           (no more than that)
+//
+// a velocity-first step lifts such a contact by h^2 k/2 and leaves a rate of h k, then of h k/2 in
+// every further step. So for k > 0
+//
+//   gap <= eps_gap + 3/4 h^2 k,     -eps_speed <= rate <= eps_speed + 5/4 h k,     h w <= 0.3
+//
+// Without this a rocking box or a rolling pile would fall back in a shower of tiny impacts. What
+// approaches is always located, until a unit has had event_cap impacts in the step: then whatever
+// is slower than h |g| rests.
+
+#include "sim/rest.h"
+
+#include <math.h>
+
+// velocity of a point of a body
+static cri_vec3 velocity_at(const cri_state *state, int body, cri_vec3 point) {
+    const double *m = state->motion + 6 * body;
+    cri_vec3 spin = cri_m3_mul(&state->pose[body].R, cri_v3_load(m + 3));
+    cri_vec3 arm = cri_v3_sub(point, state->pose[body].pos);
+    return cri_v3_add(cri_v3_load(m), cri_v3_cross(spin, arm));
+}
+
+// the ball's centre behind a touch
+static cri_vec3 centre_of(const cr_sim *sim, const cri_near *near, const cri_narrow_touch *touch,
+                          int side) {
+    double r = near->kind == CRI_NEAR_PLANE_BOX ? 0.0 : sim->d.geom[near->geom[side]].size[0];
+    return cri_v3_mad(touch->point[side], side == 0 ? -r : r, touch->normal);
+}
+
+// centripetal part of the gap's acceleration for two balls
+static double roll_of_balls(const cr_sim *sim, const cri_near *near, const cri_narrow_touch *touch,
+                            const cri_state *state) {
+    cri_vec3 D = cri_v3_sub(centre_of(sim, near, touch, 1), centre_of(sim, near, touch, 0));
+    cri_vec3 rate = {0};
+    for (int s = 0; s < 2; s++) {
+        if (near->unit[s] >= 0) {
+            cri_vec3 v = velocity_at(state, near->body[s], centre_of(sim, near, touch, s));
+            rate = cri_v3_mad(rate, s == 0 ? -1.0 : 1.0, v);
+        }
+    }
+    double distance = cri_v3_norm(D);
+    cri_vec3 across = cri_v3_cross(D, rate);
+    return distance > 0.0 ? cri_v3_dot(across, across) / (distance * distance * distance) : 0.0;
+}
+
+static double centripetal(const cr_sim *sim, const cri_near *near, const cri_narrow_touch *touch,
+                          const cri_state *state) {
+    if (near->kind == CRI_NEAR_LIMIT) {
+        return 0.0;
+    }
+    if (near->kind == CRI_NEAR_SPHERE_SPHERE) {
+        return roll_of_balls(sim, near, touch, state);
+    }
+    double sum = 0.0;
+    for (int s = 0; s < 2; s++) {
+        if (near->unit[s] < 0) {
+            continue;
+        }
+        const cri_pose *pose = &state->pose[near->body[s]];
+        cri_vec3 w = cri_m3_mul(&pose->R, cri_v3_load(state->motion + 6 * near->body[s] + 3));
+        if (near->kind == CRI_NEAR_GENERAL) {
+            cri_vec3 arm = cri_v3_sub(touch->point[s], pose->pos);
+            sum += cri_v3_dot(w, w) * cri_v3_norm(arm);
+        } else {
+            cri_vec3 arm = cri_v3_sub(centre_of(sim, near, touch, s), pose->pos);
+            sum += cri_v3_dot(touch->normal, cri_v3_cross(w, cri_v3_cross(w, arm)));
+        }
+    }
+    return sum;
+}
+
+// a unit that has had its share of impacts in this step: rest is then what one step of its weight
+// would do
+static bool is_rest_by_cap(const cr_sim *sim, const cri_near *near, double h, double gap,
+                           double speed) {
+    double change = h * cri_v3_norm(cri_v3_load(sim->d.mech.gravity));
+    bool is_capped = false;
+    for (int side = 0; side < 2; side++) {
+        int u = near->unit[side];
+        is_capped = is_capped || (u >= 0 && sim->n_unit_event[u] >= sim->event_cap);
+    }
+    return is_capped && gap <= fmax(sim->eps_gap, h * change) && fabs(speed) <= change;
+}
+
+// does a body turn so far in a step that its contact point leaves its circle's beginning?
+static bool turns_fast(const cri_near *near, const cri_state *state, double h) {
+    bool is_fast = false;
+    // balls roll over each other by their centres' motion, whatever their spin
+    for (int s = 0; s < 2 && near->kind != CRI_NEAR_SPHERE_SPHERE; s++) {
+        if (near->unit[s] >= 0 && near->body[s] >= 0) {
+            cri_vec3 w = cri_v3_load(state->motion + 6 * near->body[s] + 3);
+            // 0.3 rad: the circle is a parabola to a percent
+            is_fast = is_fast || h * h * cri_v3_dot(w, w) > 0.09;
+        }
+    }
+    return is_fast;
+}
+
+bool cri_is_resting(const cr_sim *sim, int feature, const cri_narrow_touch *touch,
+                    const cri_state *state, double h, double speed) {
+    const cri_near *near = cri_scan_near(&sim->scan, feature);
+    double gap = touch->gap;
+    if (fabs(speed) <= sim->eps_speed && gap <= sim->eps_gap) {
+        return true;
+    }
+    if (is_rest_by_cap(sim, near, h, gap, speed)) {
+        return true;
+    }
+    if (speed < -sim->eps_speed || !isfinite(gap) || turns_fast(near, state, h)) {
+        return false;
+    }
+    double k = centripetal(sim, near, touch, state);
+    return k > 0.0 && gap <= sim->eps_gap + 0.75 * h * h * k &&
+           speed <= sim->eps_speed + 1.25 * h * k;
+}
