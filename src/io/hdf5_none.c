@@ -12,7 +12,7 @@ cr_status cri_hdf5_check(const char *file, cr_error *err) {
                          "build again");
 }
 
-cr_status cri_hdf5_make(const cri_motion *motion, const char *file, char **bytes, size_t *n_byte,
+cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes, size_t *n_byte,
                         cr_error *err) {
     CR_ASSERT(motion && file);
     *bytes = NULL;

@@ -32,14 +32,14 @@ typedef struct cri_motion_block {
 } cri_motion_block;
 
 /// A motion to write. Everything is borrowed.
-typedef struct cri_motion {
+typedef struct cri_track {
     int n_row;
     const double *time; // (n_row) s
     cri_motion_block part[CRI_N_MOTION_PART];
     const char *scene;
     const char *law;
     double dt; // s
-} cri_motion;
+} cri_track;
 
 /// CR_OK when this build has HDF5; else every call below fails with this status, and err says what
 /// to do about the file that was wanted.
@@ -53,7 +53,7 @@ bool cri_hdf5_is_file(const char *bytes, size_t n_byte);
 
 /// The bytes of a file that holds the motion. On success *bytes is the caller's to free, else NULL.
 /// file stands in messages.
-CR_MUST_CHECK cr_status cri_hdf5_make(const cri_motion *motion, const char *file, char **bytes,
+CR_MUST_CHECK cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes,
                                       size_t *n_byte, cr_error *err);
 
 /// Reads the bytes of a file into a table: column t, then those of qpos and of qvel, of which one

@@ -120,7 +120,7 @@ static bool write_dataset(hid_t file, const char *path, int rank, const hsize_t 
     return shut(space, H5Sclose) && is_good;
 }
 
-static bool write_motion(hid_t file, const cri_motion *m) {
+static bool write_motion(hid_t file, const cri_track *m) {
     static const char *const path[] = {"qpos", "qvel", "ctrl"};
     hsize_t extent[2] = {(hsize_t)m->n_row, 0};
     bool is_good = write_text(file, "format", "carom trajectory 1") &&
@@ -219,7 +219,7 @@ static bool trim(image *made) {
     return is_good;
 }
 
-cr_status cri_hdf5_make(const cri_motion *motion, const char *file, char **bytes, size_t *n_byte,
+cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes, size_t *n_byte,
                         cr_error *err) {
     CR_ASSERT(motion && motion->n_row >= 0 && (motion->time || motion->n_row == 0));
     CR_ASSERT(motion->scene && motion->law && file && bytes && n_byte);

@@ -108,11 +108,11 @@ cr_status cri_trajectory_open(const char *path, const cri_trajectory_def *def, c
 
 // the whole HDF5 file, name (n_x + n_u) being room for the names
 static cr_status write_hdf5(cri_trajectory *t, const char **name, cr_error *err) {
-    cri_motion motion = {.n_row = t->n_row,
-                         .time = t->time,
-                         .scene = t->def.scene,
-                         .law = t->def.law,
-                         .dt = t->def.dt};
+    cri_track motion = {.n_row = t->n_row,
+                        .time = t->time,
+                        .scene = t->def.scene,
+                        .law = t->def.law,
+                        .dt = t->def.dt};
     int n_x = part_width(t, 0) + part_width(t, 1);
     for (int i = 0; i < n_x + part_width(t, 2); i++) {
         name[i] = i < n_x ? cr_model_name(t->def.model, CR_VECTOR_X, i)

@@ -25,8 +25,8 @@ static const double q_value[N_ROW * N_Q] = {1.0 / 3.0, -0.0, 5e-324, 1e308, 0.1,
 static const double v_value[N_ROW * N_V] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 static const double u_value[N_ROW * N_U] = {-1, -2, -3, -4, -5};
 
-static cri_motion sample(void) {
-    return (cri_motion){
+static cri_track sample(void) {
+    return (cri_track){
         .n_row = N_ROW,
         .time = time,
         .part = {{N_Q, q_value, q_name}, {N_V, v_value, v_name}, {N_U, u_value, u_name}},
@@ -51,7 +51,7 @@ TEST(names_and_signatures) {
 #ifndef CAROM_HAS_HDF5
 
 TEST(a_build_without_hdf5_says_so) {
-    cri_motion motion = sample();
+    cri_track motion = sample();
     char *bytes = (char *)1;
     size_t n_byte = 1;
     cr_error err = {0};
@@ -70,13 +70,7 @@ CR_TEST_MAIN(names_and_signatures, a_build_without_hdf5_says_so)
 
 #include <hdf5.h>
 
-// HDF5 1.10 loses memory of its own when it fails to open a damaged file
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) {
-    return "leak:libhdf5";
-}
-
-static char *make(const cri_motion *motion, size_t *n_byte) {
+static char *make(const cri_track *motion, size_t *n_byte) {
     char *bytes = NULL;
     cr_error err = {0};
     if (!CHECK_INT(cri_hdf5_make(motion, "run.h5", &bytes, n_byte, &err), CR_OK)) {
@@ -86,7 +80,7 @@ static char *make(const cri_motion *motion, size_t *n_byte) {
 }
 
 TEST(a_motion_comes_back_bit_by_bit) {
-    cri_motion motion = sample();
+    cri_track motion = sample();
     size_t n_byte = 0;
     char *bytes = make(&motion, &n_byte);
     CHECK(cri_hdf5_is_file(bytes, n_byte));
@@ -136,7 +130,7 @@ static void check_text(hid_t file, const char *name, const char *expected) {
 }
 
 TEST(the_file_has_what_the_header_says) {
-    cri_motion motion = sample();
+    cri_track motion = sample();
     size_t n_byte = 0;
     char *bytes = make(&motion, &n_byte);
     hid_t file = open_bytes(bytes, n_byte);
@@ -168,7 +162,7 @@ TEST(the_file_has_what_the_header_says) {
 }
 
 TEST(equal_motions_give_equal_bytes) {
-    cri_motion motion = sample();
+    cri_track motion = sample();
     size_t n_byte[2];
     char *bytes[2] = {make(&motion, &n_byte[0]), make(&motion, &n_byte[1])};
     CHECK(n_byte[0] == n_byte[1] && memcmp(bytes[0], bytes[1], n_byte[0]) == 0);
@@ -193,7 +187,7 @@ TEST(long_and_wide_motions) {
             value[k * N_WIDE + i] = k + 1e-4 * i;
         }
     }
-    cri_motion motion = {.n_row = N_LONG, .time = t, .scene = "", .law = "ncp"};
+    cri_track motion = {.n_row = N_LONG, .time = t, .scene = "", .law = "ncp"};
     motion.part[CRI_MOTION_QPOS] = (cri_motion_block){N_WIDE, value, name};
     size_t n_byte = 0;
     char *bytes = make(&motion, &n_byte);
@@ -215,7 +209,7 @@ TEST(long_and_wide_motions) {
 // ---- damage ------------------------------------------------------------------------------------
 
 TEST(a_cut_off_file_is_refused_at_every_length) {
-    cri_motion motion = sample();
+    cri_track motion = sample();
     size_t n_byte = 0;
     char *bytes = make(&motion, &n_byte);
     int n_taken = 0;
@@ -236,7 +230,7 @@ TEST(a_cut_off_file_is_refused_at_every_length) {
 }
 
 TEST(a_wrong_byte_is_refused_or_without_effect) {
-    cri_motion motion = sample();
+    cri_track motion = sample();
     size_t n_byte = 0;
     char *bytes = make(&motion, &n_byte);
     cri_table good;
@@ -391,7 +385,7 @@ TEST(foreign_files_are_refused_with_a_reason) {
 }
 
 TEST(without_memory_nothing_is_left) {
-    cri_motion motion = sample();
+    cri_track motion = sample();
     size_t n_byte = 0;
     char *good = make(&motion, &n_byte);
     long live = cr_alloc_live();
