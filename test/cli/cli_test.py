@@ -432,6 +432,14 @@ class Bench(Command):
         self.assertEqual(list(rows[0]), ["name", "value", "unit"])
         self.assertTrue(all(row["value"] > 0.0 for row in rows))
 
+    def test_robot_and_gas(self):
+        rows = self.json_of("bench", "load")["rows"]
+        self.assertEqual([row["unit"] for row in rows], ["us"])
+        rows = {row["name"]: row["value"] for row in self.json_of("bench", "gas")["rows"]}
+        # linear is 2, all pairs would be 4; a shared machine is no stopwatch
+        self.assertLess(rows["2000 / 1000 spheres, no impact: step"], 3.5)
+        self.assertEqual(len(rows), 5)
+
     def test_bad_requests(self):
         self.bad(2, "unknown benchmark", "bench", "everything")
         self.bad(2, "takes a scene", "bench", "long", self.scene)
