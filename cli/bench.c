@@ -5,6 +5,7 @@
 
 #include "commands.h"
 
+#include "bench_gas.h"
 #include "bench_process.h"
 #include "bench_run.h"
 #include "bench_scenes.h"
@@ -27,6 +28,12 @@
 // the long run, which must not need memory in proportion
 #define LONG_STEPS 1000000
 #define LONG_REPEATS 2
+
+// times that a scene is loaded
+#define LOAD_REPEATS 30
+
+// the lesser gas has this many hundred spheres
+#define GAS_LAYERS 10
 
 // steps of an instruction count: 2 s of the bouncing ball
 #define COUNT_STEPS 1000
@@ -109,6 +116,35 @@ static int bench_start(const cli_options *options, rows *r) {
     return code;
 }
 
+static int bench_load(const cli_options *options, rows *r) {
+    (void)options;
+    double seconds = 0.0;
+    int code = cli_bench_load("builtin:hopper", LOAD_REPEATS, &seconds);
+    if (code == CLI_DONE) {
+        add(r, 1e6 * seconds, "us", "hopper: load, from text to model");
+    }
+    return code;
+}
+
+static int bench_gas(const cli_options *options, rows *r) {
+    (void)options;
+    cli_bench_gas_result small;
+    cli_bench_gas_result large;
+    int code = cli_bench_gas(GAS_LAYERS, &small);
+    if (code == CLI_DONE) {
+        code = cli_bench_gas(2 * GAS_LAYERS, &large);
+    }
+    if (code == CLI_DONE) {
+        add(r, 1e6 * small.flight, "us", "1000 spheres, no impact: step");
+        add(r, large.flight / small.flight, "ratio", "2000 / 1000 spheres, no impact: step");
+        add(r, 1e6 * small.step, "us", "1000 spheres, %.3g impacts a step: step", small.impact);
+        add(r, large.step / small.step, "ratio", "2000 / 1000 spheres, %.3g impacts a step: step",
+            large.impact);
+        add(r, large.load / small.load, "ratio", "2000 / 1000 spheres: load");
+    }
+    return code;
+}
+
 static int bench_ir(const cli_options *options, rows *r) {
     int n_step = options->n_step > 0 ? options->n_step : COUNT_STEPS;
     double instructions = 0.0;
@@ -139,10 +175,8 @@ static const struct {
     const char *name;
     int (*run)(const cli_options *options, rows *r);
 } benches[] = {
-    {"gradient", bench_gradient},
-    {"long", bench_long},
-    {"start", bench_start},
-    {"ir", bench_ir},
+    {"gradient", bench_gradient}, {"long", bench_long}, {"start", bench_start},
+    {"load", bench_load},         {"gas", bench_gas},   {"ir", bench_ir},
 };
 
 // ---- command -----------------------------------------------------------------------------------
@@ -187,7 +221,8 @@ static int run(const cli_options *options) {
         }
     }
     if (n_run == 0) {
-        return cli_usage("unknown benchmark %.40s; there are gradient, long, start, ir", name);
+        return cli_usage("unknown benchmark %.40s; there are gradient, long, start, load, gas, ir",
+                         name);
     }
     cr_error err = {0};
     if (code == CLI_DONE && options->json &&
@@ -204,6 +239,8 @@ const cli_command cli_bench = {
     .help = "  carom bench gradient          gradient of a rollout against the rollout\n"
             "  carom bench long              1,000,000 steps: gradient and memory\n"
             "  carom bench start             start of the process to the first gradient\n"
+            "  carom bench load              a robot scene, from text to model\n"
+            "  carom bench gas               1000 and 2000 spheres that fly about in a box\n"
             "  carom bench ir [SCENE]        instructions a step; needs valgrind\n\n"
             "  --steps N                     steps of long and ir\n"
             "  --json FILE                   the rows as JSON\n",

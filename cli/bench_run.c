@@ -92,6 +92,19 @@ int cli_bench_rollout(const char *name, int n_step, int n_repeat, cli_bench_time
     return code;
 }
 
+int cli_bench_load(const char *name, int n_repeat, double *seconds) {
+    int code = CLI_DONE;
+    *seconds = INFINITY;
+    for (int i = 0; i < n_repeat && code == CLI_DONE; i++) {
+        cli_scene scene;
+        double start = cli_seconds();
+        code = open_scene(name, &scene);
+        *seconds = fmin(*seconds, cli_seconds() - start);
+        cli_scene_close(&scene);
+    }
+    return code;
+}
+
 int cli_bench_steps(const char *name, int n_step) {
     cli_scene scene;
     cr_sim *sim = NULL;

@@ -17,6 +17,9 @@ typedef struct cli_bench_times {
 /// code.
 int cli_bench_rollout(const char *scene, int n_step, int n_repeat, cli_bench_times *out);
 
+/// Least seconds to load a scene, of n_repeat times.
+int cli_bench_load(const char *scene, int n_repeat, double *seconds);
+
 /// n_step plain steps, nothing else: for instruction counts.
 int cli_bench_steps(const char *scene, int n_step);
 

@@ -51,10 +51,59 @@ static const char box_text[] =
     "  <keyframe><key name='throw' qpos='0 0 .5 .9 .3 .2 .1' qvel='1 .5 0 3 2 1'/></keyframe>\n"
     "</mujoco>\n";
 
+// as examples/hopper.xml, high above the floor
+static const char hopper_text[] =
+    "<mujoco model='hopper'>\n"
+    "  <compiler angle='radian'/>\n"
+    "  <option timestep='0.002' integrator='RK4'/>\n"
+    "  <default>\n"
+    "    <geom type='capsule' density='1000' friction='0.9'/>\n"
+    "    <joint type='hinge' axis='0 1 0' limited='true' stiffness='150' damping='3'"
+    " armature='0.01'/>\n"
+    "    <motor ctrllimited='true' ctrlrange='-30 30'/>\n"
+    "    <default class='root'>\n"
+    "      <joint limited='false' stiffness='0' damping='0' armature='0'/>\n"
+    "    </default>\n"
+    "  </default>\n"
+    "  <worldbody>\n"
+    "    <geom name='floor' type='plane' size='20 20 0.1' friction='0.9'/>\n"
+    "    <body name='torso' pos='0 0 0.55'>\n"
+    "      <joint name='forward' type='slide' axis='1 0 0' class='root'/>\n"
+    "      <joint name='up' type='slide' axis='0 0 1' class='root'/>\n"
+    "      <joint name='pitch' class='root'/>\n"
+    "      <geom name='torso' fromto='0 0 0 0 0 0.2' size='0.06'/>\n"
+    "      <body name='thigh'>\n"
+    "        <joint name='hip' range='-1.2 1.2' springref='-0.5'/>\n"
+    "        <geom name='thigh' fromto='0 0 0 0 0 -0.25' size='0.035'/>\n"
+    "        <body name='shin' pos='0 0 -0.25'>\n"
+    "          <joint name='knee' range='0 2.4' springref='1'/>\n"
+    "          <geom name='shin' fromto='0 0 0 0 0 -0.25' size='0.03'/>\n"
+    "          <body name='foot' pos='0 0 -0.25'>\n"
+    "            <joint name='ankle' range='-1.2 1.2' springref='-0.5'/>\n"
+    "            <geom name='foot' fromto='-0.1 0 -0.03 0.12 0 -0.03' size='0.03'/>\n"
+    "          </body>\n"
+    "        </body>\n"
+    "      </body>\n"
+    "    </body>\n"
+    "  </worldbody>\n"
+    "  <contact>\n"
+    "    <exclude body1='torso' body2='shin'/>\n"
+    "  </contact>\n"
+    "  <actuator>\n"
+    "    <motor name='hip' joint='hip'/>\n"
+    "    <motor name='knee' joint='knee'/>\n"
+    "    <motor name='ankle' joint='ankle'/>\n"
+    "  </actuator>\n"
+    "  <keyframe>\n"
+    "    <key name='flight' qpos='0 50 0.1 -0.4 0.9 -0.4' qvel='1 0 0.5 0.3 -0.4 0.2'/>\n"
+    "  </keyframe>\n"
+    "</mujoco>\n";
+
 static const cli_bench_scene scenes[] = {
     {"ball", "ball, bouncing", ball_text, "ball", 8994.0},
     {"roll", "ball, rolling", roll_text, "ball", 22318.0},
     {"box", "box, thrown", box_text, "box", 0.0},
+    {"hopper", "hopper, in flight", hopper_text, "torso", 0.0},
 };
 
 const cli_bench_scene *cli_bench_scene_at(int i) {

@@ -8,13 +8,18 @@
 //     x' = step(d, x, u)           x: state, u: control, flat
 //     x_adj, u_adj, p_adj += step_vjp(x'_adj)
 //
-// Layout of x (version 1), bodies in document order:
-//     q: per body position (3, world, m), quaternion w x y z (4)
-//     v: per body linear velocity (3, world, m/s), angular velocity (3, body frame, rad/s)
-// Layout of u: per body force (3, world, N), torque (3, body frame, N m), constant during a step.
+// Layout of x = [q | v] (version 2), joint after joint in document order, as in MuJoCo:
+//     free    q: position (3, world, m), quaternion w x y z (4)
+//             v: linear velocity (3, world, m/s), angular velocity (3, body frame, rad/s)
+//     ball    q: quaternion w x y z (4)      v: angular velocity (3, body frame, rad/s)
+//     hinge   q: angle (1, rad)              v: its rate (1, rad/s)
+//     slide   q: displacement (1, m)         v: its rate (1, m/s)
+// Layout of u, constant during a step: one control an actuator, in document order; then one
+// generalised force a velocity, in the order of v: force (3, world, N) and torque (3, body frame,
+// N m) for a free joint, torque for a ball (3, body frame) or hinge, force for a slide.
 // Layout of p: whatever cr_model_name says; values are physical, SI units.
 // Tangent coordinates of x: as x, but each quaternion is a rotation vector (3, body frame, rad), so
-// n_tangent = 2 n_v.
+// n_tangent = 2 n_v. A scene of free bodies without actuators has the layout of version 1.
 //
 // A cr_model is immutable and may be shared between threads. A cr_sim belongs to one thread.
 // Nothing here prints, exits, or reads the environment.
@@ -84,11 +89,11 @@ typedef enum cr_vector {
 typedef struct cr_sizes {
     int n_p;       // parameters
     int n_x;       // state, n_q + n_v
-    int n_u;       // control
-    int n_q;       // positions and quaternions
+    int n_u;       // control, actuators and n_v
+    int n_q;       // positions: angles, displacements, quaternions
     int n_v;       // velocities
     int n_tangent; // tangent coordinates of x, 2 n_v
-    int n_body;
+    int n_body;    // all bodies of the file, those that cannot move too; the world does not count
     int n_geom;
     int n_key; // keyframes
     double dt; // time step of the scene, s
@@ -111,21 +116,25 @@ CR_API cr_sizes cr_model_sizes(const cr_model *model);
 /// nothing to say.
 CR_API const char *cr_model_warning(const cr_model *model);
 
-/// Name of entry i of a vector, such as "ball/mass", "ball/qpos[2]", "ball/force[0]". Valid as long
-/// as the model; NULL when i is out of range.
+/// Name of entry i of a vector, such as "ball/mass", "ball/qpos[2]", "ball/force[0]". In x it is
+/// BODY/qpos[i] and BODY/qvel[i], counted over all joints of that body; in u the actuator's name,
+/// then BODY/force[i], BODY/torque[i] for a free body, JOINT/force or JOINT/torque else. Valid as
+/// long as the model; NULL when i is out of range.
 CR_API const char *cr_model_name(const cr_model *model, cr_vector vector, int i);
 
 /// Index of a name, -1 when there is none. The two geoms of a pair come in either order, and a pair
 /// without coefficients of its own answers with the slot that its value comes from, when no other
-/// pair shares that slot. err, if not NULL, says why not.
+/// pair shares that slot. In x, JOINT/qpos and JOINT/qvel are found too, with [i] for a joint of
+/// several. err, if not NULL, says why not.
 CR_API int cr_model_find(const cr_model *model, cr_vector vector, const char *name, cr_error *err);
 
 /// Domain of parameter i: lower <= p[i] <= upper; open_lower means strictly above lower.
 CR_API void cr_model_domain(const cr_model *model, int i, double *lower, double *upper,
                             bool *open_lower);
 
-/// Fills what is not NULL: default parameters (n_p), state of keyframe key (n_x), zero control
-/// (n_u). key -1 takes the first keyframe if there is one, else the bodies as placed, at rest.
+/// Fills what is not NULL: default parameters (n_p), state of keyframe key (n_x), control of that
+/// keyframe (n_u; zero where it gives no ctrl, and for the forces behind it). key -1 takes the
+/// first keyframe if there is one, else the bodies as placed, at rest, under no control.
 CR_API void cr_model_defaults(const cr_model *model, int key, double *p, double *x, double *u);
 
 /// Index of a keyframe by name, -1 when there is none.
@@ -203,9 +212,9 @@ CR_API void cr_sim_destroy(cr_sim *sim);
 /// domain is refused by name, and the sim keeps the parameters that it had.
 CR_MUST_CHECK CR_API cr_status cr_sim_set_params(cr_sim *sim, const double *p, cr_error *err);
 
-/// One step of dt seconds from x (n_x) under u (n_u, NULL: zero) to x_next (n_x, may be x).
-/// No heap call once the workspace has seen the largest contact count of the run. A contact solve
-/// that fails is no error here: the report says so, and the gradient will be refused.
+/// One step of dt seconds from x (n_x) under u (n_u, NULL: zero, not a keyframe's) to x_next (n_x,
+/// may be x). No heap call once the workspace has seen the largest contact count of the run. A
+/// contact solve that fails is no error here: the report says so, and the gradient will be refused.
 CR_MUST_CHECK CR_API cr_status cr_sim_step(cr_sim *sim, double dt, const double *x, const double *u,
                                            double *x_next, cr_error *err);
 

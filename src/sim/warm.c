@@ -32,6 +32,7 @@ static bool reserve(cri_warm_list *list, int n) {
     if (n <= list->space) {
         return true;
     }
+    CR_ASSERT(n > 0);
     int space = 2 * n;
     cri_warm *grown = realloc(list->entry, sizeof *grown * (size_t)space);
     if (grown) {

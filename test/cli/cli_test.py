@@ -183,6 +183,16 @@ class Scenes(Command):
 
 
 class Simulate(Command):
+    def test_a_run_starts_with_the_control_of_its_keyframe(self):
+        scene = self.write("motor.xml", """<mujoco><option integrator="RK4" gravity="0 0 0"/>
+          <worldbody><body name="cart"><joint name="rail" type="slide" axis="1 0 0"/>
+          <geom size="0.1" mass="2"/></body></worldbody>
+          <actuator><motor name="motor" joint="rail"/></actuator>
+          <keyframe><key name="go" ctrl="3"/><key name="stay"/></keyframe></mujoco>""")
+        # 3 N on 2 kg for 1 s
+        self.assertAlmostEqual(self.json_of("simulate", scene)["qvel"][0], 1.5, 12)
+        self.assertEqual(self.json_of("simulate", scene, "--key", "stay")["qvel"][0], 0.0)
+
     def test_a_dropped_ball_follows_the_closed_form(self):
         result = self.json_of("simulate", self.scene, "--key", "drop", "-o", self.path("out.csv"))
         self.assertEqual(list(result), ["scene", "law", "dt", "steps", "qpos", "qvel", "energy",
@@ -431,6 +441,14 @@ class Bench(Command):
         rows = self.json_of("bench", "long", "--steps", "2000")["rows"]
         self.assertEqual(list(rows[0]), ["name", "value", "unit"])
         self.assertTrue(all(row["value"] > 0.0 for row in rows))
+
+    def test_robot_and_gas(self):
+        rows = self.json_of("bench", "load")["rows"]
+        self.assertEqual([row["unit"] for row in rows], ["us"])
+        rows = {row["name"]: row["value"] for row in self.json_of("bench", "gas")["rows"]}
+        # linear is 2, all pairs would be 4; a shared machine is no stopwatch
+        self.assertLess(rows["2000 / 1000 spheres, no impact: step"], 3.5)
+        self.assertEqual(len(rows), 5)
 
     def test_bad_requests(self):
         self.bad(2, "unknown benchmark", "bench", "everything")
