@@ -132,6 +132,7 @@ static double side_rate(const tangents *t, int a, int s, int r, const double *w,
         int at = t->jump->at[t->jump->block[a][s].place];
         return dot(6, J_tan, w + at) + dot(6, J, w_tan + at);
     }
+    CR_ASSERT(t->over_body[0] && t->over_body[1]);
     const double *motion = t->over_body[0] + 6 * near->body[s];
     const double *motion_tan = t->over_body[1] + 6 * near->body[s];
     return dot(6, J_tan, motion) + dot(6, J, motion_tan);
@@ -155,6 +156,7 @@ static void rate(const tangents *t, const double *w, const double *w_tan, double
         }
         const cri_tree *tree = jump->state->tree[jump->unit[k]];
         size_t n_byte = sizeof *w * (size_t)u->n_v;
+        CR_ASSERT(t->wide[0] && t->wide[1]);
         memcpy(t->wide[0] + u->first_v, w + jump->at[k], n_byte);
         memcpy(t->wide[1] + u->first_v, w_tan + jump->at[k], n_byte);
         cri_tree_motion(tree, t->wide[0], t->over_body[0]);

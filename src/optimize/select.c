@@ -83,11 +83,21 @@ static char *push_joined(cr_arena *arena, const char *a, const char *b, const ch
 
 // ---- one side ----------------------------------------------------------------------------------
 
-/// Takes a step such as [17] off the end of the name of a control, which then ends in ] itself.
+/// Is name without its last index, which begins at open, a control of its own, such as a motor?
+static bool is_control(const builder *b, char *name, char *open) {
+    *open = '\0';
+    bool is = cr_model_find(b->model, CR_VECTOR_U, name, NULL) >= 0;
+    *open = '[';
+    return is;
+}
+
+/// Takes a step such as [17] off the end of the name of a control, which then ends in ] itself or is
+/// whole without it.
 static cr_status split_step(builder *b, side *s, char *name) {
     size_t n = strlen(name);
     char *open = strrchr(name, '[');
-    if (n == 0 || name[n - 1] != ']' || !open || open == name || open[-1] != ']') {
+    if (n == 0 || name[n - 1] != ']' || !open || open == name ||
+        (open[-1] != ']' && !is_control(b, name, open))) {
         return CR_OK;
     }
     char *rest = NULL;

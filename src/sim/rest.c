@@ -5,6 +5,7 @@
 //
 //   plane, ball at c     k = n.R(w x (w x c))          two balls     k = (|D'|^2 - (n.D')^2)/|D|
 //   any two shapes       k = w_0^2 |rho_0| + w_1^2 |rho_1|           (no more than that)
+//   bodies of a tree     the same along the path to the root, with 2 |w| |v| for what slides
 //
 // a velocity-first step lifts such a contact by h^2 k/2 and leaves a rate of h k, then of h k/2 in
 // every further step. So for k > 0
@@ -50,6 +51,26 @@ static double roll_of_balls(const cr_sim *sim, const cri_near *near, const cri_n
     return distance > 0.0 ? cri_v3_dot(across, across) / (distance * distance * distance) : 0.0;
 }
 
+// the most that a point of a tree's body is accelerated while no joint is
+static double roll_of_tree(const cr_sim *sim, const cri_state *state, int body, cri_vec3 point) {
+    double sum = 0.0;
+    for (int b = body; b >= 0 && sim->model->mech.link[b].unit >= 0;) {
+        const double *m = state->motion + 6 * b;
+        cri_vec3 w = cri_v3_load(m + 3), arm = cri_v3_sub(point, state->pose[b].pos);
+        int parent = sim->model->mech.link[b].parent;
+        sum += cri_v3_dot(w, w) * cri_v3_norm(arm);
+        if (parent >= 0 && sim->model->mech.link[parent].unit >= 0) {
+            cri_vec3 carried = velocity_at(state, parent, state->pose[b].pos);
+            cri_vec3 slide = cri_v3_sub(cri_v3_load(m), carried);
+            cri_vec3 turn = cri_v3_load(state->motion + 6 * parent + 3);
+            sum += 2.0 * cri_v3_norm(turn) * cri_v3_norm(slide);
+        }
+        point = state->pose[b].pos;
+        b = parent;
+    }
+    return sum;
+}
+
 static double centripetal(const cr_sim *sim, const cri_near *near, const cri_narrow_touch *touch,
                           const cri_state *state) {
     if (near->kind == CRI_NEAR_LIMIT) {
@@ -61,6 +82,10 @@ static double centripetal(const cr_sim *sim, const cri_near *near, const cri_nar
     double sum = 0.0;
     for (int s = 0; s < 2; s++) {
         if (near->unit[s] < 0) {
+            continue;
+        }
+        if (!sim->model->mech.unit[near->unit[s]].is_free_body) {
+            sum += roll_of_tree(sim, state, near->body[s], touch->point[s]);
             continue;
         }
         const cri_pose *pose = &state->pose[near->body[s]];
