@@ -370,6 +370,14 @@ void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, boo
     cri_jump_push(world, jump, jump->v, jump->b);
     cri_contact_problem problem = cri_jump_problem(jump);
     jump->report = (cri_law_report){.margin = 1.0, .is_sliding = jump->is_sliding};
+    if (!cri_all_finite(9 * jump->n * jump->n, jump->A) || !cri_all_finite(3 * jump->n, jump->b)) {
+        // speeds or levers beyond all numbers: no impulse, and the report says so
+        memset(jump->f, 0, sizeof *jump->f * 3 * (size_t)jump->n);
+        jump->report.outcome = CR_ITERATION_LIMIT;
+        jump->law_cache = NULL;
+        cri_jump_scatter(world, jump, jump->v, v_out);
+        return;
+    }
     jump->law_cache = world->law->solve(&problem, jump->f, has_cache, &jump->report, keep, scratch);
 
     cri_arena_mark mark = cri_arena_get_mark(scratch);

@@ -58,6 +58,8 @@ void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, c
                     cri_jump *jump, cr_arena *keep, cr_arena *scratch);
 
 /// Solves for the velocity v (n_v) from the impulses in jump->f, and writes the units' v_out (n_v).
+/// Where the numbers are not finite there is no solve: the report is CR_ITERATION_LIMIT, law_cache
+/// NULL.
 void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, bool has_cache,
                     double *v_out, cr_arena *keep, cr_arena *scratch);
 

@@ -155,7 +155,9 @@ static bool solve_island(cr_sim *sim, cri_motion *motion, cri_jump *jump, const 
     }
     cri_jump_solve(&sim->world, jump, v_free, has_rate || sim->has_cache, motion->v_new, sim->tape,
                    sim->scratch);
-    if (has_rate) {
+    if (has_rate && !jump->law_cache) {
+        cri_jump_clear(&sim->world, jump, motion->v_rate);
+    } else if (has_rate) {
         // only the velocity moves: the rows stand at the start of the sub-step
         memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
         memset(sim->y_adj, 0, sizeof(double) * (size_t)sim->model->sizes.n_v);

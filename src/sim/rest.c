@@ -5,7 +5,7 @@
 //
 //   plane, ball at c     k = n.R(w x (w x c))          two balls     k = (|D'|^2 - (n.D')^2)/|D|
 //   any two shapes       k = w_0^2 |rho_0| + w_1^2 |rho_1|           (no more than that)
-//   bodies of a tree     the same along the path to the root, with 2 |w| |v| for what slides
+//   bodies of a tree     k = n.(a_1 - a_0), accelerations while no joint accelerates
 //
 // a velocity-first step lifts such a contact by h^2 k/2 and leaves a rate of h k, then of h k/2 in
 // every further step. So for k > 0
@@ -51,24 +51,43 @@ static double roll_of_balls(const cr_sim *sim, const cri_near *near, const cri_n
     return distance > 0.0 ? cri_v3_dot(across, across) / (distance * distance * distance) : 0.0;
 }
 
-// the most that a point of a tree's body is accelerated while no joint is
-static double roll_of_tree(const cr_sim *sim, const cri_state *state, int body, cri_vec3 point) {
-    double sum = 0.0;
-    for (int b = body; b >= 0 && sim->model->mech.link[b].unit >= 0;) {
-        const double *m = state->motion + 6 * b;
-        cri_vec3 w = cri_v3_load(m + 3), arm = cri_v3_sub(point, state->pose[b].pos);
-        int parent = sim->model->mech.link[b].parent;
-        sum += cri_v3_dot(w, w) * cri_v3_norm(arm);
-        if (parent >= 0 && sim->model->mech.link[parent].unit >= 0) {
-            cri_vec3 carried = velocity_at(state, parent, state->pose[b].pos);
-            cri_vec3 slide = cri_v3_sub(cri_v3_load(m), carried);
-            cri_vec3 turn = cri_v3_load(state->motion + 6 * parent + 3);
-            sum += 2.0 * cri_v3_norm(turn) * cri_v3_norm(slide);
-        }
-        point = state->pose[b].pos;
-        b = parent;
+/// Accelerations of a body while no joint accelerates.
+typedef struct coasting {
+    cri_vec3 linear; // of its origin
+    cri_vec3 angular;
+} coasting;
+
+static cri_vec3 spin_of(const cri_state *state, int body) {
+    return cri_m3_mul(&state->pose[body].R, cri_v3_load(state->motion + 6 * body + 3));
+}
+
+// from the root: a = a_p + alpha_p x r + w_p x (w_p x r) + 2 w_p x v_rel + w_rel x v_rel,
+// alpha = alpha_p + w_p x w_rel
+static coasting coast(const cr_sim *sim, const cri_state *state, int body) {
+    coasting c = {.linear = {.x = 0.0}};
+    int parent = sim->model->mech.link[body].parent;
+    if (parent < 0 || sim->model->mech.link[parent].unit < 0) {
+        return c;
     }
-    return sum;
+    coasting up = coast(sim, state, parent);
+    cri_vec3 r = cri_v3_sub(state->pose[body].pos, state->pose[parent].pos);
+    cri_vec3 w = spin_of(state, parent), w_rel = cri_v3_sub(spin_of(state, body), w);
+    cri_vec3 carried = velocity_at(state, parent, state->pose[body].pos);
+    cri_vec3 v_rel = cri_v3_sub(cri_v3_load(state->motion + 6 * body), carried);
+    c.linear = cri_v3_add(up.linear, cri_v3_cross(up.angular, r));
+    c.linear = cri_v3_add(c.linear, cri_v3_cross(w, cri_v3_cross(w, r)));
+    c.linear = cri_v3_add(c.linear, cri_v3_cross(cri_v3_mad(w_rel, 2.0, w), v_rel));
+    c.angular = cri_v3_add(up.angular, cri_v3_cross(w, w_rel));
+    return c;
+}
+
+// along a direction, of a point of a body
+static double coasting_along(const cr_sim *sim, const cri_state *state, int body, cri_vec3 point,
+                             cri_vec3 along) {
+    coasting c = coast(sim, state, body);
+    cri_vec3 arm = cri_v3_sub(point, state->pose[body].pos), w = spin_of(state, body);
+    cri_vec3 a = cri_v3_add(c.linear, cri_v3_cross(c.angular, arm));
+    return cri_v3_dot(along, cri_v3_add(a, cri_v3_cross(w, cri_v3_cross(w, arm))));
 }
 
 static double centripetal(const cr_sim *sim, const cri_near *near, const cri_narrow_touch *touch,
@@ -85,7 +104,10 @@ static double centripetal(const cr_sim *sim, const cri_near *near, const cri_nar
             continue;
         }
         if (!sim->model->mech.unit[near->unit[s]].is_free_body) {
-            sum += roll_of_tree(sim, state, near->body[s], touch->point[s]);
+            bool is_ball = near->kind != CRI_NEAR_GENERAL;
+            cri_vec3 at = is_ball ? centre_of(sim, near, touch, s) : touch->point[s];
+            double a = coasting_along(sim, state, near->body[s], at, touch->normal);
+            sum += s == 0 ? -a : a;
             continue;
         }
         const cri_pose *pose = &state->pose[near->body[s]];

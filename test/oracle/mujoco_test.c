@@ -32,7 +32,7 @@
 #define MOTION_TOLERANCE 1e-8
 
 // steps of the motion are half a millisecond and less
-enum { N_STATE = 5, N_STEP = 2000 };
+enum { N_STATE = 5, N_STEP = 4000 };
 
 double *numbers(int n) {
     return calloc((size_t)n + 1, sizeof(double));
