@@ -37,7 +37,7 @@
 
 /// Functions of the library by their names without H5, and ids that it gives out.
 typedef struct cri_hdf5_api {
-#define CRI_HDF5_MEMBER(name) __typeof__(H5##name) *name;
+#define CRI_HDF5_MEMBER(name) __typeof__(H5##name) *(name);
     CRI_HDF5_CALLS(CRI_HDF5_MEMBER)
 #undef CRI_HDF5_MEMBER
     hid_t c_s1, native_double, ieee_f64le;          // H5T_C_S1 and so on
