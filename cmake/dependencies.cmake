@@ -31,27 +31,44 @@ else()
     target_compile_options(carom_dependencies INTERFACE -Wno-unknown-pragmas)
 endif()
 
-# trajectories as HDF5, when its library is there; on Debian it has a folder and a name of its own
+# Trajectories as HDF5, when its library is there; on Debian it has a folder and a name of its own.
+# It is loaded when a file wants it, not linked (src/io/hdf5_api.h), by the name that programs linked
+# with it would ask for.
 set(CAROM_HDF5 OFF)
+set(hdf5_LIBRARY_FILE "")
 if(NOT CAROM_MINIMAL)
     find_path(hdf5_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial)
     find_library(hdf5_LIBRARY NAMES hdf5_serial hdf5)
     mark_as_advanced(hdf5_INCLUDE_DIR hdf5_LIBRARY)
-    if(hdf5_INCLUDE_DIR AND hdf5_LIBRARY)
+    if(hdf5_INCLUDE_DIR AND hdf5_LIBRARY AND NOT hdf5_LIBRARY MATCHES "\\.a$")
         set(CAROM_HDF5 ON)
+        get_filename_component(hdf5_LIBRARY_FILE ${hdf5_LIBRARY} REALPATH)
+        get_filename_component(hdf5_LIBRARY_FILE ${hdf5_LIBRARY_FILE} NAME)
+        if(CMAKE_READELF)
+            execute_process(COMMAND ${CMAKE_READELF} -d ${hdf5_LIBRARY}
+                OUTPUT_VARIABLE dynamic ERROR_QUIET)
+            if(dynamic MATCHES "SONAME[^\n]*\\[([^]\n]+)\\]")
+                set(hdf5_LIBRARY_FILE ${CMAKE_MATCH_1})
+            endif()
+        endif()
     else()
         message(STATUS "HDF5 not found, .h5 files will be refused. On Debian: apt-get install libhdf5-dev")
     endif()
 endif()
 if(CAROM_HDF5)
     list(APPEND CAROM_SOURCES ${CAROM_HDF5_SOURCES})
+    set_source_files_properties(src/io/hdf5_api.c PROPERTIES
+        COMPILE_DEFINITIONS "CAROM_HDF5_FILE=\"${hdf5_LIBRARY_FILE}\"")
     target_include_directories(carom_dependencies SYSTEM INTERFACE ${hdf5_INCLUDE_DIR})
-    target_link_libraries(carom_dependencies INTERFACE ${hdf5_LIBRARY})
+    target_link_libraries(carom_dependencies INTERFACE ${CMAKE_DL_LIBS})
     target_compile_definitions(carom_dependencies INTERFACE CAROM_HAS_HDF5) # for its test
-    get_filename_component(hdf5_name ${hdf5_LIBRARY} NAME_WE)
-    string(REGEX REPLACE "^lib" "" hdf5_name ${hdf5_name})
-    list(APPEND CAROM_STATIC_LINK ${hdf5_name})
+    list(APPEND CAROM_STATIC_LINK ${CMAKE_DL_LIBS})
+
+    # in the build tree it is found where it was, as linked libraries are
+    get_filename_component(hdf5_folder ${hdf5_LIBRARY} DIRECTORY)
+    if(NOT hdf5_folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+        list(APPEND CMAKE_BUILD_RPATH ${hdf5_folder})
+    endif()
 else()
     list(APPEND CAROM_SOURCES ${CAROM_NO_HDF5_SOURCES})
-    set(hdf5_LIBRARY "")
 endif()

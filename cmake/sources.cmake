@@ -121,6 +121,7 @@ set(CAROM_SOURCES
 
 # with HDF5, and without it
 set(CAROM_HDF5_SOURCES
+    src/io/hdf5_api.c
     src/io/hdf5_read.c
     src/io/hdf5_write.c
 )

@@ -10,18 +10,19 @@
 
 #include "io/hdf5_table.h"
 
-#include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/file.h"
+#include "io/hdf5_api.h"
 
 // longest name of a column that is taken, bytes
 #define NAME_LIMIT 1024
 
 typedef struct reader {
+    const cri_hdf5_api *h5;
     const char *file;
     cr_error *err;
     hid_t image;
@@ -41,7 +42,7 @@ static cr_status damaged(const reader *r, const char *what) {
 
 // strings of a fixed length, from a block of them
 static cr_status copy_fixed(const reader *r, hid_t attribute, hid_t type, int n, char **out) {
-    size_t size = H5Tget_size(type);
+    size_t size = r->h5->Tget_size(type);
     if (size == 0 || size > NAME_LIMIT) {
         return damaged(r, "names");
     }
@@ -49,7 +50,7 @@ static cr_status copy_fixed(const reader *r, hid_t attribute, hid_t type, int n,
     if (!all) {
         return cri_file_fail_memory(r->err, r->file);
     }
-    cr_status status = H5Aread(attribute, type, all) >= 0 ? CR_OK : damaged(r, "names");
+    cr_status status = r->h5->Aread(attribute, type, all) >= 0 ? CR_OK : damaged(r, "names");
     for (int i = 0; i < n && status == CR_OK; i++) {
         // padded with NUL or with spaces
         size_t length = strnlen(all + (size_t)i * size, size);
@@ -75,7 +76,7 @@ static cr_status copy_variable(const reader *r, hid_t attribute, hid_t type, hid
     if (!all) {
         return cri_file_fail_memory(r->err, r->file);
     }
-    cr_status status = H5Aread(attribute, type, all) >= 0 ? CR_OK : damaged(r, "names");
+    cr_status status = r->h5->Aread(attribute, type, all) >= 0 ? CR_OK : damaged(r, "names");
     for (int i = 0; i < n && status == CR_OK; i++) {
         size_t length = all[i] ? strnlen(all[i], NAME_LIMIT) : 0;
         out[i] = calloc(length + 1, 1);
@@ -85,37 +86,38 @@ static cr_status copy_variable(const reader *r, hid_t attribute, hid_t type, hid
             memcpy(out[i], all[i], length);
         }
     }
-    H5Dvlen_reclaim(type, space, H5P_DEFAULT, all);
+    r->h5->Dvlen_reclaim(type, space, H5P_DEFAULT, all);
     free(all);
     return status;
 }
 
 // n strings of an attribute into out (n), which comes as NULL; the caller frees them in any case
 static cr_status read_texts(const reader *r, hid_t owner, const char *name, int n, char **out) {
-    if (H5Aexists(owner, name) <= 0) {
+    if (r->h5->Aexists(owner, name) <= 0) {
         return refuse(r, "the attribute '%s' is missing: this is no trajectory of carom", name);
     }
-    hid_t attribute = H5Aopen(owner, name, H5P_DEFAULT);
-    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1;
-    hid_t space = attribute >= 0 ? H5Aget_space(attribute) : -1;
+    hid_t attribute = r->h5->Aopen(owner, name, H5P_DEFAULT);
+    hid_t type = attribute >= 0 ? r->h5->Aget_type(attribute) : -1;
+    hid_t space = attribute >= 0 ? r->h5->Aget_space(attribute) : -1;
     cr_status status = CR_OK;
     if (type < 0 || space < 0) {
         status = damaged(r, name);
-    } else if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != n) {
+    } else if (r->h5->Tget_class(type) != H5T_STRING ||
+               r->h5->Sget_simple_extent_npoints(space) != n) {
         status = refuse(r, "the attribute '%s' has not one string a column", name);
-    } else if (H5Tis_variable_str(type) > 0) {
+    } else if (r->h5->Tis_variable_str(type) > 0) {
         status = copy_variable(r, attribute, type, space, n, out);
     } else {
         status = copy_fixed(r, attribute, type, n, out);
     }
     if (space >= 0) {
-        H5Sclose(space);
+        r->h5->Sclose(space);
     }
     if (type >= 0) {
-        H5Tclose(type);
+        r->h5->Tclose(type);
     }
     if (attribute >= 0) {
-        H5Aclose(attribute);
+        r->h5->Aclose(attribute);
     }
     return status;
 }
@@ -141,15 +143,15 @@ typedef struct dataset {
 } dataset;
 
 static cr_status read_shape(const reader *r, const char *name, int rank, dataset *set) {
-    hid_t type = H5Dget_type(set->id);
-    hid_t space = H5Dget_space(set->id);
+    hid_t type = r->h5->Dget_type(set->id);
+    hid_t space = r->h5->Dget_space(set->id);
     hsize_t extent[2] = {0, 1};
-    bool has_rank = space >= 0 && H5Sget_simple_extent_ndims(space) == rank;
+    bool has_rank = space >= 0 && r->h5->Sget_simple_extent_ndims(space) == rank;
     cr_status status = CR_OK;
     if (type < 0 || space < 0 ||
-        (has_rank && H5Sget_simple_extent_dims(space, extent, NULL) != rank)) {
+        (has_rank && r->h5->Sget_simple_extent_dims(space, extent, NULL) != rank)) {
         status = damaged(r, name);
-    } else if (H5Tget_class(type) != H5T_FLOAT) {
+    } else if (r->h5->Tget_class(type) != H5T_FLOAT) {
         status = refuse(r, "'%s' does not hold floating-point numbers", name);
     } else if (!has_rank) {
         status = refuse(r, rank == 1 ? "'%s' is no list of numbers" : "'%s' is no table of numbers",
@@ -162,10 +164,10 @@ static cr_status read_shape(const reader *r, const char *name, int rank, dataset
     set->n_row = (int)extent[0];
     set->n_col = (int)extent[1];
     if (type >= 0) {
-        H5Tclose(type);
+        r->h5->Tclose(type);
     }
     if (space >= 0) {
-        H5Sclose(space);
+        r->h5->Sclose(space);
     }
     return status;
 }
@@ -173,10 +175,10 @@ static cr_status read_shape(const reader *r, const char *name, int rank, dataset
 // one that is not there gets no id
 static cr_status open_dataset(const reader *r, const char *name, int rank, dataset *set) {
     *set = (dataset){.id = -1};
-    if (H5Lexists(r->image, name, H5P_DEFAULT) <= 0) {
+    if (r->h5->Lexists(r->image, name, H5P_DEFAULT) <= 0) {
         return CR_OK;
     }
-    set->id = H5Dopen2(r->image, name, H5P_DEFAULT);
+    set->id = r->h5->Dopen2(r->image, name, H5P_DEFAULT);
     return set->id >= 0 ? read_shape(r, name, rank, set) : damaged(r, name);
 }
 
@@ -189,7 +191,8 @@ static cr_status read_numbers(const reader *r, const char *name, const dataset *
         return cri_file_fail_memory(r->err, r->file);
     }
     cr_status status = CR_OK;
-    if (n > 0 && H5Dread(set->id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) < 0) {
+    if (n > 0 &&
+        r->h5->Dread(set->id, r->h5->native_double, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) < 0) {
         status = damaged(r, name);
     }
     for (size_t i = 0; i < n && status == CR_OK; i++) {
@@ -297,31 +300,25 @@ static cr_status read_image(const reader *r, cri_table *t) {
     const hid_t open[] = {time.id, part[0].id, part[1].id};
     for (int i = 0; i < 3; i++) {
         if (open[i] >= 0) {
-            H5Dclose(open[i]);
+            r->h5->Dclose(open[i]);
         }
     }
     return status;
 }
 
 // the bytes are copied; no file is touched, but HDF5 refuses a name that exists, which this cannot
-static hid_t open_image(const char *bytes, size_t n_byte) {
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+static hid_t open_image(const cri_hdf5_api *h5, const char *bytes, size_t n_byte) {
+    hid_t access = h5->Pcreate(h5->file_access);
     hid_t image = -1;
-    if (access >= 0 && H5Pset_fapl_core(access, (size_t)1 << 16, false) >= 0 &&
-        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
-        H5Pset_file_image(access, (void *)bytes, n_byte) >= 0) {
-        image = H5Fopen("/dev/null/carom", H5F_ACC_RDONLY, access);
+    if (access >= 0 && h5->Pset_fapl_core(access, (size_t)1 << 16, false) >= 0 &&
+        h5->Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
+        h5->Pset_file_image(access, (void *)bytes, n_byte) >= 0) {
+        image = h5->Fopen("/dev/null/carom", H5F_ACC_RDONLY, access);
     }
     if (access >= 0) {
-        H5Pclose(access);
+        h5->Pclose(access);
     }
     return image;
-}
-
-cr_status cri_hdf5_check(const char *file, cr_error *err) {
-    (void)file;
-    (void)err;
-    return CR_OK;
 }
 
 cr_status cri_hdf5_parse(const char *bytes, size_t n_byte, const char *file, cri_table *out,
@@ -331,24 +328,24 @@ cr_status cri_hdf5_parse(const char *bytes, size_t n_byte, const char *file, cri
     if (!cri_hdf5_is_file(bytes, n_byte)) {
         return cri_file_fail(err, CR_ERR_SYNTAX, file, 0, "is no HDF5 file, as its name says");
     }
+    cri_hdf5_api h5;
+    CR_TRY(cri_hdf5_load(file, &h5, err));
 
-    // failures are told here, not on standard error, and not at the end of the program, where HDF5
-    // complains about damaged files once more
-    H5dont_atexit();
+    // failures are told here, not on standard error
     H5E_auto2_t print;
     void *data;
-    H5Eget_auto2(H5E_DEFAULT, &print, &data);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    reader r = {file, err, open_image(bytes, n_byte)};
+    h5.Eget_auto2(H5E_DEFAULT, &print, &data);
+    h5.Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    reader r = {&h5, file, err, open_image(&h5, bytes, n_byte)};
     cr_status status = CR_OK;
     if (r.image < 0) {
         status = cri_file_fail(err, CR_ERR_SYNTAX, file, 0,
                                "cannot be opened as HDF5: the file is damaged or cut off");
     } else {
         status = read_image(&r, out);
-        H5Fclose(r.image);
+        h5.Fclose(r.image);
     }
-    H5Eset_auto2(H5E_DEFAULT, print, data);
+    h5.Eset_auto2(H5E_DEFAULT, print, data);
     if (status != CR_OK) {
         cri_table_clear(out);
     }

@@ -2,7 +2,8 @@
 //
 // How HDF5 files are told from others.
 //
-// Files are made in hdf5_write.c and read in hdf5_read.c, or refused in hdf5_none.c.
+// Files are made in hdf5_write.c and read in hdf5_read.c by a library that hdf5_api.c loads, or
+// refused in hdf5_none.c.
 
 #include "io/hdf5_table.h"
 

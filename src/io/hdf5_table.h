@@ -41,8 +41,8 @@ typedef struct cri_track {
     double dt; // s
 } cri_track;
 
-/// CR_OK when this build has HDF5; else every call below fails with this status, and err says what
-/// to do about the file that was wanted.
+/// CR_OK when this build knows HDF5 and its library can be loaded; else every call below fails with
+/// this status, and err says what to do about the file that was wanted.
 CR_MUST_CHECK cr_status cri_hdf5_check(const char *file, cr_error *err);
 
 /// True for names that end in .h5 or .hdf5.

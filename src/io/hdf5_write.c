@@ -8,12 +8,12 @@
 
 #include "io/hdf5_table.h"
 
-#include <hdf5.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/file.h"
+#include "io/hdf5_api.h"
 
 // numbers of a chunk, about: half a MiB, what the library caches of a dataset
 #define CHUNK 65536
@@ -26,42 +26,42 @@ static bool shut(hid_t id, herr_t (*close)(hid_t)) {
     return id >= 0 && close(id) >= 0;
 }
 
-static bool write_attribute(hid_t owner, const char *name, hid_t type, hid_t space,
-                            const void *data) {
-    hid_t attribute = H5Acreate2(owner, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    bool is_good = attribute >= 0 && H5Awrite(attribute, type, data) >= 0;
-    return shut(attribute, H5Aclose) && is_good;
+static bool write_attribute(const cri_hdf5_api *h5, hid_t owner, const char *name, hid_t type,
+                            hid_t space, const void *data) {
+    hid_t attribute = h5->Acreate2(owner, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool is_good = attribute >= 0 && h5->Awrite(attribute, type, data) >= 0;
+    return shut(attribute, h5->Aclose) && is_good;
 }
 
 // strings of size bytes, filled up with NUL
-static hid_t text_type(size_t size) {
-    hid_t type = H5Tcopy(H5T_C_S1);
-    bool is_good = type >= 0 && H5Tset_size(type, size) >= 0 &&
-                   H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0 &&
-                   H5Tset_cset(type, H5T_CSET_UTF8) >= 0;
+static hid_t text_type(const cri_hdf5_api *h5, size_t size) {
+    hid_t type = h5->Tcopy(h5->c_s1);
+    bool is_good = type >= 0 && h5->Tset_size(type, size) >= 0 &&
+                   h5->Tset_strpad(type, H5T_STR_NULLPAD) >= 0 &&
+                   h5->Tset_cset(type, H5T_CSET_UTF8) >= 0;
     if (!is_good && type >= 0) {
-        H5Tclose(type);
+        h5->Tclose(type);
     }
     return is_good ? type : -1;
 }
 
-static bool write_text(hid_t owner, const char *name, const char *text) {
+static bool write_text(const cri_hdf5_api *h5, hid_t owner, const char *name, const char *text) {
     // a type of no bytes does not exist; the empty string is one NUL
     size_t n = strlen(text);
-    hid_t type = text_type(n > 0 ? n : 1);
-    hid_t space = H5Screate(H5S_SCALAR);
-    bool is_good = type >= 0 && space >= 0 && write_attribute(owner, name, type, space, text);
-    is_good = shut(type, H5Tclose) && is_good;
-    return shut(space, H5Sclose) && is_good;
+    hid_t type = text_type(h5, n > 0 ? n : 1);
+    hid_t space = h5->Screate(H5S_SCALAR);
+    bool is_good = type >= 0 && space >= 0 && write_attribute(h5, owner, name, type, space, text);
+    is_good = shut(type, h5->Tclose) && is_good;
+    return shut(space, h5->Sclose) && is_good;
 }
 
-static bool write_number(hid_t owner, const char *name, double value) {
-    hid_t space = H5Screate(H5S_SCALAR);
-    bool is_good = space >= 0 && write_attribute(owner, name, H5T_NATIVE_DOUBLE, space, &value);
-    return shut(space, H5Sclose) && is_good;
+static bool write_number(const cri_hdf5_api *h5, hid_t owner, const char *name, double value) {
+    hid_t space = h5->Screate(H5S_SCALAR);
+    bool is_good = space >= 0 && write_attribute(h5, owner, name, h5->native_double, space, &value);
+    return shut(space, h5->Sclose) && is_good;
 }
 
-static bool write_names(hid_t owner, int n, const char *const *name) {
+static bool write_names(const cri_hdf5_api *h5, hid_t owner, int n, const char *const *name) {
     size_t size = 1;
     for (int i = 0; i < n; i++) {
         size = strlen(name[i]) > size ? strlen(name[i]) : size;
@@ -74,63 +74,64 @@ static bool write_names(hid_t owner, int n, const char *const *name) {
         memcpy(all + (size_t)i * size, name[i], strlen(name[i]));
     }
     hsize_t extent = (hsize_t)n;
-    hid_t type = text_type(size);
-    hid_t space = H5Screate_simple(1, &extent, NULL);
-    bool is_good = type >= 0 && space >= 0 && write_attribute(owner, "names", type, space, all);
-    is_good = shut(type, H5Tclose) && is_good;
-    is_good = shut(space, H5Sclose) && is_good;
+    hid_t type = text_type(h5, size);
+    hid_t space = h5->Screate_simple(1, &extent, NULL);
+    bool is_good = type >= 0 && space >= 0 && write_attribute(h5, owner, "names", type, space, all);
+    is_good = shut(type, h5->Tclose) && is_good;
+    is_good = shut(space, h5->Sclose) && is_good;
     free(all);
     return is_good;
 }
 
 // how a dataset is laid out; one without numbers has no chunks
-static hid_t creation(int rank, const hsize_t *extent) {
-    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
-    bool is_good = list >= 0 && H5Pset_obj_track_times(list, false) >= 0;
+static hid_t creation(const cri_hdf5_api *h5, int rank, const hsize_t *extent) {
+    hid_t list = h5->Pcreate(h5->dataset_create);
+    bool is_good = list >= 0 && h5->Pset_obj_track_times(list, false) >= 0;
     hsize_t width = rank == 2 ? extent[1] : 1;
     if (is_good && extent[0] > 0 && width > 0) {
         hsize_t n_row = CHUNK / width > 0 ? CHUNK / width : 1;
         hsize_t chunk[2] = {n_row < extent[0] ? n_row : extent[0], width};
-        is_good = H5Pset_chunk(list, rank, chunk) >= 0 && H5Pset_fletcher32(list) >= 0;
+        is_good = h5->Pset_chunk(list, rank, chunk) >= 0 && h5->Pset_fletcher32(list) >= 0;
     }
     if (!is_good && list >= 0) {
-        H5Pclose(list);
+        h5->Pclose(list);
     }
     return is_good ? list : -1;
 }
 
 // names may be NULL
-static bool write_dataset(hid_t file, const char *path, int rank, const hsize_t *extent,
-                          const double *value, const char *const *name) {
-    hid_t space = H5Screate_simple(rank, extent, NULL);
-    hid_t list = creation(rank, extent);
+static bool write_dataset(const cri_hdf5_api *h5, hid_t file, const char *path, int rank,
+                          const hsize_t *extent, const double *value, const char *const *name) {
+    hid_t space = h5->Screate_simple(rank, extent, NULL);
+    hid_t list = creation(h5, rank, extent);
     hid_t set = -1;
     if (space >= 0 && list >= 0) {
-        set = H5Dcreate2(file, path, H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+        set = h5->Dcreate2(file, path, h5->ieee_f64le, space, H5P_DEFAULT, list, H5P_DEFAULT);
     }
     bool is_good = set >= 0;
     if (is_good && extent[0] > 0 && (rank == 1 || extent[1] > 0)) {
-        is_good = H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0;
+        is_good = h5->Dwrite(set, h5->native_double, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0;
     }
     if (is_good && name) {
-        is_good = write_names(set, (int)extent[1], name);
+        is_good = write_names(h5, set, (int)extent[1], name);
     }
-    is_good = shut(set, H5Dclose) && is_good;
-    is_good = shut(list, H5Pclose) && is_good;
-    return shut(space, H5Sclose) && is_good;
+    is_good = shut(set, h5->Dclose) && is_good;
+    is_good = shut(list, h5->Pclose) && is_good;
+    return shut(space, h5->Sclose) && is_good;
 }
 
-static bool write_motion(hid_t file, const cri_track *m) {
+static bool write_motion(const cri_hdf5_api *h5, hid_t file, const cri_track *m) {
     static const char *const path[] = {"qpos", "qvel", "ctrl"};
     hsize_t extent[2] = {(hsize_t)m->n_row, 0};
-    bool is_good = write_text(file, "format", "carom trajectory 1") &&
-                   write_text(file, "scene", m->scene) && write_text(file, "law", m->law) &&
-                   write_number(file, "dt", m->dt) &&
-                   write_dataset(file, "time", 1, extent, m->time, NULL);
+    bool is_good = write_text(h5, file, "format", "carom trajectory 1") &&
+                   write_text(h5, file, "scene", m->scene) && write_text(h5, file, "law", m->law) &&
+                   write_number(h5, file, "dt", m->dt) &&
+                   write_dataset(h5, file, "time", 1, extent, m->time, NULL);
     for (int i = 0; i < CRI_N_MOTION_PART && is_good; i++) {
         const cri_motion_block *part = &m->part[i];
         extent[1] = (hsize_t)part->n_col;
-        is_good = !part->value || write_dataset(file, path[i], 2, extent, part->value, part->name);
+        is_good =
+            !part->value || write_dataset(h5, file, path[i], 2, extent, part->value, part->name);
     }
     return is_good;
 }
@@ -182,7 +183,7 @@ static herr_t free_nothing(void *context) {
 }
 
 // an empty file in memory
-static hid_t open_empty(image *out) {
+static hid_t open_empty(const cri_hdf5_api *h5, image *out) {
     H5FD_file_image_callbacks_t calls = {
         .image_malloc = image_malloc,
         .image_memcpy = image_memcpy,
@@ -192,18 +193,18 @@ static hid_t open_empty(image *out) {
         .udata_free = free_nothing,
         .udata = out,
     };
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    hid_t create = H5Pcreate(H5P_FILE_CREATE);
+    hid_t access = h5->Pcreate(h5->file_access);
+    hid_t create = h5->Pcreate(h5->file_create);
     hid_t file = -1;
-    if (access >= 0 && create >= 0 && H5Pset_fapl_core(access, GROWTH, false) >= 0 &&
-        H5Pset_file_image_callbacks(access, &calls) >= 0 &&
-        H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
-        H5Pset_obj_track_times(create, false) >= 0) {
+    if (access >= 0 && create >= 0 && h5->Pset_fapl_core(access, GROWTH, false) >= 0 &&
+        h5->Pset_file_image_callbacks(access, &calls) >= 0 &&
+        h5->Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
+        h5->Pset_obj_track_times(create, false) >= 0) {
         // no file is touched, but a name is wanted; this one cannot exist
-        file = H5Fcreate("/dev/null/carom", H5F_ACC_TRUNC, create, access);
+        file = h5->Fcreate("/dev/null/carom", H5F_ACC_TRUNC, create, access);
     }
-    shut(access, H5Pclose);
-    shut(create, H5Pclose);
+    shut(access, h5->Pclose);
+    shut(create, h5->Pclose);
     return file;
 }
 
@@ -226,18 +227,19 @@ cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes,
     *bytes = NULL;
     *n_byte = 0;
 
-    // failures are told here, not on standard error, and not at the end of the program, where HDF5
-    // complains about damaged files once more
-    H5dont_atexit();
+    cri_hdf5_api h5;
+    CR_TRY(cri_hdf5_load(file, &h5, err));
+
+    // failures are told here, not on standard error
     H5E_auto2_t print;
     void *data;
-    H5Eget_auto2(H5E_DEFAULT, &print, &data);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    h5.Eget_auto2(H5E_DEFAULT, &print, &data);
+    h5.Eset_auto2(H5E_DEFAULT, NULL, NULL);
     image made = {0};
-    hid_t id = open_empty(&made);
-    bool is_good = id >= 0 && write_motion(id, motion);
-    is_good = shut(id, H5Fclose) && is_good;
-    H5Eset_auto2(H5E_DEFAULT, print, data);
+    hid_t id = open_empty(&h5, &made);
+    bool is_good = id >= 0 && write_motion(&h5, id, motion);
+    is_good = shut(id, h5.Fclose) && is_good;
+    h5.Eset_auto2(H5E_DEFAULT, print, data);
 
     is_good = is_good && made.bytes && trim(&made);
     if (is_good) {

@@ -68,7 +68,11 @@ CR_TEST_MAIN(names_and_signatures, a_build_without_hdf5_says_so)
 
 #else
 
-#include <hdf5.h>
+#include "io/hdf5_api.h"
+
+// here the library is linked as usual, and its constants open it
+#undef H5OPEN
+#define H5OPEN H5open(),
 
 static char *make(const cri_track *motion, size_t *n_byte) {
     char *bytes = NULL;
@@ -384,6 +388,23 @@ TEST(foreign_files_are_refused_with_a_reason) {
     CHECK_TEXT(err.text, "f.h5: is no HDF5 file, as its name says");
 }
 
+TEST(a_library_that_is_missing_or_another_is_refused) {
+    cri_hdf5_api h5;
+    cr_error err = {0};
+    CHECK_INT(cri_hdf5_load_from("libhdf5_nowhere.so.1", "a.h5", &h5, &err), CR_ERR_UNSUPPORTED);
+    CHECK(strncmp(err.text, "a.h5: HDF5 cannot be loaded (libhdf5_nowhere.so.1", 49) == 0);
+    CHECK(strstr(err.text, "; use CSV, or install HDF5"));
+
+    // NULL is this program with all that it is linked with
+    CHECK_INT(cri_hdf5_load_from(NULL, "a.h5", &h5, &err), CR_OK);
+    CHECK(h5.Fopen == H5Fopen && h5.file_access == H5P_FILE_ACCESS);
+
+    // one that every program has
+    CHECK_INT(cri_hdf5_load_from("libc.so.6", "a.h5", &h5, &err), CR_ERR_UNSUPPORTED);
+    CHECK_TEXT(err.text, "a.h5: libc.so.6 is not the HDF5 that carom was built with; use CSV, or "
+                         "build again");
+}
+
 TEST(without_memory_nothing_is_left) {
     cri_track motion = sample();
     size_t n_byte = 0;
@@ -426,6 +447,7 @@ CR_TEST_MAIN(names_and_signatures, a_motion_comes_back_bit_by_bit,
              long_and_wide_motions, a_cut_off_file_is_refused_at_every_length,
              a_wrong_byte_is_refused_or_without_effect,
              a_foreign_file_with_the_right_contents_is_taken,
-             foreign_files_are_refused_with_a_reason, without_memory_nothing_is_left)
+             foreign_files_are_refused_with_a_reason,
+             a_library_that_is_missing_or_another_is_refused, without_memory_nothing_is_left)
 
 #endif
