@@ -41,6 +41,7 @@ typedef struct search {
     const cri_near *near;
     int slot;
     bool is_resting;         // a unit is in a resting island
+    bool has_tree;           // a unit is a tree, resting or not
     bool is_sampled;         // a unit rests or is a tree
     bool is_slow;            // sampled, and too slow for one shape to pass through the other
     bool is_round;           // centred spheres of free bodies and planes: rotation does not matter
@@ -100,6 +101,7 @@ static search search_begin(const cr_sim *sim, const cri_motion *motion, int feat
         bool is_resting = unit >= 0 && cri_motion_is_resting(motion, unit);
         bool is_tree = unit >= 0 && !sim->model->mech.unit[unit].is_free_body;
         s.is_resting = s.is_resting || is_resting;
+        s.has_tree = s.has_tree || is_tree;
         s.is_sampled = s.is_sampled || is_resting || is_tree;
     }
     cri_vec3 a0 = linear_accel(sim, motion, near->unit[0]);
@@ -309,7 +311,7 @@ static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, boo
     if (!*has_memory || !isfinite(end)) {
         return *has_memory;
     }
-    s->bound += s->is_resting ? 0.0 : 4.0 * fabs(rate - v) / T;
+    s->bound += s->has_tree ? 4.0 * fabs(rate - v) / T : 0.0;
     s->is_slow = is_slow(sim, s, &motion->state, T) && is_slow(sim, s, &sim->work, T);
     if (!(g > sim->eps_gap) || !(end > sim->eps_gap)) {
         return false;
@@ -327,8 +329,8 @@ static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, boo
 // is the feature too far away to be reached, by its bound alone?
 static bool is_out_of_reach(const cr_sim *sim, const cri_motion *motion, const search *s, double g,
                             double v, double T) {
-    bool has_tree = s->is_sampled && !s->is_resting;
-    if (has_tree || g <= 0.0) {
+    // a link of a tree is not bound by its weight, nor is a limit
+    if (s->has_tree || g <= 0.0) {
         return false;
     }
     // a resting body's velocity changes with its solve, by little: 64 is a generous lever
