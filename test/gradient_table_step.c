@@ -366,7 +366,7 @@ TEST(steps_of_a_tree_with_impacts_have_their_gradients) {
         {"tree, foot and knee", .mjcf = falling, .stepper = "located", .law = "ncp", .h = 0.03,
          .n_event = 2, .grad = CR_GRAD_DISCRETE},
         {"tree, twice the foot", .mjcf = falling, .stepper = "located", .law = "ncp", .h = 0.038,
-         .n_event = 3, .grad = CR_GRAD_DISCRETE},
+         .n_event = 4, .grad = CR_GRAD_DISCRETE},
         {"tree, end", .mjcf = inside, .stepper = "end", .law = "ncp", .h = 0.03, .n_event = 1,
          .grad = CR_GRAD_DISCRETE},
         {"tree, end, Euler", .mjcf = euler, .stepper = "end", .law = "ncp", .h = 0.03, .n_event = 1,

@@ -4,6 +4,9 @@
 //
 //   r1 = M a + c(q, v) + h D a + E' nu - forces = 0        r2 = E a + bias of rows = 0
 //
+// D is joint damping, and where the integrator is implicit -gear^2 bias[2] of actuators on one
+// joint.
+//
 // Adjoint: lambda, nu_adj from the same factor with a_adj on the right; then every adjoint is
 // -(lambda . dr1 + nu_adj . dr2), one adjoint recursion with weights mu = -lambda.
 // Tangent: the same system with -r1_tan, -r2_tan at fixed a, nu on the right.
@@ -21,15 +24,16 @@ void cri_tree_accel_own(cri_tree *tree, const double *v, const double *u, double
     CR_VALIDATE(h >= 0.0 && cri_all_finite(plan->n_v, v));
     memcpy(tree->v, v, sizeof *v * (size_t)plan->n_v);
     tree->h = h;
+    memset(tree->a, 0, sizeof *tree->a * (size_t)plan->n_v);
+    cri_tree_bias_forces(tree, tree->v, tree->V, tree->A, tree->F);
+    cri_tree_forces(tree, tree->v, u, tree->a, tree->F);
+    cri_tree_gather(tree, -1.0, tree->F, tree->a);
+    // which actuators are at a limit is known now
     tree->factor = &tree->plain;
     if (h > 0.0) {
         cri_tree_factor_mass(tree, h, &tree->damped);
         tree->factor = &tree->damped;
     }
-    memset(tree->a, 0, sizeof *tree->a * (size_t)plan->n_v);
-    cri_tree_bias_forces(tree, tree->v, tree->V, tree->A, tree->F);
-    cri_tree_forces(tree, tree->v, u, tree->a, tree->F);
-    cri_tree_gather(tree, -1.0, tree->F, tree->a);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *e = CR_PUSH_RAW(scratch, double, plan->n_row);
     cri_tree_tie_bias(tree, e);
@@ -78,6 +82,24 @@ static void diagonal_vjp(const cri_tree *tree, const double *lambda, double *h_a
         }
         if (h_adj) {
             *h_adj -= la * tree->d->joint[joint].damping;
+        }
+    }
+    for (int i = 0; i < tree->plan->n_actuator; i++) {
+        int dof;
+        double c;
+        if (!cri_tree_drive_damping(tree, i, &c, &dof)) {
+            continue;
+        }
+        double la = lambda[dof] * tree->a[dof];
+        // c = -gear^2 bias[2],  c_adj = -h la
+        int actuator = tree->plan->actuator[i];
+        const cri_actuator_derived *d = tree->d->actuator + actuator;
+        if (d_adj) {
+            d_adj->actuator[actuator].bias[2] += tree->h * la * d->gear[0] * d->gear[0];
+            d_adj->actuator[actuator].gear[0] += tree->h * la * 2.0 * d->gear[0] * d->bias[2];
+        }
+        if (h_adj) {
+            *h_adj -= la * c;
         }
     }
 }
@@ -135,6 +157,21 @@ static void diagonal_jvp(const cri_tree *tree, double h_tan, const cri_mech_deri
             change += d_tan->joint[joint].armature + tree->h * d_tan->joint[joint].damping;
         }
         tau_tan[i] += change * tree->a[i];
+    }
+    for (int i = 0; i < tree->plan->n_actuator; i++) {
+        int dof;
+        double c;
+        if (!cri_tree_drive_damping(tree, i, &c, &dof)) {
+            continue;
+        }
+        double change = h_tan * c;
+        const cri_actuator_derived *d = tree->d->actuator + tree->plan->actuator[i];
+        if (d_tan) {
+            const cri_actuator_derived *dd = d_tan->actuator + tree->plan->actuator[i];
+            change -=
+                tree->h * d->gear[0] * (2.0 * d->bias[2] * dd->gear[0] + d->gear[0] * dd->bias[2]);
+        }
+        tau_tan[dof] += change * tree->a[dof];
     }
 }
 

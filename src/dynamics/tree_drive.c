@@ -36,6 +36,24 @@ cri_tree_drive cri_tree_drive_of(const cri_tree *tree, int actuator, const doubl
     return drive;
 }
 
+bool cri_tree_drive_damping(const cri_tree *tree, int i, double *c, int *dof) {
+    const cri_tree_plan *plan = tree->plan;
+    const cri_actuator *act = tree->mech->actuator + plan->actuator[i];
+    const cri_actuator_derived *d = tree->d->actuator + plan->actuator[i];
+    *c = 0.0;
+    *dof = 0;
+    bool is_simple = act->kind == CRI_DRIVE_DOFS && act->joint >= 0;
+    if (!tree->mech->has_implicit_drives || !is_simple || !tree->drive[i].is_force_free) {
+        return false;
+    }
+    *dof = tree->mech->joint[act->joint].v - tree->unit->first_v;
+    *c = -d->gear[0] * d->gear[0] * d->bias[2];
+    // feedback that speeds up stays explicit where it would outweigh half the inertia
+    bool is_kept = tree->h * *c > -0.5 * tree->M[plan->row[*dof + 1] - 1];
+    *c = is_kept ? *c : 0.0;
+    return is_kept;
+}
+
 /// A site and what its wrench acts between.
 typedef struct grip {
     int node[2];    // of the site and of its reference, 0: none

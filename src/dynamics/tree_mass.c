@@ -73,6 +73,13 @@ static void factor_tree(const cri_tree *tree, double h, double *H) {
             int joint = tree->mech->dof_joint[tree->unit->first_v + i];
             H[plan->row[i + 1] - 1] += h * tree->d->joint[joint].damping;
         }
+        for (int i = 0; i < plan->n_actuator; i++) {
+            int dof;
+            double c;
+            if (cri_tree_drive_damping(tree, i, &c, &dof)) {
+                H[plan->row[dof + 1] - 1] += h * c;
+            }
+        }
     }
     for (int i = plan->n_v - 1; i >= 0; i--) {
         double *Hi = H + plan->row[i];

@@ -249,6 +249,10 @@ void cri_tree_drive_vjp_part(const cri_tree *tree, int i, const double *lambda,
 void cri_tree_drive_jvp_part(const cri_tree *tree, int i, const cri_accel_tan *tan,
                              const cri_tree_tan *turn, double *tau_tan, cri_spatial *dF);
 
+/// Implicit damping of actuator i of the plan: c in r1 += h c a of one dof, c = -gear^2 bias[2].
+/// False: it has none, c is 0.
+bool cri_tree_drive_damping(const cri_tree *tree, int i, double *c, int *dof);
+
 // ---- equalities (tree_equality.c) --------------------------------------------------------------
 
 /// E and the residuals at q.

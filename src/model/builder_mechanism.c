@@ -386,6 +386,8 @@ static cr_status build_actuators(cri_builder *b) {
     mech->n_u = def->n_actuator + mech->n_v;
     // MJCF's default is Euler
     mech->is_euler = def->integrator != CRI_INTEGRATOR_RK4;
+    mech->has_implicit_drives =
+        def->integrator == CRI_INTEGRATOR_RK4 || def->integrator == CRI_INTEGRATOR_IMPLICIT;
     return CR_OK;
 }
 

@@ -122,8 +122,9 @@ typedef struct cri_mechanism {
     const cri_equality *equality;
     const cri_site *site;
     const cri_unit *unit;
-    const int *dof_joint; // (n_v) joint of each dof
-    bool is_euler;        // semi-implicit Euler instead of RK4, but for rigid units
+    const int *dof_joint;     // (n_v) joint of each dof
+    bool is_euler;            // semi-implicit Euler instead of RK4, but for rigid units
+    bool has_implicit_drives; // where damping is implicit, so is bias[2] of actuators on one joint
 } cri_mechanism;
 
 static inline bool cri_unit_is_euler(const cri_mechanism *mech, int unit) {

@@ -159,6 +159,7 @@ typedef enum cri_integrator {
     CRI_INTEGRATOR_ANY, // the file does not say
     CRI_INTEGRATOR_EULER,
     CRI_INTEGRATOR_RK4,
+    CRI_INTEGRATOR_IMPLICIT, // Euler with the velocity feedback of actuators implicit
 } cri_integrator;
 
 /// Release with cri_scene_def_clear.

@@ -151,7 +151,7 @@ static cr_status read_option(cri_mjcf *m, const cri_xml_node *node) {
 
     // the implicit ones are Euler with another treatment of damping
     static const cri_integrator integrators[] = {CRI_INTEGRATOR_EULER, CRI_INTEGRATOR_RK4,
-                                                 CRI_INTEGRATOR_EULER, CRI_INTEGRATOR_EULER};
+                                                 CRI_INTEGRATOR_IMPLICIT, CRI_INTEGRATOR_IMPLICIT};
     int integrator = -1;
     CR_TRY(cri_mjcf_choice(m, &e, "integrator", "Euler RK4 implicit implicitfast", &integrator));
     m->def->integrator = integrator >= 0 ? integrators[integrator] : m->def->integrator;

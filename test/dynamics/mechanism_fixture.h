@@ -196,6 +196,7 @@ static inline int fixture_map(const fixture *f, double *block, cri_mech_derived 
 static inline void fixture_close(fixture *f) {
     cri_mechanism *m = &f->mech;
     m->n_u = m->n_actuator + m->n_v;
+    m->has_implicit_drives = true;
     m->link = f->link;
     m->joint = f->joint;
     m->actuator = f->actuator;

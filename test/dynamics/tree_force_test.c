@@ -105,6 +105,7 @@ TEST(servos_and_limits_follow_length_and_speed) {
 
 TEST(implicit_damping_is_part_of_the_mass) {
     open_zoo(false);
+    b.f.mech.has_implicit_drives = false;
     double explicit_a[64] = {0}, a[64] = {0}, left[64] = {0}, right[64] = {0};
     cri_tree_accel(b.tree, b.f.v, b.f.u, 0.0, explicit_a, b.scratch);
     cri_tree_accel(b.tree, b.f.v, b.f.u, 0.1, a, b.scratch);

@@ -136,7 +136,7 @@ static void the_panda_is_read(void **state) {
                                 .equality = 1,
                                 .exclude = 1,
                                 .key = 1});
-    assert_int_equal(def.integrator, CRI_INTEGRATOR_EULER);
+    assert_int_equal(def.integrator, CRI_INTEGRATOR_IMPLICIT);
     double mass = 0.0;
     for (int i = 0; i < def.n_body; i++) {
         assert_true(def.body[i].has_inertial);
