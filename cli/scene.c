@@ -113,6 +113,9 @@ static int settle(const cli_options *options, cli_scene *scene) {
         return code;
     }
     cr_model_defaults(scene->model, key, scene->p, scene->x0, scene->u);
+    for (int i = 0; i < scene->sizes.n_u; i++) {
+        scene->has_control = scene->has_control || scene->u[i] != 0.0;
+    }
     for (int i = 0; i < options->n_set && code == CLI_DONE; i++) {
         code = set_value(scene, options->set[i]);
     }
