@@ -185,7 +185,8 @@ static cr_status read_specifier(const cri_mjcf *m, const cri_xml_node *node, int
     if (!quat_from(m, k, a, out)) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "%s=\"%.*s\" %s", name, SHOWN,
                              cri_xml_get(node, name),
-                             n == 6 ? "has parallel or zero axes" : "is zero");
+                             n == 6 ? "has parallel or zero axes: give two directions"
+                                    : "is zero: give a direction");
     }
     return CR_OK;
 }
