@@ -10,6 +10,7 @@
 #include "contact/jump_parts.h"
 
 #include "base/base.h"
+#include "math/dense.h"
 
 #include <string.h>
 
@@ -66,14 +67,6 @@ void cri_jump_pull(const cri_world *world, const cri_jump *jump, const double *z
     }
 }
 
-static double dot(int n, const double *a, const double *b) {
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 void cri_jump_push(const cri_world *world, const cri_jump *jump, const double *w, double *out) {
     for (int a = 0; a < jump->n; a++) {
         for (int r = 0; r < 3; r++) {
@@ -82,7 +75,7 @@ void cri_jump_push(const cri_world *world, const cri_jump *jump, const double *w
                 const cri_block *block = &jump->block[a][s];
                 if (block->place >= 0) {
                     int n_v = cri_jump_unit(world, jump, block->place)->n_v;
-                    sum += dot(n_v, block->G + r * n_v, w + jump->at[block->place]);
+                    sum += cri_dot(n_v, block->G + r * n_v, w + jump->at[block->place]);
                 }
             }
             out[3 * a + r] = sum;
@@ -265,7 +258,7 @@ static void add_block(const cri_world *world, const cri_jump *jump, int a, int b
         }
         for (int c = 0; c < 3; c++) {
             jump->A[(size_t)(3 * a + r) * (size_t)m + 3 * b + c] +=
-                dot(u->n_v, y, bb->G + c * u->n_v);
+                cri_dot(u->n_v, y, bb->G + c * u->n_v);
         }
     }
 }
@@ -334,11 +327,6 @@ static void prepare_units(const cri_world *world, cri_jump *jump, cr_arena *keep
     jump->v = jump->W + n_dof;
 }
 
-static void load_inverse_mass(const cri_body_derived *d, double *W) {
-    W[0] = W[1] = W[2] = d->inv_mass;
-    cri_v3_store(d->inv_inertia, W + 3);
-}
-
 void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, cri_state *state,
                     cri_jump *jump, cr_arena *keep, cr_arena *scratch) {
     CR_ASSERT(n > 0);
@@ -358,7 +346,7 @@ void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, c
     for (int k = 0; k < jump->n_unit; k++) {
         const cri_unit *u = cri_jump_unit(world, jump, k);
         if (u->is_free_body) {
-            load_inverse_mass(&world->d->body[u->first_body], jump->W + jump->at[k]);
+            cri_jump_load_inverse(&world->d->body[u->first_body], jump->W + jump->at[k]);
         }
     }
     assemble(world, jump);
