@@ -18,6 +18,7 @@
 enum { MAX_TERM = 2 + 2 * CRI_MAX_OUTER };
 
 size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref) {
+    CR_ASSERT(world && n > 0 && ref);
     const cri_mechanism *mech = &world->model->mech;
     size_t m = 3 * (size_t)n, n_dof = 0, n_row = 0, tree = 0, work = 0;
     for (int a = 0; a < n; a++) {
@@ -103,6 +104,7 @@ static void respond_unit(const cri_world *world, const cri_jump *jump, int k, co
 
 void cri_jump_respond(const cri_world *world, const cri_jump *jump, const double *g, double *w,
                       double *nu, cr_arena *scratch) {
+    CR_ASSERT(g && w && scratch);
     for (int k = 0; k < jump->n_unit; k++) {
         respond_unit(world, jump, k, g + jump->at[k], w + jump->at[k], nu, scratch);
     }
@@ -142,6 +144,7 @@ void cri_jump_clear_force(const cri_world *world, const cri_jump *jump, double *
 
 void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri_row *row,
                          const double *z, double *force) {
+    CR_ASSERT(row && z && force);
     for (int a = 0; a < jump->n; a++) {
         const cri_near *near = &jump->row[a].near;
         for (int s = 0; s < 2 && near->kind != CRI_NEAR_LIMIT; s++) {
@@ -157,6 +160,7 @@ void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri
 }
 
 cri_contact_problem cri_jump_problem(const cri_jump *jump) {
+    CR_ASSERT(jump->n > 0 && jump->row);
     return (cri_contact_problem){.n = jump->n,
                                  .A = jump->A,
                                  .b = jump->b,
@@ -329,6 +333,7 @@ static void prepare_units(const cri_world *world, cri_jump *jump, cr_arena *keep
 
 void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, cri_state *state,
                     cri_jump *jump, cr_arena *keep, cr_arena *scratch) {
+    CR_ASSERT(world && ref && state && jump && keep && scratch);
     CR_ASSERT(n > 0);
     *jump = (cri_jump){.n = n, .state = state, .n_byte = cri_jump_bytes(world, n, ref)};
     push_arrays(jump, keep);
@@ -354,6 +359,8 @@ void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, c
 
 void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, bool has_cache,
                     double *v_out, cr_arena *keep, cr_arena *scratch) {
+    CR_ASSERT(jump->n > 0 && v && v_out && keep && scratch);
+    CR_VALIDATE(cri_all_finite(world->model->mech.n_v, v));
     cri_jump_gather(world, jump, v, jump->v);
     cri_jump_push(world, jump, jump->v, jump->b);
     cri_contact_problem problem = cri_jump_problem(jump);
