@@ -243,6 +243,7 @@ static void runge_kutta(cri_tree_trace *trace, const double *q, const double *v,
 cri_tree_trace *cri_tree_flow(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
                               const cri_tree_start *start, double *q_out, double *v_out,
                               cr_arena *keep, cr_arena *scratch) {
+    CR_ASSERT(unit >= 0 && unit < mech->n_unit && q_out && v_out && keep && scratch);
     double t = start->t;
     const double *u = start->u;
     CR_VALIDATE(t >= 0.0 && isfinite(t));
@@ -336,6 +337,7 @@ static void runge_kutta_vjp(const cri_tree_trace *trace, const flow_adj *end, do
 
 void cri_tree_flow_vjp(const cri_tree_trace *trace, double *q_adj, double *v_adj, double *u_adj,
                        double *t_adj, const cri_mech_derived *d_adj, cr_arena *scratch) {
+    CR_ASSERT(trace && q_adj && v_adj && scratch);
     const cri_tree_plan *plan = trace->plan;
     int n = plan->n_v, first = trace->tree[0]->unit->first_v;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
@@ -414,6 +416,7 @@ static void runge_kutta_jvp(const cri_tree_trace *trace, cri_accel_tan *tan, dou
 void cri_tree_flow_jvp(const cri_tree_trace *trace, double *q_tan, double *v_tan,
                        const double *u_tan, double t_tan, const cri_mech_derived *d_tan,
                        cr_arena *scratch) {
+    CR_ASSERT(trace && q_tan && v_tan && scratch);
     const cri_tree_plan *plan = trace->plan;
     int n = plan->n_v, first = trace->tree[0]->unit->first_v;
     cri_arena_mark mark = cri_arena_get_mark(scratch);

@@ -194,6 +194,7 @@ static void scale_rows(const cri_tree *tree, cri_tree_factor *f) {
 }
 
 void cri_tree_factor_mass(const cri_tree *tree, double h, cri_tree_factor *factor) {
+    CR_ASSERT(h >= 0.0);
     const cri_tree_plan *plan = tree->plan;
     int n = plan->n_row, n_v = plan->n_v;
     factor_tree(tree, h, factor->H);
@@ -254,6 +255,7 @@ void cri_tree_multiply(const cri_tree *tree, const double *g, double *out) {
 }
 
 void cri_tree_solve(const cri_tree *tree, const double *g, double *w, double *nu) {
+    CR_ASSERT(g && w);
     const cri_tree_plan *plan = tree->plan;
     double *own = w + tree->unit->first_v;
     if (w != g) {
