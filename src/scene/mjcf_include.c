@@ -48,6 +48,7 @@ static void simplify(char *path) {
 }
 
 char *cri_mjcf_path(cr_arena *arena, const char *file, const char *folder, const char *path) {
+    CR_ASSERT(file && folder && path);
     const char *slash = strrchr(file, '/');
     size_t n_file = slash ? (size_t)(slash - file) + 1 : 0;
     size_t n_folder = strlen(folder);
