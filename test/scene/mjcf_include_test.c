@@ -2,6 +2,7 @@
 //
 // Scenes in several files. The parts are written into a folder of their own.
 
+#include "io/xml.h"
 #include "mjcf_read.h"
 
 #include <sys/stat.h>
