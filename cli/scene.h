@@ -17,7 +17,7 @@ typedef struct cli_scene {
     double *p;        // (n_p) with --set
     double *x0;       // (n_x) of the key, with --set
     double *u;        // (n_u) of the key, with --set
-    bool has_control; // some u was set or is not zero
+    bool has_control; // some u was set, or is not zero in the keyframe
     cr_arena *memory;
 } cli_scene;
 

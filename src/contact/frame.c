@@ -11,11 +11,14 @@
 
 #include "contact/frame.h"
 
+#include "base/base.h"
+
 static double sign_of(cri_vec3 n) {
     return n.z >= 0.0 ? 1.0 : -1.0;
 }
 
 cri_frame cri_frame_of(cri_vec3 n) {
+    CR_VALIDATE(fabs(cri_v3_dot(n, n) - 1.0) < 0.1);
     double s = sign_of(n);
     double a = -1.0 / (s + n.z);
     double b = n.x * n.y * a;
@@ -24,6 +27,7 @@ cri_frame cri_frame_of(cri_vec3 n) {
 }
 
 void cri_frame_of_vjp(cri_vec3 n, const cri_frame *adj, cri_vec3 *normal_adj) {
+    CR_ASSERT(adj && normal_adj);
     double s = sign_of(n);
     double a = -1.0 / (s + n.z);
     cri_vec3 t1 = adj->axis[1], t2 = adj->axis[2];

@@ -25,6 +25,7 @@ static void units_of(const cri_near *near, int unit[2]) {
 
 int cri_islands(const cr_model *model, int n, const cri_near *const *near, int *island_of_unit,
                 int *island) {
+    CR_ASSERT(model && island_of_unit);
     CR_ASSERT(n >= 0);
     int n_unit = model->mech.n_unit, n_island = 0, unit[2];
     int *parent = island_of_unit;

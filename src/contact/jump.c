@@ -10,6 +10,7 @@
 #include "contact/jump_parts.h"
 
 #include "base/base.h"
+#include "math/dense.h"
 
 #include <string.h>
 
@@ -17,6 +18,7 @@
 enum { MAX_TERM = 2 + 2 * CRI_MAX_OUTER };
 
 size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref) {
+    CR_ASSERT(world && n > 0 && ref);
     const cri_mechanism *mech = &world->model->mech;
     size_t m = 3 * (size_t)n, n_dof = 0, n_row = 0, tree = 0, work = 0;
     for (int a = 0; a < n; a++) {
@@ -66,14 +68,6 @@ void cri_jump_pull(const cri_world *world, const cri_jump *jump, const double *z
     }
 }
 
-static double dot(int n, const double *a, const double *b) {
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 void cri_jump_push(const cri_world *world, const cri_jump *jump, const double *w, double *out) {
     for (int a = 0; a < jump->n; a++) {
         for (int r = 0; r < 3; r++) {
@@ -82,7 +76,7 @@ void cri_jump_push(const cri_world *world, const cri_jump *jump, const double *w
                 const cri_block *block = &jump->block[a][s];
                 if (block->place >= 0) {
                     int n_v = cri_jump_unit(world, jump, block->place)->n_v;
-                    sum += dot(n_v, block->G + r * n_v, w + jump->at[block->place]);
+                    sum += cri_dot(n_v, block->G + r * n_v, w + jump->at[block->place]);
                 }
             }
             out[3 * a + r] = sum;
@@ -110,6 +104,7 @@ static void respond_unit(const cri_world *world, const cri_jump *jump, int k, co
 
 void cri_jump_respond(const cri_world *world, const cri_jump *jump, const double *g, double *w,
                       double *nu, cr_arena *scratch) {
+    CR_ASSERT(g && w && scratch);
     for (int k = 0; k < jump->n_unit; k++) {
         respond_unit(world, jump, k, g + jump->at[k], w + jump->at[k], nu, scratch);
     }
@@ -149,6 +144,7 @@ void cri_jump_clear_force(const cri_world *world, const cri_jump *jump, double *
 
 void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri_row *row,
                          const double *z, double *force) {
+    CR_ASSERT(row && z && force);
     for (int a = 0; a < jump->n; a++) {
         const cri_near *near = &jump->row[a].near;
         for (int s = 0; s < 2 && near->kind != CRI_NEAR_LIMIT; s++) {
@@ -164,6 +160,7 @@ void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri
 }
 
 cri_contact_problem cri_jump_problem(const cri_jump *jump) {
+    CR_ASSERT(jump->n > 0 && jump->row);
     return (cri_contact_problem){.n = jump->n,
                                  .A = jump->A,
                                  .b = jump->b,
@@ -265,7 +262,7 @@ static void add_block(const cri_world *world, const cri_jump *jump, int a, int b
         }
         for (int c = 0; c < 3; c++) {
             jump->A[(size_t)(3 * a + r) * (size_t)m + 3 * b + c] +=
-                dot(u->n_v, y, bb->G + c * u->n_v);
+                cri_dot(u->n_v, y, bb->G + c * u->n_v);
         }
     }
 }
@@ -334,13 +331,9 @@ static void prepare_units(const cri_world *world, cri_jump *jump, cr_arena *keep
     jump->v = jump->W + n_dof;
 }
 
-static void load_inverse_mass(const cri_body_derived *d, double *W) {
-    W[0] = W[1] = W[2] = d->inv_mass;
-    cri_v3_store(d->inv_inertia, W + 3);
-}
-
 void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, cri_state *state,
                     cri_jump *jump, cr_arena *keep, cr_arena *scratch) {
+    CR_ASSERT(world && ref && state && jump && keep && scratch);
     CR_ASSERT(n > 0);
     *jump = (cri_jump){.n = n, .state = state, .n_byte = cri_jump_bytes(world, n, ref)};
     push_arrays(jump, keep);
@@ -358,7 +351,7 @@ void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, c
     for (int k = 0; k < jump->n_unit; k++) {
         const cri_unit *u = cri_jump_unit(world, jump, k);
         if (u->is_free_body) {
-            load_inverse_mass(&world->d->body[u->first_body], jump->W + jump->at[k]);
+            cri_jump_load_inverse(&world->d->body[u->first_body], jump->W + jump->at[k]);
         }
     }
     assemble(world, jump);
@@ -366,6 +359,8 @@ void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, c
 
 void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, bool has_cache,
                     double *v_out, cr_arena *keep, cr_arena *scratch) {
+    CR_ASSERT(jump->n > 0 && v && v_out && keep && scratch);
+    CR_VALIDATE(cri_all_finite(world->model->mech.n_v, v));
     cri_jump_gather(world, jump, v, jump->v);
     cri_jump_push(world, jump, jump->v, jump->b);
     cri_contact_problem problem = cri_jump_problem(jump);

@@ -12,6 +12,7 @@
 #include "contact/jump_parts.h"
 
 #include "base/base.h"
+#include "math/dense.h"
 
 #include <string.h>
 
@@ -111,14 +112,6 @@ static void response(const tangents *t, const double *z, const double *z_tan, do
     cri_arena_rewind(t->scratch, mark);
 }
 
-static double dot(int n, const double *a, const double *b) {
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 // y_tan of one side of contact a, row r
 static double side_rate(const tangents *t, int a, int s, int r, const double *w,
                         const double *w_tan) {
@@ -130,20 +123,20 @@ static double side_rate(const tangents *t, int a, int s, int r, const double *w,
     const double *J = t->jump->row[a].J[s][r], *J_tan = t->row_tan[a].J[s][r];
     if (t->world->model->mech.unit[unit].is_free_body) {
         int at = t->jump->at[t->jump->block[a][s].place];
-        return dot(6, J_tan, w + at) + dot(6, J, w_tan + at);
+        return cri_dot(6, J_tan, w + at) + cri_dot(6, J, w_tan + at);
     }
     CR_ASSERT(t->over_body[0] && t->over_body[1]);
     const double *motion = t->over_body[0] + 6 * near->body[s];
     const double *motion_tan = t->over_body[1] + 6 * near->body[s];
-    return dot(6, J_tan, motion) + dot(6, J, motion_tan);
+    return cri_dot(6, J_tan, motion) + cri_dot(6, J, motion_tan);
 }
 
 // y_tan of a limit, row r
 static double limit_rate(const tangents *t, int a, int r, const double *w, const double *w_tan) {
     const cri_block *block = &t->jump->block[a][1];
     int n_v = cri_jump_unit(t->world, t->jump, block->place)->n_v, at = ball_at(t, a);
-    double rate = dot(n_v, block->G + r * n_v, w_tan + t->jump->at[block->place]);
-    return r == 0 && at >= 0 ? rate + dot(3, t->row_tan[a].J[1][0], w + at) : rate;
+    double rate = cri_dot(n_v, block->G + r * n_v, w_tan + t->jump->at[block->place]);
+    return r == 0 && at >= 0 ? rate + cri_dot(3, t->row_tan[a].J[1][0], w + at) : rate;
 }
 
 // y_tan (3n) of y = G w
@@ -202,11 +195,6 @@ static cri_contact_tan data_tangents(const tangents *t, const cri_jump_tan *tan,
         .apply_A = apply_A_tan, .context = t, .b = b, .mu = mu, .e = e, .target = target};
 }
 
-static void load_inverse_mass(const cri_body_derived *d, double *W) {
-    W[0] = W[1] = W[2] = d->inv_mass;
-    cri_v3_store(d->inv_inertia, W + 3);
-}
-
 // the row of a ball's limit is minus its axis, others are constants: tangent in J[1][0]
 static void limit_tan(const cri_world *world, const cri_jump *jump, int a, const double *q_tan,
                       double J_tan[2][3][6]) {
@@ -243,7 +231,7 @@ static tangents tangents_push(const cri_world *world, const cri_jump *jump, cons
     for (int k = 0; k < jump->n_unit; k++) {
         const cri_unit *u = cri_jump_unit(world, jump, k);
         if (u->is_free_body) {
-            load_inverse_mass(&tan->d->body[u->first_body], t.W_tan + jump->at[k]);
+            cri_jump_load_inverse(&tan->d->body[u->first_body], t.W_tan + jump->at[k]);
         } else {
             t.tree[k] =
                 cri_tree_tan_push(jump->state->tree[jump->unit[k]], tan->q, &tan->d->mech, scratch);

@@ -13,6 +13,12 @@ static inline const cri_unit *cri_jump_unit(const cri_world *world, const cri_ju
     return &world->model->mech.unit[jump->unit[k]];
 }
 
+/// The inverse mass matrix of a free body, which is diagonal; its tangent likewise.
+static inline void cri_jump_load_inverse(const cri_body_derived *d, double W[6]) {
+    W[0] = W[1] = W[2] = d->inv_mass;
+    cri_v3_store(d->inv_inertia, W + 3);
+}
+
 /// out (n_dof) = G' z, out (3n) = G w.
 void cri_jump_pull(const cri_world *world, const cri_jump *jump, const double *z, double *out);
 void cri_jump_push(const cri_world *world, const cri_jump *jump, const double *w, double *out);

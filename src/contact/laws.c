@@ -4,6 +4,7 @@
 
 #include "contact/law.h"
 
+#include "base/base.h"
 #include "contact/ncp.h"
 
 #include <string.h>
@@ -19,6 +20,7 @@ const cri_law *cri_law_at(int i) {
 }
 
 const cri_law *cri_law_find(const char *name) {
+    CR_ASSERT(name);
     for (int i = 0; cri_law_at(i); i++) {
         if (strcmp(laws[i]->name, name) == 0) {
             return laws[i];

@@ -41,6 +41,7 @@ static cri_near_kind kind_of(const cri_geom *a, const cri_geom *b) {
 }
 
 cri_near cri_near_geoms(const cr_model *m, int geom0, int geom1, int pair) {
+    CR_ASSERT(geom0 >= 0 && geom1 >= 0 && geom0 != geom1 && pair < m->n_pair);
     static const int n_slot_of[] = {1, 2, 8, 1, CRI_MAX_TOUCH, 1};
     const cri_geom *a = &m->geom[geom0], *b = &m->geom[geom1];
     // a plane first, then what does not move, then the lower body
@@ -60,6 +61,7 @@ cri_near cri_near_geoms(const cr_model *m, int geom0, int geom1, int pair) {
 }
 
 cri_near cri_near_limit(const cr_model *m, int limit) {
+    CR_ASSERT(limit >= 0 && limit < m->n_limit);
     int unit = m->limit[limit].unit;
     return (cri_near){.kind = CRI_NEAR_LIMIT,
                       .geom = {-1, -1},
@@ -326,6 +328,7 @@ static cri_touch_diff general_jvp(const cri_world *w, const cri_near *near,
 // ---- all kinds ---------------------------------------------------------------------------------
 
 cri_vec3 cri_limit_axis(const cri_limit *l, const double *q, double *angle) {
+    CR_ASSERT(l->ball >= 0 && l->n == 3);
     cri_quat r = cri_q4_load(q + l->ball);
     double sign = r.w < 0.0 ? -1.0 : 1.0;
     cri_vec3 im = cri_v3_scale(sign, cri_v3(r.x, r.y, r.z));
@@ -335,6 +338,7 @@ cri_vec3 cri_limit_axis(const cri_limit *l, const double *q, double *angle) {
 }
 
 cri_vec3 cri_limit_axis_vjp(const cri_limit *l, const double *q, cri_vec3 axis_adj) {
+    CR_ASSERT(l->ball >= 0);
     double angle;
     cri_vec3 u = cri_limit_axis(l, q, &angle);
     if (!(angle > 0.0)) {
@@ -348,6 +352,7 @@ cri_vec3 cri_limit_axis_vjp(const cri_limit *l, const double *q, cri_vec3 axis_a
 }
 
 cri_vec3 cri_limit_axis_jvp(const cri_limit *l, const double *q, cri_vec3 theta) {
+    CR_ASSERT(l->ball >= 0);
     double angle;
     cri_vec3 u = cri_limit_axis(l, q, &angle);
     if (!(angle > 0.0)) {
@@ -388,6 +393,7 @@ static double limit_rate(const cri_limit *l, const double *q, const double *v) {
 
 void cri_near_touch(const cri_world *w, const cri_near *near, int slot, const cri_state *state,
                     cri_narrow_touch *touch) {
+    CR_ASSERT(near && slot >= 0 && state && touch);
     if (near->kind == CRI_NEAR_LIMIT) {
         const cri_limit *l = &w->model->limit[near->limit];
         double angle;
@@ -439,6 +445,7 @@ bool cri_near_again(const cri_world *w, const cri_near *near, const cri_state *s
 void cri_near_touch_vjp(const cri_world *w, const cri_near *near, const cri_narrow_touch *touch,
                         const cri_state *state, const cri_touch_diff *adj, double *q_adj,
                         const cri_derived *d_adj) {
+    CR_ASSERT(near && touch);
     if (near->kind == CRI_NEAR_LIMIT) {
         const cri_limit *l = &w->model->limit[near->limit];
         cri_limit_add_row(l, state->x, adj->gap, 0, q_adj);
@@ -453,6 +460,7 @@ cri_touch_diff cri_near_touch_jvp(const cri_world *w, const cri_near *near,
                                   const cri_narrow_touch *touch, const cri_state *state,
                                   const double *q_tan, const double *body_tan,
                                   const cri_derived *d_tan) {
+    CR_ASSERT(near && touch);
     if (near->kind == CRI_NEAR_LIMIT) {
         const cri_limit *l = &w->model->limit[near->limit];
         return (cri_touch_diff){.gap = limit_rate(l, state->x, q_tan)};
@@ -465,6 +473,7 @@ cri_touch_diff cri_near_touch_jvp(const cri_world *w, const cri_near *near,
 
 double cri_near_rate(const cri_world *w, const cri_near *near, const cri_narrow_touch *touch,
                      const cri_state *state, const double *v, const double *motion) {
+    CR_ASSERT(near && touch);
     if (near->kind == CRI_NEAR_LIMIT) {
         const cri_limit *l = &w->model->limit[near->limit];
         return limit_rate(l, state->x, v);

@@ -18,6 +18,7 @@ static cri_vec3 arm_of(const cri_row *row, const cri_state *state, int side) {
 
 void cri_row_at(const cri_near *near, const cri_narrow_touch *touch, const cri_state *state,
                 cri_row *row) {
+    CR_ASSERT(near && touch && state && row);
     row->near = *near;
     row->touch = *touch;
     if (near->kind == CRI_NEAR_LIMIT) {
@@ -41,6 +42,7 @@ void cri_row_at(const cri_near *near, const cri_narrow_touch *touch, const cri_s
 
 void cri_row_at_vjp(const cri_world *w, const cri_row *row, const cri_state *state,
                     double J_adj[2][3][6], double *q_adj, const cri_derived *d_adj) {
+    CR_ASSERT(row && state);
     if (row->near.kind == CRI_NEAR_LIMIT) {
         return;
     }
@@ -78,6 +80,7 @@ void cri_row_at_vjp(const cri_world *w, const cri_row *row, const cri_state *sta
 void cri_row_at_jvp(const cri_world *w, const cri_row *row, const cri_state *state,
                     const double *q_tan, const double *body_tan, const cri_derived *d_tan,
                     double J_tan[2][3][6]) {
+    CR_ASSERT(row && state);
     memset(J_tan, 0, sizeof(double) * 36);
     if (row->near.kind == CRI_NEAR_LIMIT) {
         return;

@@ -32,6 +32,8 @@ static parts parts_of(const cri_joint *j) {
 
 void cri_advance(const cri_mechanism *mech, int unit, const double *q, const double *v, double t,
                  double *q_out) {
+    CR_ASSERT(unit >= 0 && unit < mech->n_unit);
+    CR_VALIDATE(isfinite(t));
     const cri_unit *u = &mech->unit[unit];
     for (int j = u->first_joint; j < u->first_joint + u->n_joint; j++) {
         parts p = parts_of(&mech->joint[j]);
@@ -47,6 +49,7 @@ void cri_advance(const cri_mechanism *mech, int unit, const double *q, const dou
 
 double cri_advance_vjp(const cri_mechanism *mech, int unit, const double *v, double t,
                        double *q_adj, double *v_adj) {
+    CR_ASSERT(unit >= 0 && unit < mech->n_unit);
     const cri_unit *u = &mech->unit[unit];
     double t_adj = 0.0;
     for (int j = u->first_joint; j < u->first_joint + u->n_joint; j++) {
@@ -71,6 +74,7 @@ double cri_advance_vjp(const cri_mechanism *mech, int unit, const double *v, dou
 
 void cri_advance_jvp(const cri_mechanism *mech, int unit, const double *v, const double *v_tan,
                      double t, double t_tan, double *q_tan) {
+    CR_ASSERT(unit >= 0 && unit < mech->n_unit);
     const cri_unit *u = &mech->unit[unit];
     for (int j = u->first_joint; j < u->first_joint + u->n_joint; j++) {
         parts p = parts_of(&mech->joint[j]);

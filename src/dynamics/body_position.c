@@ -86,6 +86,7 @@ cri_vec3 cri_body_position(const cr_model *m, int body, const double *x) {
 
 void cri_body_position_vjp(const cr_model *m, int body, const double *x, cri_vec3 pos_adj,
                            double *x_adj) {
+    CR_ASSERT(body >= 0 && body < m->mech.n_body);
     CR_ASSERT(x_adj);
     pull p = {.end = cri_body_position(m, body, x), .adj = pos_adj, .x_adj = x_adj};
     walk(m, body, x, &p);

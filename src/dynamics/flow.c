@@ -223,6 +223,7 @@ static void run_stages_jvp(const cri_drive *drive, const stages *s, double t, cr
 
 cri_body_tangent cri_flow_jvp(const cri_drive *drive, const cri_body_state *s, double t,
                               const cri_body_tangent *s_tan, double t_tan, const cri_drive *tan) {
+    CR_VALIDATE(isfinite(t));
     stages st = run_stages(drive, s->spin, t);
     cri_so3 turn = cri_so3_of(st.turn);
     cri_vec3 turn_tan, gain_tan;
@@ -240,6 +241,7 @@ cri_body_tangent cri_flow_jvp(const cri_drive *drive, const cri_body_state *s, d
 }
 
 cri_body_tangent cri_flow_rate(const cri_drive *drive, const cri_body_state *s, double t) {
+    CR_VALIDATE(isfinite(t));
     static const cri_body_tangent still;
     static const cri_body_derived no_change;
     static const double zero[6];

@@ -24,6 +24,7 @@ size_t cri_state_bytes(const cr_model *model) {
 }
 
 void cri_state_push(const cr_model *model, const double *x, cri_state *state, cr_arena *arena) {
+    CR_ASSERT(x && state && arena);
     int n_body = model->mech.n_body;
     *state = (cri_state){.x = x};
     state->pose = CR_PUSH_RAW(arena, cri_pose, n_body);
@@ -117,6 +118,7 @@ static void set_tree(const cr_model *m, cri_state *state, const cri_unit *u) {
 }
 
 void cri_state_set_unit(const cr_model *m, cri_state *state, int unit) {
+    CR_ASSERT(unit >= 0 && unit < m->mech.n_unit);
     const cri_unit *u = &m->mech.unit[unit];
     state->tree[unit] = NULL;
     if (!u->is_free_body) {
@@ -136,6 +138,7 @@ void cri_state_set(const cr_model *m, cri_state *state) {
 }
 
 void cri_state_copy(const cr_model *m, const cri_state *from, cri_state *to) {
+    CR_ASSERT(from && to && from != to);
     memcpy((double *)to->x, from->x, sizeof(double) * (size_t)m->sizes.n_x);
     memcpy(to->pose, from->pose, sizeof *to->pose * (size_t)m->mech.n_body);
     memcpy(to->motion, from->motion, sizeof(double) * 6 * (size_t)m->mech.n_body);
@@ -158,6 +161,7 @@ cri_tree *cri_state_tree(const cr_model *m, const cri_derived *d, cri_state *sta
 
 void cri_state_pose_vjp(const cr_model *m, const cri_state *state, int body, cri_vec3 pos_adj,
                         cri_vec3 rot_adj, double *q_adj) {
+    CR_ASSERT(body < m->mech.n_body);
     int unit = body >= 0 ? m->mech.link[body].unit : -1;
     if (unit < 0) {
         return;

@@ -167,6 +167,7 @@ static void plan_nodes(const cri_mechanism *mech, const cri_unit *unit, cri_tree
 }
 
 cri_tree_plan *cri_tree_plan_push(const cri_mechanism *mech, int unit_i, cr_arena *arena) {
+    CR_ASSERT(unit_i >= 0 && unit_i < mech->n_unit && arena);
     const cri_unit *unit = mech->unit + unit_i;
     cri_tree_plan counted = count_plan(mech, unit);
     carver c = {NULL, rounded_up(sizeof counted)};
@@ -240,6 +241,7 @@ static size_t tree_bytes(const cri_tree_plan *plan) {
 }
 
 size_t cri_tree_bytes(const cri_mechanism *mech, int unit) {
+    CR_ASSERT(unit >= 0 && unit < mech->n_unit);
     cri_tree_plan p = count_plan(mech, mech->unit + unit);
     return cri_tree_plan_bytes(mech, unit) + tree_bytes(&p);
 }
@@ -255,6 +257,7 @@ size_t cri_tree_scratch_bytes(const cri_mechanism *mech, int unit) {
 
 cri_tree *cri_tree_push_on(const cri_tree_plan *plan, const cri_mechanism *mech, int unit,
                            const cri_mech_derived *d, cr_arena *arena) {
+    CR_ASSERT(plan && unit >= 0 && unit < mech->n_unit);
     cri_tree *t = cri_arena_push_raw(arena, tree_bytes(plan));
     if (!t) {
         return NULL;
@@ -271,6 +274,7 @@ cri_tree *cri_tree_push_on(const cri_tree_plan *plan, const cri_mechanism *mech,
 
 cri_tree *cri_tree_push(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
                         cr_arena *arena) {
+    CR_ASSERT(d && arena);
     const cri_tree_plan *plan = cri_tree_plan_push(mech, unit, arena);
     return plan ? cri_tree_push_on(plan, mech, unit, d, arena) : NULL;
 }
@@ -313,6 +317,7 @@ static void move_by_joint(const cri_joint *joint, const double *x, cri_pose *pos
 }
 
 void cri_tree_poses(const cri_mechanism *mech, int unit_i, const double *q, cri_pose *pose) {
+    CR_ASSERT(unit_i >= 0 && unit_i < mech->n_unit && q && pose);
     const cri_unit *unit = mech->unit + unit_i;
     for (int b = unit->first_body; b < unit->first_body + unit->n_body; b++) {
         const cri_link *link = mech->link + b;
@@ -350,6 +355,8 @@ static void set_columns(cri_joint_kind kind, cri_vec3 anchor, cri_vec3 axis, con
 }
 
 void cri_tree_place(cri_tree *tree, const double *q) {
+    CR_ASSERT(tree && q);
+    CR_VALIDATE(cri_all_finite(tree->unit->n_q, q + tree->unit->first_q));
     const cri_mechanism *mech = tree->mech;
     const cri_unit *unit = tree->unit;
     const cri_tree_plan *plan = tree->plan;

@@ -43,6 +43,7 @@ void cri_tree_accel_own(cri_tree *tree, const double *v, const double *u, double
 
 void cri_tree_accel(cri_tree *tree, const double *v, const double *u, double h, double *a,
                     cr_arena *scratch) {
+    CR_ASSERT(tree && v && u && a && scratch);
     int first = tree->unit->first_v;
     cri_tree_accel_own(tree, v + first, u, h, scratch);
     memcpy(a + first, tree->a, sizeof *a * (size_t)tree->plan->n_v);
@@ -142,6 +143,7 @@ void cri_tree_accel_vjp_own(const cri_tree *tree, const double *a_adj,
 void cri_tree_accel_vjp(const cri_tree *tree, const double *a_adj, double *q_adj, double *v_adj,
                         double *u_adj, double *h_adj, const cri_mech_derived *d_adj,
                         cr_arena *scratch) {
+    CR_ASSERT(tree && a_adj && q_adj && v_adj && scratch);
     int first = tree->unit->first_v;
     cri_tree_accel_adj adj = {q_adj + first, v_adj + first, u_adj, h_adj, d_adj};
     cri_tree_accel_vjp_own(tree, a_adj + first, &adj, scratch);
@@ -206,6 +208,7 @@ void cri_tree_accel_jvp_own(const cri_tree *tree, const cri_accel_tan *tan, doub
 
 void cri_tree_accel_jvp(const cri_tree *tree, const cri_accel_tan *tan, double *a_tan,
                         cr_arena *scratch) {
+    CR_ASSERT(tree && tan && a_tan && scratch);
     int first = tree->unit->first_v;
     cri_accel_tan own = *tan;
     own.q += first;

@@ -21,6 +21,7 @@ static double limit(double x, const double *range, bool *is_free) {
 
 cri_tree_drive cri_tree_drive_of(const cri_tree *tree, int actuator, const double *v,
                                  const double *u) {
+    CR_ASSERT(actuator >= 0 && actuator < tree->mech->n_actuator);
     const cri_actuator *act = tree->mech->actuator + actuator;
     const cri_actuator_derived *d = tree->d->actuator + actuator;
     cri_tree_drive drive = {0};

@@ -17,6 +17,8 @@
 
 #include "dynamics/tree_parts.h"
 
+#include "math/dense.h"
+
 #include <string.h>
 
 enum { N_STAGE = 4 };
@@ -241,6 +243,7 @@ static void runge_kutta(cri_tree_trace *trace, const double *q, const double *v,
 cri_tree_trace *cri_tree_flow(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
                               const cri_tree_start *start, double *q_out, double *v_out,
                               cr_arena *keep, cr_arena *scratch) {
+    CR_ASSERT(unit >= 0 && unit < mech->n_unit && q_out && v_out && keep && scratch);
     double t = start->t;
     const double *u = start->u;
     CR_VALIDATE(t >= 0.0 && isfinite(t));
@@ -265,14 +268,6 @@ cri_tree_trace *cri_tree_flow(const cri_mechanism *mech, int unit, const cri_mec
 
 // ---- adjoint -----------------------------------------------------------------------------------
 
-static double dot(int n, const double *a, const double *b) {
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 static void clear(int n, double *a) {
     memset(a, 0, sizeof *a * (size_t)n);
 }
@@ -294,7 +289,7 @@ static void euler_vjp(const cri_tree_trace *trace, const flow_adj *end, double *
         v_adj[i] = end->v_out[i] + end->mean[i];
         a_adj[i] = trace->t * v_adj[i];
     }
-    *t_adj += dot(n, v_adj, tree->a);
+    *t_adj += cri_dot(n, v_adj, tree->a);
     adj->v = v_adj;
     adj->h = t_adj;
     cri_tree_accel_vjp_own(tree, a_adj, adj, scratch);
@@ -315,7 +310,7 @@ static void runge_kutta_vjp(const cri_tree_trace *trace, const flow_adj *end, do
             a_adj[i] += stage_weight[s] * t * end->v_out[i];
             K_adj[i] += stage_weight[s] * end->mean[i];
         }
-        *t_adj += stage_weight[s] * dot(n, end->v_out, tree->a);
+        *t_adj += stage_weight[s] * cri_dot(n, end->v_out, tree->a);
         clear(n, q_s);
         clear(n, v_s);
         clear(n, x_s);
@@ -332,7 +327,7 @@ static void runge_kutta_vjp(const cri_tree_trace *trace, const flow_adj *end, do
         // q_s = q + x_s,  x_s = c t K,  v_s = v + c t a, of the stage before
         displace_vjp(trace->plan, trace->x[s], q_s, q0, x_s);
         double c = stage_time[s];
-        *t_adj += c * (dot(n, x_s, trace->K[s - 1]) + dot(n, v_s, trace->tree[s - 1]->a));
+        *t_adj += c * (cri_dot(n, x_s, trace->K[s - 1]) + cri_dot(n, v_s, trace->tree[s - 1]->a));
         for (int i = 0; i < n; i++) {
             K_adj[i] = c * t * x_s[i];
             a_adj[i] = c * t * v_s[i];
@@ -342,6 +337,7 @@ static void runge_kutta_vjp(const cri_tree_trace *trace, const flow_adj *end, do
 
 void cri_tree_flow_vjp(const cri_tree_trace *trace, double *q_adj, double *v_adj, double *u_adj,
                        double *t_adj, const cri_mech_derived *d_adj, cr_arena *scratch) {
+    CR_ASSERT(trace && q_adj && v_adj && scratch);
     const cri_tree_plan *plan = trace->plan;
     int n = plan->n_v, first = trace->tree[0]->unit->first_v;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
@@ -351,7 +347,7 @@ void cri_tree_flow_vjp(const cri_tree_trace *trace, double *q_adj, double *v_adj
 
     // q' = q + end,  end = t mean
     displace_vjp(plan, trace->end, q_adj + first, q0, end_adj);
-    t_sum += dot(n, end_adj, trace->mean);
+    t_sum += cri_dot(n, end_adj, trace->mean);
     for (int i = 0; i < n; i++) {
         end_adj[i] *= trace->t;
     }
@@ -420,6 +416,7 @@ static void runge_kutta_jvp(const cri_tree_trace *trace, cri_accel_tan *tan, dou
 void cri_tree_flow_jvp(const cri_tree_trace *trace, double *q_tan, double *v_tan,
                        const double *u_tan, double t_tan, const cri_mech_derived *d_tan,
                        cr_arena *scratch) {
+    CR_ASSERT(trace && q_tan && v_tan && scratch);
     const cri_tree_plan *plan = trace->plan;
     int n = plan->n_v, first = trace->tree[0]->unit->first_v;
     cri_arena_mark mark = cri_arena_get_mark(scratch);

@@ -311,6 +311,7 @@ static double spring_energy(const cri_tree *tree) {
 }
 
 double cri_tree_energy(const cri_tree *tree, const double *v) {
+    CR_ASSERT(tree && v);
     const cri_tree_plan *plan = tree->plan;
     const double *own = v + tree->unit->first_v;
     cri_vec3 g = cri_v3_load(tree->d->gravity);

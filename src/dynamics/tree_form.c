@@ -80,6 +80,7 @@ static void form_vjp_sweep(const cri_tree *tree, const double *left, const doubl
 
 void cri_tree_form_vjp(const cri_tree *tree, const cri_tree_form *form, double scale, double *q_adj,
                        const cri_mech_derived *d_adj, cr_arena *scratch) {
+    CR_ASSERT(form->left && form->right && q_adj && scratch);
     const cri_tree_plan *plan = tree->plan;
     int first = tree->unit->first_v;
     const double *left = form->left + first, *right = form->right + first;

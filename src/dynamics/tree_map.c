@@ -15,6 +15,7 @@
 static const cri_spatial zero = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
 
 void cri_tree_motion(const cri_tree *tree, const double *w, double *motion) {
+    CR_ASSERT(w && motion);
     const cri_tree_plan *plan = tree->plan;
     cri_spatial *X = tree->plan->work[0];
     X[0] = zero;
@@ -34,6 +35,7 @@ static cri_spatial body_wrench(const cri_tree *tree, int b, const double *force)
 }
 
 void cri_tree_pull(const cri_tree *tree, const double *force, double *g) {
+    CR_ASSERT(force && g);
     const cri_tree_plan *plan = tree->plan;
     cri_spatial *F = tree->plan->work[0];
     memset(F, 0, sizeof *F * (size_t)(plan->n_node + 1));
@@ -78,6 +80,7 @@ static void inertia_jvp_part(const cri_tree *tree, int b, const cri_link_derived
 
 cri_tree_tan *cri_tree_tan_push(const cri_tree *tree, const double *q_tan,
                                 const cri_mech_derived *d_tan, cr_arena *scratch) {
+    CR_ASSERT(tree && q_tan && scratch);
     return cri_tree_tan_push_own(tree, q_tan + tree->unit->first_v, d_tan, scratch);
 }
 
@@ -129,6 +132,7 @@ static void spread_jvp_part(const cri_tree *tree, const cri_tree_tan *tan, const
 
 void cri_tree_motion_jvp(const cri_tree *tree, const cri_tree_tan *tan, const double *w,
                          const double *w_tan, double *motion_tan) {
+    CR_ASSERT(tan && motion_tan);
     const cri_tree_plan *plan = tree->plan;
     int first = tree->unit->first_v;
     cri_spatial *X = tree->plan->work[0], *dX = tree->plan->work[1];
@@ -164,6 +168,7 @@ static void add_up(const cri_tree_plan *plan, cri_spatial *F) {
 
 void cri_tree_pull_jvp(const cri_tree *tree, const cri_tree_tan *tan, const double *force,
                        const double *force_tan, double *g_tan) {
+    CR_ASSERT(tan && g_tan);
     const cri_tree_plan *plan = tree->plan;
     cri_spatial *F = tree->plan->work[0], *dF = tree->plan->work[1];
     memset(F, 0, sizeof *F * (size_t)(plan->n_node + 1));

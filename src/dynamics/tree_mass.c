@@ -15,6 +15,8 @@
 
 #include "dynamics/tree_parts.h"
 
+#include "math/dense.h"
+
 #include <string.h>
 
 /// Pivots of the scaled G below this are redundant rows: G is rounded to about 1e-15, which leaves
@@ -116,14 +118,6 @@ void cri_tree_back(const cri_tree *tree, const cri_tree_factor *factor, double *
 
 // ---- equalities --------------------------------------------------------------------------------
 
-static double dot(int n, const double *a, const double *b) {
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 // Cholesky of the scaled G in place, rows in the order of their pivots
 static void factor_rows(int n, cri_tree_factor *f) {
     double *G = f->G;
@@ -207,6 +201,7 @@ static void scale_rows(const cri_tree *tree, cri_tree_factor *f) {
 }
 
 void cri_tree_factor_mass(const cri_tree *tree, double h, cri_tree_factor *factor) {
+    CR_ASSERT(h >= 0.0);
     const cri_tree_plan *plan = tree->plan;
     int n = plan->n_row, n_v = plan->n_v;
     factor_tree(tree, h, factor->H);
@@ -218,7 +213,7 @@ void cri_tree_factor_mass(const cri_tree *tree, double h, cri_tree_factor *facto
         factor->order[i] = i;
         cri_tree_back(tree, factor, factor->Y + i * n_v);
         for (int j = 0; j < n; j++) {
-            factor->G[i * n + j] = dot(n_v, tree->E + j * n_v, factor->Y + i * n_v);
+            factor->G[i * n + j] = cri_dot(n_v, tree->E + j * n_v, factor->Y + i * n_v);
         }
     }
     scale_rows(tree, factor);
@@ -235,7 +230,7 @@ void cri_tree_back_tied(const cri_tree *tree, const cri_tree_factor *factor, con
     int n = tree->plan->n_row, n_v = tree->plan->n_v;
     cri_tree_back(tree, factor, w);
     for (int i = 0; i < n; i++) {
-        nu[i] = dot(n_v, tree->E + i * n_v, w) - (e ? e[i] : 0.0);
+        nu[i] = cri_dot(n_v, tree->E + i * n_v, w) - (e ? e[i] : 0.0);
     }
     if (n > 0) {
         solve_rows(n, factor, nu);
@@ -267,6 +262,7 @@ void cri_tree_multiply(const cri_tree *tree, const double *g, double *out) {
 }
 
 void cri_tree_solve(const cri_tree *tree, const double *g, double *w, double *nu) {
+    CR_ASSERT(g && w);
     const cri_tree_plan *plan = tree->plan;
     double *own = w + tree->unit->first_v;
     if (w != g) {

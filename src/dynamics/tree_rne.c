@@ -214,6 +214,7 @@ void cri_tree_recursion_jvp_part(const cri_tree *tree, const cri_tree_state *s,
 // ---- bias and energy ---------------------------------------------------------------------------
 
 void cri_tree_bias(const cri_tree *tree, const double *v, double *c, cr_arena *scratch) {
+    CR_ASSERT(tree && v && c && scratch);
     size_t n = (size_t)tree->plan->n_node + 1;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_spatial *V = CR_PUSH_RAW(scratch, cri_spatial, 3 * n);

@@ -273,6 +273,7 @@ bool cri_broad_phase(int n, const cri_box3 *box, const int *group, cri_box_pair 
 }
 
 size_t cri_broad_phase_bytes(int n) {
+    CR_ASSERT(n >= 0);
     // three pushes, of at most 32 bytes each beside their contents
     return 96 + (size_t)n * (sizeof(int) + 3 * sizeof(double) + 2 * sizeof(node));
 }

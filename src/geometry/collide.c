@@ -13,6 +13,7 @@
 #include "base/base.h"
 
 cri_touch cri_plane_sphere(cri_vec3 normal, double offset, cri_vec3 pos, double radius) {
+    CR_VALIDATE(fabs(cri_v3_dot(normal, normal) - 1.0) < 1e-6);
     CR_VALIDATE(radius >= 0.0);
     return (cri_touch){.gap = cri_v3_dot(normal, pos) - offset - radius,
                        .normal = normal,

@@ -11,6 +11,8 @@
 
 #include "geometry/patch.h"
 
+#include "base/base.h"
+
 #include <math.h>
 #include <stddef.h>
 
@@ -127,6 +129,7 @@ static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *tou
 }
 
 int cri_collide_plane(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
+    CR_ASSERT(touch);
     switch (pair->shape[1].kind) {
     case CRI_SHAPE_PLANE:
     case CRI_SHAPE_SPHERE:

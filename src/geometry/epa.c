@@ -8,6 +8,8 @@
 
 #include "geometry/gjk.h"
 
+#include "base/base.h"
+
 #include <math.h>
 
 enum { MAX_CORNER = 128, MAX_FACE = 2 * MAX_CORNER, MAX_HORIZON = 128 };
@@ -216,6 +218,7 @@ static void report(const polytope *t, const face *best, double separation, doubl
 }
 
 bool cri_epa(const cri_pair *pair, double share, cri_nearest *near) {
+    CR_ASSERT(near && near->n > 0 && share > 0.0);
     polytope t;
     if (!begin(pair, near, &t)) {
         return false;

@@ -9,6 +9,8 @@
 
 #include "geometry/gjk.h"
 
+#include "base/base.h"
+
 #include <math.h>
 
 enum { MAX_STEP = 100 };
@@ -143,6 +145,7 @@ bool cri_pair_is_round(const cri_pair *pair) {
 }
 
 bool cri_gjk(const cri_pair *pair, double share, double close, cri_nearest *near) {
+    CR_ASSERT(near && share > 0.0 && close >= 0.0);
     cri_vec3 d = pair->apart;
     double far = cri_v3_norm(d);
     // any direction for one centre

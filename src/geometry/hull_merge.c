@@ -458,6 +458,7 @@ static void fill_bounds(cri_hull *hull) {
 }
 
 bool cri_hull_merge(const cri_hull_facets *in, cr_arena *arena, cr_arena *scratch, cri_hull *out) {
+    CR_ASSERT(in && arena && scratch && arena != scratch && out);
     // a hull has more triangles than corners
     merger m = {.in = in};
     m.order = CR_PUSH(scratch, ranked, in->n);

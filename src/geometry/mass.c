@@ -83,6 +83,7 @@ static double power(double x, int n) {
 }
 
 void cri_shape_moments(cri_shape_kind kind, const double *size, double m[4], double m_size[4][3]) {
+    CR_VALIDATE(cri_all_finite(3, size));
     CR_ASSERT(kind != CRI_SHAPE_PLANE && kind != CRI_SHAPE_MESH);
     memset(m, 0, 4 * sizeof *m);
     if (m_size) {
@@ -168,6 +169,7 @@ static part part_of(const cri_solid *s) {
 }
 
 cri_inertia cri_inertia_of(int n, const cri_solid *solid) {
+    CR_ASSERT(n >= 0 && (solid || n == 0));
     cri_inertia out = {0};
     for (int i = 0; i < n; i++) {
         part p = part_of(&solid[i]);
@@ -206,6 +208,7 @@ static cri_mat3 symmetric_adjoint(const double *J) {
 
 void cri_inertia_of_vjp(int n, const cri_solid *solid, const cri_inertia *adj,
                         double (*size_adj)[3], double *density_adj) {
+    CR_ASSERT(n >= 0 && adj);
     cri_inertia sum = cri_inertia_of(n, solid);
     if (!(sum.mass > 0.0)) {
         return;
@@ -258,6 +261,7 @@ static double part_jvp(const cri_solid *s, const part *p, const double *size_tan
 
 cri_inertia cri_inertia_of_jvp(int n, const cri_solid *solid, const double (*size_tan)[3],
                                const double *density_tan) {
+    CR_ASSERT(n >= 0);
     cri_inertia sum = cri_inertia_of(n, solid), out = {0};
     if (!(sum.mass > 0.0)) {
         return out;

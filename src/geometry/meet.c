@@ -13,6 +13,8 @@
 
 #include "geometry/pieces.h"
 
+#include "base/base.h"
+
 #include <math.h>
 
 static const double parallel = 1e-9; // sine of an angle below which two edges are parallel
@@ -243,6 +245,7 @@ static cri_meeting meet_parallel(const cri_piece piece[2], const span *s, cri_me
 }
 
 cri_meeting cri_pieces_meet(const cri_piece piece[2], double scale, cri_meet *meet) {
+    CR_ASSERT(meet && scale > 0.0);
     span s = span_of(piece);
     meet->is_singular = false;
     if (s.n > 2) {
@@ -276,6 +279,7 @@ cri_meeting cri_pieces_meet(const cri_piece piece[2], double scale, cri_meet *me
 }
 
 bool cri_pieces_meet_along(const cri_piece piece[2], cri_meet *meet) {
+    CR_ASSERT(meet);
     span s = span_of(piece);
     meet->is_singular = false;
     if (s.n != 2) {

@@ -384,6 +384,8 @@ static bool touch_sphere(const cri_shape shape[2], const cri_pose pose[2],
 
 int cri_collide(const cri_shape shape[2], const cri_pose pose[2], double margin,
                 cri_narrow_touch touch[CRI_MAX_TOUCH]) {
+    CR_ASSERT(margin >= 0.0 && touch);
+    CR_VALIDATE(isfinite(pose[0].pos.x) && isfinite(pose[1].pos.x));
     CR_ASSERT(shape[1].kind != CRI_SHAPE_PLANE);
     if (touch_sphere(shape, pose, touch)) {
         return 1;
@@ -396,6 +398,7 @@ int cri_collide(const cri_shape shape[2], const cri_pose pose[2], double margin,
 }
 
 void cri_distance(const cri_shape shape[2], const cri_pose pose[2], cri_narrow_touch *touch) {
+    CR_ASSERT(touch);
     CR_ASSERT(shape[1].kind != CRI_SHAPE_PLANE);
     if (touch_sphere(shape, pose, touch)) {
         return;

@@ -163,6 +163,7 @@ static void flat_of(const cri_pair *pair, int i, cri_vec3 n, double angle, flat 
 }
 
 int cri_patch_feature(const cri_pair *pair, int i, cri_vec3 n, double angle) {
+    CR_ASSERT((i == 0 || i == 1) && angle >= 0.0);
     flat f;
     flat_of(pair, i, n, angle, &f);
     int edge = f.dim == 1 ? cri_edge_between(&pair->shape[i], f.feature[0], f.feature[1]) : -1;
@@ -424,6 +425,7 @@ static int take_all(const cri_patch *patch, const bool *is_wanted, int n, cri_na
 
 int cri_patch_reduce(const cri_pair *pair, const cri_patch *patch, double margin, int n,
                      cri_narrow_touch *touch) {
+    CR_ASSERT(n > 0 && margin >= 0.0);
     bool is_wanted[CRI_MAX_POOL];
     int n_wanted = 0;
     for (int k = 0; k < patch->n; k++) {

@@ -246,6 +246,7 @@ static int box_spanned(int n, const int *feature, cri_vec3 d) {
 static const double on_rim = 1e-6;
 
 int cri_piece_spanned(const cri_shape *shape, int n, const int *feature, cri_vec3 x, cri_vec3 d) {
+    CR_ASSERT(n > 0 && feature);
     switch (shape->kind) {
     case CRI_SHAPE_CAPSULE:
         for (int k = 1; k < n; k++) {
@@ -414,6 +415,7 @@ static int mesh_step(const cri_shape *shape, int feature, cri_vec3 normal, const
 
 int cri_piece_step(const cri_shape *shape, int feature, cri_vec3 normal, const double u[2],
                    double slack) {
+    CR_ASSERT(feature >= 0);
     switch (shape->kind) {
     case CRI_SHAPE_CAPSULE:
         return capsule_step(shape, feature, normal, u, slack);

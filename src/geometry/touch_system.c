@@ -174,6 +174,7 @@ static void add_point_adj(const cri_shape *shape, int feature, const equations *
 
 cri_touch_diff cri_touch_jvp(const cri_shape shape[2], const cri_pose pose[2],
                              const cri_narrow_touch *touch, const cri_shape_diff tan[2]) {
+    CR_ASSERT(shape && pose && touch);
     equations s;
     system_at(shape, pose, touch, &s);
     cri_vec3 dx[2], omega[2], n = s.normal;
@@ -228,6 +229,7 @@ static void solve_transposed(int n, const double *lu, const int *pivot, double *
 
 void cri_touch_vjp(const cri_shape shape[2], const cri_pose pose[2], const cri_narrow_touch *touch,
                    const cri_touch_diff *touch_adj, cri_shape_diff adj[2]) {
+    CR_ASSERT(shape && pose && touch);
     equations s;
     system_at(shape, pose, touch, &s);
     cri_vec3 n = s.normal, omega_adj[2] = {{0, 0, 0}, {0, 0, 0}};
@@ -324,6 +326,7 @@ static bool has_turned(const cri_shape *shape, const cri_pose *pose, int i, int 
 }
 
 bool cri_touch_again(const cri_shape shape[2], const cri_pose pose[2], cri_narrow_touch *touch) {
+    CR_ASSERT(shape && pose && touch);
     cri_touch_kind kind = kind_of(touch);
     const int *feature = touch->cache.feature;
     cri_vec3 apart = cri_v3_sub(pose[1].pos, pose[0].pos);

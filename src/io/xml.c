@@ -70,7 +70,7 @@ static void XMLCALL on_start(void *data, const char *name, const char **attr) {
     }
     if (r->depth == CRI_XML_DEPTH) {
         stop(r, cri_file_fail(r->err, CR_ERR_SYNTAX, r->file, current_line(r),
-                              "elements are nested deeper than %d", CRI_XML_DEPTH));
+                              "elements are nested deeper than %d: nest less", CRI_XML_DEPTH));
         return;
     }
     cri_xml_node *node = push_node(r, name, attr);

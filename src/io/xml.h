@@ -10,8 +10,8 @@
 #include "base/arena.h"
 #include "base/base.h"
 
-/// Deepest nesting that is read.
-#define CRI_XML_DEPTH 64
+/// Deepest nesting that is read: a rope of some hundred bodies, within what a stack holds.
+#define CRI_XML_DEPTH 512
 
 typedef struct cri_xml_attr {
     const char *name;

@@ -316,6 +316,7 @@ static bool is_excluded(const cr_model *m, int body0, int body1) {
 }
 
 bool cri_model_may_collide(const cr_model *m, int geom0, int geom1, int *pair) {
+    CR_ASSERT(geom0 >= 0 && geom0 < m->sizes.n_geom && geom1 >= 0 && geom1 < m->sizes.n_geom);
     int low = geom0 < geom1 ? geom0 : geom1, high = geom0 < geom1 ? geom1 : geom0;
     cri_pair key = {.geom = {low, high}};
     const cri_pair *own =

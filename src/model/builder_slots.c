@@ -212,12 +212,24 @@ static double rest_length(const cri_builder *b, const cri_tendon_def *t) {
     return length;
 }
 
+// joints have stiffness and damping too: a tendon with the name of one is called tendon:NAME
+static const char *tendon_owner(const cri_builder *b, const char *name, char text[NAME_BYTES]) {
+    bool is_taken = false;
+    for (int j = 0; j < b->def->n_joint && !is_taken; j++) {
+        is_taken = strcmp(b->def->joint[j].name, name) == 0;
+    }
+    snprintf(text, NAME_BYTES, "%s%.120s", is_taken ? "tendon:" : "", name);
+    return text;
+}
+
 static void add_tendon(cri_builder *b, int i) {
     const cri_tendon_def *t = &b->def->tendon[i];
+    char text[NAME_BYTES];
+    const char *owner = tendon_owner(b, t->name, text);
     double rest = isnan(t->springlength) ? rest_length(b, t) : t->springlength;
-    b->model->slot_tendon[i] = add_slots(b, t->name, "stiffness", 1, &t->stiffness, not_negative);
-    add_slots(b, t->name, "damping", 1, &t->damping, not_negative);
-    add_slots(b, t->name, "springlength", 1, &rest, any_value);
+    b->model->slot_tendon[i] = add_slots(b, owner, "stiffness", 1, &t->stiffness, not_negative);
+    add_slots(b, owner, "damping", 1, &t->damping, not_negative);
+    add_slots(b, owner, "springlength", 1, &rest, any_value);
 }
 
 static bool push_slot_arrays(cri_builder *b) {

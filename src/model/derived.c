@@ -25,6 +25,7 @@ enum { N_BIAS = 4 }; // gain and bias, in front of gear
 enum { MAX_SOLID = 64 };
 
 cri_derived cri_derived_push(const cr_model *model, cr_arena *arena) {
+    CR_ASSERT(model && arena);
     const cri_mechanism *mech = &model->mech;
     int n_body = mech->n_body, n_geom = model->sizes.n_geom;
     cri_derived d = {.n_double = 3 + (N_BODY + N_LINK) * n_body + N_GEOM * n_geom +
@@ -53,6 +54,7 @@ cri_derived cri_derived_push(const cr_model *model, cr_arena *arena) {
 }
 
 cr_status cri_params_check(const cr_model *model, const double *p, cr_error *err) {
+    CR_ASSERT(model && p);
     for (int i = 0; i < model->sizes.n_p; i++) {
         const cri_slot *s = &model->slot[i];
         bool is_above = s->is_open_lower ? p[i] > s->lower : p[i] >= s->lower;
@@ -78,6 +80,7 @@ static bool is_positive(const double *J) {
 }
 
 cr_status cri_derived_check(const cr_model *model, const cri_derived *d, cr_error *err) {
+    CR_ASSERT(model && d->block);
     if (!cri_all_finite(d->n_double, d->block)) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
                         "some mass or inertia is too large or too small for a number");
@@ -96,6 +99,7 @@ cr_status cri_derived_check(const cr_model *model, const cri_derived *d, cr_erro
 
 int cri_body_solids(const cr_model *m, int b, const double *p, int n_max, cri_solid *solid,
                     int *geom) {
+    CR_ASSERT(b >= 0 && b < m->mech.n_body && n_max >= 0);
     const cri_body *body = &m->body[b];
     int n = 0;
     for (int i = 0; i < body->n_geom && n < n_max; i++) {

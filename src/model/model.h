@@ -48,7 +48,6 @@ typedef struct cri_geom {
     cri_vec3 normal;      // plane only, world
     const cri_hull *hull; // mesh only
     const double *moment; // mesh only: volume, centre (3), inertia (6) of unit density
-    double scale_mass;    // of unit density: mass / volume as given, for shape inertia
     int contype;
     int conaffinity;
 } cri_geom;
@@ -104,12 +103,10 @@ struct cr_model {
     cri_limit *limit;
     int (*exclude)[2];       // (n_exclude) bodies, -1: world
     cri_pose *static_pose;   // (n_body) of bodies that do not move
-    int *slot_joint;         // (n_joint) first of 4 slots, -1: none
+    int *slot_joint;         // (n_joint) first of 3 slots, 4 with a rest position; -1: none
     int *slot_actuator;      // (n_actuator) first of 4 + n_gear slots
     int *n_gear;             // (n_actuator)
     int *slot_tendon;        // (n_tendon) first of 3 slots
-    double *gear;            // (n_actuator, 6) where there is no slot
-    double *springref;       // (n_joint)
     cri_slot *slot;          // (n_p)
     const char **x_name;     // (n_x)
     const char **u_name;     // (n_u)

@@ -13,10 +13,12 @@
 #include <string.h>
 
 cr_sizes cr_model_sizes(const cr_model *model) {
+    CR_ASSERT(model);
     return model->sizes;
 }
 
 const char *cr_model_warning(const cr_model *model) {
+    CR_ASSERT(model);
     return model->warning[0] ? model->warning : NULL;
 }
 
@@ -33,6 +35,7 @@ static int length_of(const cr_model *m, cr_vector vector) {
 }
 
 const char *cr_model_name(const cr_model *model, cr_vector vector, int i) {
+    CR_ASSERT(model);
     if (i < 0 || i >= length_of(model, vector)) {
         return NULL;
     }
@@ -168,6 +171,7 @@ static int find_in_joint(const cr_model *m, const char *name) {
 }
 
 int cr_model_find(const cr_model *model, cr_vector vector, const char *name, cr_error *err) {
+    CR_ASSERT(model && name);
     int i = find_exact(model, vector, name);
     if (i >= 0) {
         return i;
@@ -207,6 +211,7 @@ void cr_model_defaults(const cr_model *model, int key, double *p, double *x, dou
 }
 
 int cr_model_find_key(const cr_model *model, const char *name) {
+    CR_ASSERT(model && name);
     for (int k = 0; k < model->sizes.n_key; k++) {
         if (strcmp(model->key[k].name, name) == 0) {
             return k;
@@ -234,6 +239,7 @@ cri_entry cri_model_q_entry(const cr_model *model, int i) {
 }
 
 int cri_model_normalise(const cr_model *model, double *q) {
+    CR_ASSERT(q);
     for (int j = 0; j < model->mech.n_joint; j++) {
         const cri_joint *joint = &model->mech.joint[j];
         if (joint->n_q < 4) {

@@ -21,6 +21,7 @@ bool cri_scene_def_begin(cri_scene_def *def, const char *file) {
 }
 
 void cri_scene_def_clear(cri_scene_def *def) {
+    CR_ASSERT(def);
     cri_arena_destroy(def->memory);
     memset(def, 0, sizeof *def);
 }

@@ -15,6 +15,7 @@
 
 #include "optimize/least_squares.h"
 
+#include "math/dense.h"
 #include "optimize/singular.h"
 
 #include <string.h>
@@ -68,14 +69,6 @@ typedef struct search {
     double growth; // of the damping at the next refusal
 } search;
 
-static double dot(int n, const double *a, const double *b) {
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 static bool push_work(search *w, cr_arena *arena) {
     size_t n = (size_t)w->q->n;
     size_t m = (size_t)w->q->m;
@@ -103,7 +96,7 @@ void cri_lsq_find_null(int n, int m, const double *z, const double *J, bool *is_
     for (int pass = 0; pass < 2; pass++) {
         for (int j = 0; j < n; j++) {
             const double *column = J + (size_t)j * (size_t)m;
-            double effect = sqrt(dot(m, column, column)) * fmax(fabs(z[j]), SIZE_LEAST);
+            double effect = sqrt(cri_dot(m, column, column)) * fmax(fabs(z[j]), SIZE_LEAST);
             largest = fmax(largest, effect);
             is_null[j] = effect <= NULL_RELATIVE * largest;
         }
@@ -123,8 +116,8 @@ static void linearise(search *w) {
     for (int j = 0; j < n; j++) {
         const double *column = w->J + (size_t)j * (size_t)m;
         double *scaled = w->factor + (size_t)j * (size_t)w->n_row;
-        w->slope[j] = dot(m, column, w->r);
-        w->scale[j] = fmax(w->scale[j], sqrt(dot(m, column, column)));
+        w->slope[j] = cri_dot(m, column, w->r);
+        w->scale[j] = fmax(w->scale[j], sqrt(cri_dot(m, column, column)));
         for (int i = 0; i < m && !w->is_null[j]; i++) {
             scaled[i] = column[i] / w->scale[j];
         }
@@ -137,7 +130,7 @@ static double slope_cosine(const search *w) {
     double largest = 0.0;
     for (int j = 0; j < w->q->n; j++) {
         const double *column = w->J + (size_t)j * (size_t)w->q->m;
-        double norm = sqrt(dot(w->q->m, column, column)) * sqrt(w->loss);
+        double norm = sqrt(cri_dot(w->q->m, column, column)) * sqrt(w->loss);
         bool is_blocked = cri_domain_blocks(&w->q->domain[j], w->z[j], w->slope[j]);
         if (!w->is_null[j] && !is_blocked && norm > 0.0) {
             largest = fmax(largest, fabs(w->slope[j]) / norm);
@@ -164,7 +157,8 @@ static void solve_free(search *w) {
 
     // delta = -D^-1 V (S^2 + lambda)^-1 W' rhs
     for (int k = 0; k < n_free; k++) {
-        w->s[k] = -dot(n, w->W + (size_t)k * (size_t)n, w->rhs) / (w->s[k] * w->s[k] + w->damping);
+        w->s[k] =
+            -cri_dot(n, w->W + (size_t)k * (size_t)n, w->rhs) / (w->s[k] * w->s[k] + w->damping);
     }
     for (int j = 0, f = 0; j < n; j++) {
         if (w->stand[j] != STANDING_FREE) {
@@ -243,7 +237,7 @@ static cr_status try_point(search *w, double *loss, double *gain, cr_error *err)
     if (status == CR_ERR_MEMORY) {
         return status;
     }
-    *loss = dot(q->m, w->r_trial, w->r_trial);
+    *loss = cri_dot(q->m, w->r_trial, w->r_trial);
     double predicted = predicted_fall(w);
     if (status != CR_OK || !isfinite(*loss) || !(predicted > 0.0)) {
         return CR_OK;
@@ -300,7 +294,7 @@ static cr_status iterate(search *w, cri_lsq_result *out, bool *is_over, cr_error
 static cr_status run(search *w, cri_lsq_result *out, cr_error *err) {
     const cri_lsq *q = w->q;
     CR_TRY(q->residuals(q->context, w->z, w->r, w->J, err));
-    w->loss = dot(q->m, w->r, w->r);
+    w->loss = cri_dot(q->m, w->r, w->r);
     bool is_over = false;
     *out = (cri_lsq_result){.stop = CRI_LSQ_ITERATION, .n_trial = 1};
     while (!is_over && out->n_iteration < q->iteration_limit) {

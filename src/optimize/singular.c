@@ -13,6 +13,8 @@
 
 #include "optimize/singular.h"
 
+#include "math/dense.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,17 +25,9 @@
 // ten sweeps are normal; the limit guards against rounding that never settles
 #define SWEEP_LIMIT 60
 
-static double dot(int n, const double *a, const double *b) {
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 /// x -> x - beta (v . x) v
 static void reflect(int n, const double *v, double beta, double *x) {
-    double s = beta * dot(n, v, x);
+    double s = beta * cri_dot(n, v, x);
     for (int i = 0; i < n; i++) {
         x[i] -= s * v[i];
     }
@@ -43,13 +37,13 @@ void cri_triangularise(int m, int n, double *a, double *b) {
     for (int j = 0; j < n; j++) {
         double *v = a + (size_t)j * (size_t)m + j;
         int rest = m - j;
-        double norm = sqrt(dot(rest, v, v));
+        double norm = sqrt(cri_dot(rest, v, v));
         if (norm == 0.0) {
             continue;
         }
         double diagonal = v[0] > 0.0 ? -norm : norm;
         v[0] -= diagonal;
-        double beta = 2.0 / dot(rest, v, v);
+        double beta = 2.0 / cri_dot(rest, v, v);
         for (int k = j + 1; k < n; k++) {
             reflect(rest, v, beta, a + (size_t)k * (size_t)m + j);
         }
@@ -75,9 +69,9 @@ static void rotate(int n, double c, double t, double *p, double *q) {
 static bool rotate_pair(int m, int n, double *a, double *v, int p, int q) {
     double *ap = a + (size_t)p * (size_t)m;
     double *aq = a + (size_t)q * (size_t)m;
-    double pp = dot(m, ap, ap);
-    double qq = dot(m, aq, aq);
-    double pq = dot(m, ap, aq);
+    double pp = cri_dot(m, ap, ap);
+    double qq = cri_dot(m, aq, aq);
+    double pq = cri_dot(m, ap, aq);
     if (fabs(pq) <= ORTHOGONAL * sqrt(pp) * sqrt(qq)) {
         return false;
     }
@@ -103,6 +97,6 @@ void cri_singular(int m, int n, double *a, double *v, double *s) {
         }
     }
     for (int j = 0; j < n; j++) {
-        s[j] = sqrt(dot(m, a + (size_t)j * (size_t)m, a + (size_t)j * (size_t)m));
+        s[j] = sqrt(cri_dot(m, a + (size_t)j * (size_t)m, a + (size_t)j * (size_t)m));
     }
 }

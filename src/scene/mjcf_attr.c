@@ -23,6 +23,7 @@
 
 cr_status cri_mjcf_fail(const cri_mjcf *m, cr_status status, const cri_xml_node *node,
                         const char *format, ...) {
+    CR_ASSERT(status != CR_OK && node);
     char message[sizeof m->err->text];
     va_list args;
     va_start(args, format);
@@ -84,6 +85,7 @@ static bool next_word(const char **at, const char **word, size_t *n) {
 }
 
 bool cri_mjcf_is_word(const char *list, const char *word) {
+    CR_ASSERT(word);
     size_t n_word = strlen(word);
     const char *at = list ? list : "";
     const char *entry;
@@ -152,6 +154,7 @@ static cr_status check_attr(const cri_mjcf *m, const cri_xml_node *node, const c
 
 cr_status cri_mjcf_check_attrs(const cri_mjcf *m, const cri_xml_node *node,
                                const cri_mjcf_rules *rules) {
+    CR_ASSERT(rules);
     for (int i = 0; i < node->n_attr; i++) {
         CR_TRY(check_attr(m, node, &node->attr[i], rules));
     }
@@ -245,6 +248,7 @@ static cr_status layer_numbers(const cri_mjcf *m, const cri_xml_node *node, cons
 
 cr_status cri_mjcf_numbers(const cri_mjcf *m, const cri_mjcf_elem *e, const char *name, int n_min,
                            int n_max, double *out, int *n) {
+    CR_ASSERT(n_min > 0 && n_min <= n_max && out);
     int n_most = 0;
     for (int i = 0; i <= e->n_base; i++) {
         int n_here;
@@ -259,6 +263,7 @@ cr_status cri_mjcf_numbers(const cri_mjcf *m, const cri_mjcf_elem *e, const char
 
 cr_status cri_mjcf_vector(const cri_mjcf *m, const cri_mjcf_elem *e, const char *name, double **out,
                           int *n) {
+    CR_ASSERT(out && n);
     *out = NULL;
     *n = 0;
     const cri_xml_node *from = e->node;
@@ -329,6 +334,7 @@ static void write_choice(const char *words, char *text, size_t size) {
 
 cr_status cri_mjcf_choice(const cri_mjcf *m, const cri_mjcf_elem *e, const char *name,
                           const char *words, int *out) {
+    CR_ASSERT(words && out);
     const cri_xml_node *from = e->node;
     const char *value = cri_mjcf_get(e, name, &from);
     if (!value) {
@@ -358,6 +364,7 @@ cr_status cri_mjcf_bool(const cri_mjcf *m, const cri_mjcf_elem *e, const char *n
 
 cr_status cri_mjcf_limits(const cri_mjcf *m, const cri_mjcf_elem *e, const char *limited,
                           const char *range, double unit, double out[2]) {
+    CR_ASSERT(unit > 0.0);
     double a[2] = {0.0, 0.0};
     int mode = 2;
     out[0] = -INFINITY;

@@ -19,6 +19,7 @@ static const cri_mjcf_rules exclude_rules = {.read = "body1 body2", .ignored = "
 // ---- pairs -------------------------------------------------------------------------------------
 
 cri_pair_def *cri_mjcf_find_pair(const cri_scene_def *def, int i, int j) {
+    CR_ASSERT(i <= j);
     for (int k = 0; k < def->n_pair; k++) {
         cri_pair_def *pair = &def->pair[k];
         if (pair->geom[0] == i && pair->geom[1] == j) {
@@ -47,6 +48,7 @@ static bool is_masked(const cri_geom_def *a, const cri_geom_def *b) {
 }
 
 bool cri_mjcf_may_touch(const cri_scene_def *def, int i, int j) {
+    CR_ASSERT(i >= 0 && j >= 0 && i < def->n_geom && j < def->n_geom);
     if (!is_masked(&def->geom[i], &def->geom[j])) {
         return true;
     }

@@ -206,6 +206,7 @@ cr_status cri_mjcf_find_class(const cri_mjcf *m, const cri_xml_node *node, const
 cr_status cri_mjcf_open(const cri_mjcf *m, const cri_xml_node *node, cri_mjcf_family family,
                         const cri_mjcf_rules *rules, const cri_mjcf_class *usual,
                         cri_mjcf_elem *out) {
+    CR_ASSERT(m->main && rules);
     CR_TRY(cri_mjcf_check_attrs(m, node, rules));
     const cri_mjcf_class *class = usual ? usual : m->main;
     CR_TRY(cri_mjcf_find_class(m, node, "class", &class));

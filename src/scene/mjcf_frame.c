@@ -23,6 +23,7 @@
 // ---- orientations ------------------------------------------------------------------------------
 
 bool cri_mjcf_normalise(int n, double *a) {
+    CR_ASSERT(n > 0 && a);
     double largest = 0.0;
     for (int i = 0; i < n; i++) {
         largest = fmax(largest, fabs(a[i]));
@@ -50,6 +51,7 @@ static cri_quat axis_quat(const double axis[3], double angle) {
 }
 
 cri_quat cri_mjcf_euler(const cri_mjcf *m, const double angle[3]) {
+    CR_ASSERT(m->set.angle_unit > 0.0);
     cri_quat q = {1, 0, 0, 0};
     for (int i = 0; i < 3; i++) {
         char letter = m->set.euler[i];
@@ -185,7 +187,8 @@ static cr_status read_specifier(const cri_mjcf *m, const cri_xml_node *node, int
     if (!quat_from(m, k, a, out)) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "%s=\"%.*s\" %s", name, SHOWN,
                              cri_xml_get(node, name),
-                             n == 6 ? "has parallel or zero axes" : "is zero");
+                             n == 6 ? "has parallel or zero axes: give two directions"
+                                    : "is zero: give a direction");
     }
     return CR_OK;
 }

@@ -187,6 +187,7 @@ static void warn_softness(cri_mjcf *m, const cri_mjcf_elem *e, int condim) {
 }
 
 cr_status cri_mjcf_add_geom(cri_mjcf *m, const cri_xml_node *node, const cri_mjcf_scope *scope) {
+    CR_ASSERT(scope->body >= -1 && scope->body < m->def->n_body);
     cri_scene_def *def = m->def;
     // MuJoCo's own defaults
     cri_geom_def g = {.body = scope->body,
@@ -222,6 +223,7 @@ cr_status cri_mjcf_add_geom(cri_mjcf *m, const cri_xml_node *node, const cri_mjc
 // ---- sites -------------------------------------------------------------------------------------
 
 cr_status cri_mjcf_add_site(cri_mjcf *m, const cri_xml_node *node, const cri_mjcf_scope *scope) {
+    CR_ASSERT(scope->body >= -1 && scope->body < m->def->n_body);
     cri_scene_def *def = m->def;
     cri_site_def site = {.body = scope->body, .place = cri_mjcf_place(node)};
     cri_mjcf_elem e;

@@ -13,7 +13,7 @@
 
 #include "io/file.h"
 
-// longest chain of files: bounds the depth of the tree, and what a lexical look at paths misses
+// longest chain of files: bounds what a lexical look at paths misses
 enum { CHAIN_LIMIT = 16 };
 
 // ---- paths -------------------------------------------------------------------------------------
@@ -48,6 +48,7 @@ static void simplify(char *path) {
 }
 
 char *cri_mjcf_path(cr_arena *arena, const char *file, const char *folder, const char *path) {
+    CR_ASSERT(file && folder && path);
     const char *slash = strrchr(file, '/');
     size_t n_file = slash ? (size_t)(slash - file) + 1 : 0;
     size_t n_folder = strlen(folder);
@@ -179,10 +180,10 @@ static cr_status read_include(cri_mjcf *m, const cri_xml_node *node, cri_mjcf_do
     return status;
 }
 
-static cr_status splice(cri_mjcf *m, cri_xml_node *parent, cri_mjcf_doc *doc);
+static cr_status splice(cri_mjcf *m, cri_xml_node *parent, cri_mjcf_doc *doc, int depth);
 
 // the <include> at *link gives way to the children of its file
-static cr_status load_children(cri_mjcf *m, cri_xml_node **link, cri_mjcf_doc *parent) {
+static cr_status load_children(cri_mjcf *m, cri_xml_node **link, cri_mjcf_doc *parent, int depth) {
     cri_mjcf_doc *doc = NULL;
     CR_TRY(read_include(m, *link, parent, &doc));
     CR_ASSERT(doc);
@@ -191,7 +192,7 @@ static cr_status load_children(cri_mjcf *m, cri_xml_node **link, cri_mjcf_doc *p
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, root,
                              "is no part of a scene: expected <mujoco> or <mujocoinclude>");
     }
-    CR_TRY(splice(m, root, doc));
+    CR_TRY(splice(m, root, doc, depth));
     cri_xml_node *next = (*link)->next;
     *link = root->child;
     while (*link) {
@@ -201,17 +202,23 @@ static cr_status load_children(cri_mjcf *m, cri_xml_node **link, cri_mjcf_doc *p
     return CR_OK;
 }
 
-static cr_status splice(cri_mjcf *m, cri_xml_node *parent, cri_mjcf_doc *doc) {
+// parent is so many elements below the scene's root; later walks go as deep as this one
+static cr_status splice(cri_mjcf *m, cri_xml_node *parent, cri_mjcf_doc *doc, int depth) {
     cri_xml_node **link = &parent->child;
+    if (depth >= CRI_XML_DEPTH) {
+        return cri_mjcf_fail(m, CR_ERR_UNSUPPORTED, parent,
+                             "is nested deeper than %d with what includes it: nest less",
+                             CRI_XML_DEPTH);
+    }
     while (*link) {
         cri_xml_node *node = *link;
         if (strcmp(node->name, "include") != 0) {
-            CR_TRY(splice(m, node, doc));
+            CR_TRY(splice(m, node, doc, depth + 1));
             link = &node->next;
             continue;
         }
         cri_xml_node *next = node->next;
-        CR_TRY(load_children(m, link, doc));
+        CR_TRY(load_children(m, link, doc, depth));
         // what came in is spliced already
         while (*link != next) {
             CR_ASSERT(*link);
@@ -230,7 +237,7 @@ cr_status cri_mjcf_read_files(cri_mjcf *m, const char *text, size_t n_byte) {
     *doc = (cri_mjcf_doc){.path = m->def->file, .key = key};
     CR_TRY(parse_file(m, text, n_byte, doc));
     m->root = doc->xml.root;
-    return splice(m, doc->xml.root, doc);
+    return splice(m, doc->xml.root, doc, 0);
 }
 
 void cri_mjcf_clear_files(cri_mjcf *m) {

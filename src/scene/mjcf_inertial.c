@@ -114,6 +114,7 @@ static cr_status read_moments(const cri_mjcf *m, const cri_mjcf_elem *e, cri_bod
 }
 
 cr_status cri_mjcf_read_inertial(cri_mjcf *m, const cri_xml_node *node, cri_body_def *body) {
+    CR_ASSERT(body && !body->has_inertial);
     cri_mjcf_elem e = cri_mjcf_bare(node);
     CR_TRY(cri_mjcf_check_attrs(m, node, &inertial_rules));
     bool has_moments = cri_xml_get(node, "diaginertia") || cri_xml_get(node, "fullinertia");

@@ -117,6 +117,7 @@ static cr_status check_joints(const cri_mjcf *m, const cri_xml_node *node,
 }
 
 cr_status cri_mjcf_add_joint(cri_mjcf *m, const cri_xml_node *node, const cri_mjcf_scope *scope) {
+    CR_ASSERT(scope->body < m->def->n_body);
     cri_scene_def *def = m->def;
     if (scope->body < 0) {
         return cri_mjcf_fail_element(m, node, "the world has no joints; move it into a <body>");

@@ -217,10 +217,7 @@ static cr_status read_equality(const cri_mjcf *m, const cri_mjcf_elem *e, cri_eq
     if (strcmp(name, "joint") == 0) {
         return read_scalars(m, e, CRI_MJCF_JOINTS, q);
     }
-    if (strcmp(name, "tendon") == 0) {
-        return read_scalars(m, e, CRI_MJCF_TENDONS, q);
-    }
-    return cri_mjcf_fail_element(m, e->node, "equalities are connect, weld, joint and tendon");
+    return read_scalars(m, e, CRI_MJCF_TENDONS, q);
 }
 
 static cr_status add_equality(cri_mjcf *m, const cri_xml_node *node) {
@@ -229,6 +226,9 @@ static cr_status add_equality(cri_mjcf *m, const cri_xml_node *node) {
         .object = {-1, -1}, .relative = {1, 0, 0, 0}, .place = cri_mjcf_place(node)};
     cri_mjcf_elem e;
     bool is_active = true;
+    if (!cri_mjcf_is_word("connect weld joint tendon", node->name)) {
+        return cri_mjcf_fail_element(m, node, "equalities are connect, weld, joint and tendon");
+    }
     CR_TRY(cri_mjcf_open(m, node, CRI_MJCF_EQUALITY, &cri_mjcf_equality_rules, NULL, &e));
     CR_TRY(cri_mjcf_check_children(m, node, NULL));
     CR_TRY(cri_mjcf_bool(m, &e, "active", &is_active));

@@ -21,6 +21,7 @@
 
 cr_status cri_mjcf_name(const cri_mjcf *m, const cri_xml_node *node, const char *suffix,
                         const char *prefix, int i, const char **out) {
+    CR_ASSERT(suffix && prefix && i >= 0);
     char text[NAME_LIMIT + 1];
     const char *name = cri_xml_get(node, "name");
     size_t n;
@@ -220,6 +221,7 @@ static cr_status fail_twice(const cri_mjcf *m, const char *what, const cri_mjcf_
 }
 
 cr_status cri_mjcf_check_unique(const cri_mjcf *m, const char *what, cri_mjcf_label *label, int n) {
+    CR_ASSERT(n >= 0 && (label || n == 0));
     if (n > 1) {
         qsort(label, (size_t)n, sizeof *label, compare_labels);
     }

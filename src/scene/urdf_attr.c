@@ -16,6 +16,7 @@
 
 cr_status cri_urdf_fail(const cri_urdf *u, cr_status status, const cri_xml_node *node,
                         const char *format, ...) {
+    CR_ASSERT(status != CR_OK && node);
     char message[sizeof u->err->text];
     va_list args;
     va_start(args, format);
@@ -68,6 +69,7 @@ bool cri_urdf_is_extension(const char *list, const cri_xml_node *node) {
 
 cr_status cri_urdf_need(const cri_urdf *u, const cri_xml_node *node, const char *name,
                         const char **out) {
+    CR_ASSERT(name && out);
     *out = cri_xml_get(node, name);
     if (!*out || !**out) {
         return cri_urdf_fail(u, CR_ERR_SYNTAX, node, "has no %s: add %s=\"...\"", name, name);
@@ -77,6 +79,7 @@ cr_status cri_urdf_need(const cri_urdf *u, const cri_xml_node *node, const char 
 
 cr_status cri_urdf_numbers(const cri_urdf *u, const cri_xml_node *node, const char *name, int n,
                            double *out, bool *is_given) {
+    CR_ASSERT(n > 0 && out);
     const char *value = cri_xml_get(node, name);
     if (is_given) {
         *is_given = value != NULL;

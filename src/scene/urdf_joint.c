@@ -105,6 +105,7 @@ static cr_status fail_floating(const cri_urdf *u, const cri_urdf_joint *joint) {
 }
 
 cr_status cri_urdf_read_joint(cri_urdf *u, cri_urdf_joint *joint, cri_body_def *body) {
+    CR_ASSERT(joint->parent >= 0 && joint->child >= 0 && body);
     const cri_xml_node *node = joint->node;
     CR_TRY(check_children(u, node));
     CR_TRY(cri_urdf_origin(u, node, &body->pos, &body->quat));

@@ -153,6 +153,7 @@ static cri_mesh_def *push_mesh(cri_urdf *u, const char *path, const double scale
 }
 
 cr_status cri_urdf_read_mesh(cri_urdf *u, const cri_xml_node *node, int *out) {
+    CR_ASSERT(out);
     const char *name;
     CR_TRY(cri_urdf_need(u, node, "filename", &name));
     double scale[3] = {1.0, 1.0, 1.0};

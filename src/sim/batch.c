@@ -68,6 +68,7 @@ static void run_all(cr_sim **sim, int n_thread, const cr_batch *batch, double *p
 
 cr_status cr_batch_rollout(const cr_model *model, const cr_sim_options *options,
                            const cr_batch *batch, int n_thread, cr_error *err) {
+    CR_ASSERT(model && options);
     if (n_thread < 1 || batch->n_item < 0 || !batch->status || !batch->x0 || !batch->x_end) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
                         "a batch needs x0, x_end, status, n_item >= 0 and at least one thread");

@@ -72,6 +72,7 @@ int cri_impact_now(cr_sim *sim, const cri_motion *motion) {
 
 // hits of a located event: within eps_time of the first, in its island
 int cri_impact_hits(cr_sim *sim, double t, int first) {
+    CR_ASSERT(t >= 0.0 && first >= 0);
     cri_scan *scan = &sim->scan;
     int n = 0;
     for (int f = 0; f < scan->n_feature; f++) {
@@ -166,6 +167,7 @@ static int join_hits(cr_sim *sim, int n_hit, int n_group, double h) {
 
 // F2 to F4: leaves y, y_rate, hits, weights (in scan->root) and group; false for lack of memory
 bool cri_impact_locate(cr_sim *sim, cri_motion *motion, double T, bool is_now, cri_impact *impact) {
+    CR_ASSERT(T >= 0.0 && impact);
     for (int round = 0;; round++) {
         for (int k = 0; k < 6; k++) {
             if (!move_to(sim, motion, impact->t)) {

@@ -108,6 +108,7 @@ static bool begin_rest(cr_sim *sim, cri_motion *motion, int n_rest, const int *r
 }
 
 bool cri_motion_push(cr_sim *sim, cri_motion *motion, const double *x, const double *u, double h) {
+    CR_ASSERT(x && u && h > 0.0);
     const cr_model *m = sim->model;
     int n_unit = m->mech.n_unit;
     *motion = (cri_motion){.u = u, .h = h, .t_solved = -1.0};
@@ -251,6 +252,7 @@ static bool tree_unit(cr_sim *sim, cri_motion *motion, int unit, double t, doubl
 
 bool cri_motion_unit(cr_sim *sim, cri_motion *motion, int unit, double t, double *y, double *y_rate,
                      cr_arena *keep) {
+    CR_ASSERT(unit >= 0 && unit < sim->model->mech.n_unit && t >= 0.0 && y);
     const cri_unit *u = unit_of(sim, unit);
     if (cri_motion_is_resting(motion, unit)) {
         resting_unit(sim, motion, unit, t, y, y_rate);
@@ -271,6 +273,7 @@ bool cri_motion_unit(cr_sim *sim, cri_motion *motion, int unit, double t, double
 }
 
 bool cri_motion_all(cr_sim *sim, cri_motion *motion, double t, double *y, double *y_rate) {
+    CR_ASSERT(y);
     bool is_good = cri_motion_solve(sim, motion, t, y_rate != NULL);
     for (int u = 0; is_good && u < sim->model->mech.n_unit; u++) {
         is_good = cri_motion_unit(sim, motion, u, t, y, y_rate, sim->tape);
@@ -386,6 +389,7 @@ static double flowing_unit_vjp(cr_sim *sim, const cri_motion *motion, int unit, 
 
 double cri_motion_vjp(cr_sim *sim, const cri_motion *motion, double t, double *y_adj,
                       double *u_adj) {
+    CR_ASSERT(t >= 0.0 && y_adj);
     CR_VALIDATE(motion->n_island == 0 || motion->t_solved == t);
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
     double *v_new_adj = NULL, t_adj = 0.0;
@@ -480,6 +484,7 @@ static void flowing_unit_jvp(cr_sim *sim, const cri_motion *motion, int unit, do
 
 void cri_motion_jvp(cr_sim *sim, const cri_motion *motion, double t, double t_tan, double *y_tan,
                     const double *u_tan) {
+    CR_ASSERT(t >= 0.0 && y_tan);
     CR_VALIDATE(motion->n_island == 0 || motion->t_solved == t);
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
     int n_v = sim->model->sizes.n_v, n_unit = sim->model->mech.n_unit;

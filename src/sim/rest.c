@@ -152,6 +152,7 @@ static bool turns_fast(const cri_near *near, const cri_state *state, double h) {
 
 bool cri_is_resting(const cr_sim *sim, int feature, const cri_narrow_touch *touch,
                     const cri_state *state, double h, double speed) {
+    CR_ASSERT(feature >= 0 && touch);
     const cri_near *near = cri_scan_near(&sim->scan, feature);
     double gap = touch->gap;
     if (fabs(speed) <= sim->eps_speed && gap <= sim->eps_gap) {

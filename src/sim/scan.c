@@ -285,6 +285,7 @@ static void measure(cr_sim *sim, const cri_motion *motion) {
 }
 
 bool cri_scan_start(cr_sim *sim, const cri_motion *motion, double T) {
+    CR_ASSERT(motion && T >= 0.0);
     cri_scan *s = &sim->scan;
     int n_geom = sim->model->sizes.n_geom;
     cri_arena_reset(sim->list);
@@ -309,6 +310,7 @@ bool cri_scan_start(cr_sim *sim, const cri_motion *motion, double T) {
 }
 
 void cri_scan_now(cr_sim *sim, const cri_state *state) {
+    CR_ASSERT(state);
     cri_scan *s = &sim->scan;
     for (int k = 0; k < s->n_near; k++) {
         cri_near_touches(&sim->world, &s->near[k], state, s->margin[k], s->now + s->near[k].first);

@@ -25,6 +25,7 @@ enum {
 };
 
 cr_sim_options cr_sim_options_default(const cr_model *model) {
+    CR_ASSERT(model);
     return (cr_sim_options){
         .stepper = model->stepper[0] ? model->stepper : "located",
         .law = model->law[0] ? model->law : "ncp",
@@ -186,6 +187,7 @@ cr_status cr_sim_set_params(cr_sim *sim, const double *p, cr_error *err) {
 }
 
 cr_status cri_sim_check_state(const cr_sim *sim, const double *x, cr_error *err) {
+    CR_ASSERT(sim && x);
     const cr_sizes *z = &sim->model->sizes;
     for (int i = 0; i < z->n_x; i++) {
         if (!isfinite(x[i])) {
@@ -229,6 +231,7 @@ cr_status cri_sim_check_dt(double dt, cr_error *err) {
 
 cr_status cri_sim_step(cr_sim *sim, double dt, const double *x, const double *u, double *x_next,
                        cri_step_record **out, cr_error *err) {
+    CR_ASSERT(dt > 0.0 && x && x_next);
     const cr_sizes *z = &sim->model->sizes;
     cri_step_record *record = CR_PUSH_RAW(sim->tape, cri_step_record, 1);
     double *keep = CR_PUSH_RAW(sim->tape, double, 3 * z->n_x + z->n_u);
@@ -273,6 +276,7 @@ cr_status cr_sim_step(cr_sim *sim, double dt, const double *x, const double *u, 
 
 cr_status cri_sim_step_vjp(cr_sim *sim, const cri_step_record *record, const double *x_next_adj,
                            double *x_adj, double *u_adj, cr_error *err) {
+    CR_ASSERT(record && x_next_adj);
     const cr_sizes *z = &sim->model->sizes;
     double *y_adj = sim->y_adj;
     const cri_mechanism *mech = &sim->model->mech;
@@ -383,10 +387,12 @@ cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const do
 }
 
 const cr_step_report *cr_sim_report(const cr_sim *sim) {
+    CR_ASSERT(sim);
     return &sim->report;
 }
 
 const cr_contact *cr_sim_contacts(cr_sim *sim, int *n_contact) {
+    CR_ASSERT(sim && n_contact);
     *n_contact = 0;
     if (!sim->last) {
         return NULL;
@@ -401,6 +407,7 @@ const cr_contact *cr_sim_contacts(cr_sim *sim, int *n_contact) {
 }
 
 double cr_sim_energy(cr_sim *sim, const double *x) {
+    CR_ASSERT(sim && x);
     const cri_mechanism *mech = &sim->model->mech;
     double sum = 0.0;
     cri_arena_reset(sim->scratch);
@@ -446,6 +453,7 @@ static saved_head head_of(const cr_sim *sim) {
 }
 
 size_t cr_sim_save_bytes(const cr_sim *sim) {
+    CR_ASSERT(sim);
     return sizeof(saved_head) + sizeof(double) * (size_t)sim->model->sizes.n_p +
            sizeof(cri_warm) * (size_t)sim->warm.n;
 }
@@ -471,6 +479,7 @@ static bool is_sound(const cr_sim *sim, const cri_warm *w) {
 }
 
 cr_status cr_sim_restore(cr_sim *sim, const void *bytes, size_t n_byte, cr_error *err) {
+    CR_ASSERT(sim && bytes);
     saved_head head = head_of(sim), saved;
     size_t n_p = sizeof(double) * (size_t)sim->model->sizes.n_p;
     bool is_ours = n_byte >= sizeof head;

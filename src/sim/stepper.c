@@ -18,6 +18,7 @@ const cri_stepper *cri_stepper_at(int i) {
 }
 
 const cri_stepper *cri_stepper_find(const char *name) {
+    CR_ASSERT(name);
     for (int i = 0; cri_stepper_at(i); i++) {
         if (strcmp(steppers[i]->name, name) == 0) {
             return steppers[i];
@@ -31,6 +32,7 @@ cr_step_report cri_report_none(void) {
 }
 
 void cri_report_add(cr_step_report *sum, const cr_step_report *step) {
+    CR_ASSERT(sum && step);
     sum->outcome = step->outcome > sum->outcome ? step->outcome : sum->outcome;
     sum->grad |= step->grad;
     sum->n_event += step->n_event;
@@ -75,6 +77,7 @@ static void describe(const cri_jump *jump, int k, cr_contact *out) {
 }
 
 int cri_contacts_of(const cri_jump *jump, double time, bool is_impact, cr_contact *out) {
+    CR_ASSERT(jump->n > 0);
     int n = 0;
     for (int k = 0; k < jump->n; k++) {
         if (jump->f[3 * k] <= 0.0 || jump->row[k].near.kind == CRI_NEAR_LIMIT) {

@@ -43,6 +43,7 @@ static bool reserve(cri_warm_list *list, int n) {
 }
 
 bool cri_warm_copy(const cri_warm_list *from, cri_warm_list *to) {
+    CR_ASSERT(from && to && from != to);
     if (!reserve(to, from->n)) {
         return false;
     }
@@ -64,6 +65,7 @@ const double *cri_warm_find(const cri_warm_list *list, const cri_near *near, int
 }
 
 bool cri_warm_store(cri_warm_list *list, int n, const cri_jump *jump) {
+    CR_ASSERT(list && n >= 0 && (jump || n == 0));
     int n_entry = 0;
     for (int k = 0; k < n; k++) {
         n_entry += jump[k].n;

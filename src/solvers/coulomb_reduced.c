@@ -30,6 +30,7 @@
 
 #include "base/arena.h"
 #include "base/base.h"
+#include "math/dense.h"
 
 #include <math.h>
 #include <string.h>
@@ -388,14 +389,6 @@ static void solve_columns(const cri_coulomb_cache *cache, double *rhs, double *y
     }
 }
 
-static double dot(int n, const double *a, const double *b) {
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 // one Newton step on the class equations and the selection; returns its size
 static double selection_step(const cri_coulomb *p, const cri_coulomb_cache *cache, const double *u,
                              double *f, cr_arena *scratch) {
@@ -422,7 +415,7 @@ static double selection_step(const cri_coulomb *p, const cri_coulomb_cache *cach
     }
     for (int k = 0; k < cache->n_null; k++) {
         const double *z = cache->null_space + (size_t)k * (size_t)rows;
-        rhs[m + k] = -dot(rows, z, f) - dot(rows, z, h);
+        rhs[m + k] = -cri_dot(rows, z, f) - cri_dot(rows, z, h);
     }
     solve_columns(cache, rhs, y, h);
     double size = 0.0;
@@ -573,7 +566,7 @@ void cri_coulomb_reduced_jvp(const cri_coulomb *p, const cri_coulomb_cache *cach
     }
     for (int k = 0; k < cache->n_null; k++) {
         const double *z = cache->null_space + (size_t)k * (size_t)rows;
-        rhs[m + k] = dot(rows, z, tan->A_q);
+        rhs[m + k] = cri_dot(rows, z, tan->A_q);
     }
     solve_columns(cache, rhs, y, f_tan);
     cri_arena_rewind(scratch, mark);

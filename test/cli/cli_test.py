@@ -216,6 +216,23 @@ class Simulate(Command):
         self.assertAlmostEqual(heavy["qpos"][2], 3.0 - 0.5 * 0.05 ** 2, 12)
         self.assertAlmostEqual(heavy["qpos"][0], 0.5 * 2.0 * 0.05 ** 2, 12)
 
+    def test_the_control_of_a_keyframe_acts(self):
+        scene = self.write("cart.xml", """<mujoco>
+          <option timestep="0.01" gravity="0 0 0"/>
+          <worldbody>
+            <body name="cart">
+              <joint name="rail" type="slide" axis="1 0 0"/>
+              <geom size="0.1" mass="2"/>
+            </body>
+          </worldbody>
+          <actuator><motor name="push" joint="rail" gear="4"/></actuator>
+          <keyframe><key name="pushed" ctrl="1.5"/><key name="still"/></keyframe>
+        </mujoco>""")
+        # v = force t / mass = 1.5 x 4 x 0.1 / 2
+        for key, speed in (("pushed", 0.3), ("still", 0.0)):
+            result = self.json_of("simulate", scene, "--key", key, "--steps", "10")
+            self.assertAlmostEqual(result["qvel"][0], speed, 12)
+
     def test_files_that_cannot_be_written(self):
         self.bad(1, "nofolder", "simulate", self.scene, "-o", self.path("nofolder/out.csv"))
         self.bad(1, "nofolder", "simulate", self.scene, "--json", self.path("nofolder/out.json"))

@@ -165,13 +165,13 @@ static void bad_orientations_are_reported(void **state) {
     (void)state;
     static const refused cases[] = {
         {HEAD "<worldbody>\n<body quat='0 0 0 0'/></worldbody>" TAIL, CR_ERR_SYNTAX, 3,
-         "<body> quat=\"0 0 0 0\" is zero"},
+         "<body> quat=\"0 0 0 0\" is zero: give a direction"},
         {HEAD "<worldbody>\n<body axisangle='0 0 0 1'/></worldbody>" TAIL, CR_ERR_SYNTAX, 3,
-         "<body> axisangle=\"0 0 0 1\" is zero"},
+         "<body> axisangle=\"0 0 0 1\" is zero: give a direction"},
         {HEAD "<worldbody>\n<body zaxis='0 0 0'/></worldbody>" TAIL, CR_ERR_SYNTAX, 3,
-         "<body> zaxis=\"0 0 0\" is zero"},
+         "<body> zaxis=\"0 0 0\" is zero: give a direction"},
         {HEAD "<worldbody>\n<body xyaxes='1 2 3 2 4 6'/></worldbody>" TAIL, CR_ERR_SYNTAX, 3,
-         "<body> xyaxes=\"1 2 3 2 4 6\" has parallel or zero axes"},
+         "<body> xyaxes=\"1 2 3 2 4 6\" has parallel or zero axes: give two directions"},
         {HEAD "<worldbody>\n<body quat='1 0 0 0' euler='0 0 0'/></worldbody>" TAIL, CR_ERR_SYNTAX,
          3, "<body> has both quat and euler: give one orientation only"},
     };

@@ -2,6 +2,7 @@
 //
 // Scenes in several files. The parts are written into a folder of their own.
 
+#include "io/xml.h"
 #include "mjcf_read.h"
 
 #include <sys/stat.h>
@@ -124,6 +125,44 @@ static void mistakes_in_a_part_name_the_part(void **state) {
     assert_non_null(strstr(err.text, "main.xml:3: rename one"));
 }
 
+// frames in frames, with something in the innermost
+static void nest(int n, const char *inside, char *out) {
+    out += sprintf(out, "<mujoco>");
+    for (int i = 0; i < n; i++) {
+        out += sprintf(out, i == 0 ? "<worldbody>" : "<frame>");
+    }
+    out += sprintf(out, "%s", inside);
+    for (int i = n - 1; i >= 0; i--) {
+        out += sprintf(out, i == 0 ? "</worldbody>" : "</frame>");
+    }
+    sprintf(out, "</mujoco>");
+}
+
+static void depth_counts_over_files(void **state) {
+    (void)state;
+    // two files that are shallow enough, and together are not
+    enum { N = 3 * CRI_XML_DEPTH / 4 };
+    static char text[16 * N + 200];
+    nest(N, BALL("a"), text);
+    cri_scene_def def;
+    cr_error err = {0};
+    assert_int_equal(read_main(text, &def, &err), CR_OK);
+    cri_scene_def_clear(&def);
+    strcpy(text, "<mujoco>");
+    char *at = text + strlen(text);
+    for (int i = 0; i < N; i++) {
+        at += sprintf(at, "<frame>");
+    }
+    for (int i = 0; i < N; i++) {
+        at += sprintf(at, "</frame>");
+    }
+    strcpy(at, "</mujoco>");
+    write_file("deep.xml", text);
+    nest(N, "<include file='deep.xml'/>", text);
+    expect_end(text, "deep.xml:1: <frame> is nested deeper than 512 with what includes it: nest "
+                     "less");
+}
+
 static void meshes_are_sought_beside_the_scene(void **state) {
     (void)state;
     write_file("sub/t.obj",
@@ -165,6 +204,7 @@ int main(void) {
         cmocka_unit_test(parts_are_put_in_place),
         cmocka_unit_test(wrong_includes_are_reported),
         cmocka_unit_test(mistakes_in_a_part_name_the_part),
+        cmocka_unit_test(depth_counts_over_files),
         cmocka_unit_test(meshes_are_sought_beside_the_scene),
     };
     return cmocka_run_group_tests(tests, make_folder, NULL);
