@@ -91,8 +91,8 @@ static bool is_control(const builder *b, char *name, char *open) {
     return is;
 }
 
-/// Takes a step such as [17] off the end of the name of a control, which then ends in ] itself or is
-/// whole without it.
+/// Takes a step such as [17] off the end of the name of a control, which then ends in ] itself or
+/// is whole without it.
 static cr_status split_step(builder *b, side *s, char *name) {
     size_t n = strlen(name);
     char *open = strrchr(name, '[');

@@ -197,7 +197,11 @@ static void print_head(FILE *file, int n, bool is_table) {
             "Each row has %d random pairs with sizes 0.05 to 1 m, from deep overlap to two sizes "
             "apart, a fifth\nof them with parallel axes, a fifth within 1 mm of touching. Errors "
             "are the worst of all, in m;\n\"witness\" is |p1 - p0 - gap n|, \"off\" how far a "
-            "witness point lies outside its shape.\n\n",
+            "witness point lies outside its shape.\n\nA depth error above 1e-10 m is a deep "
+            "overlap "
+            "with two ways out that are nearly equally long, of which\nthe longer one was taken; "
+            "the "
+            "error is the difference. The touch is a proper one all the same.\n\n",
             n, n);
     }
     fprintf(file,
