@@ -176,12 +176,24 @@ static cr_status rank_pair(cri_mjcf *m, int i, int j, cri_pair_def *pair) {
     return CR_OK;
 }
 
+// do all geoms have one priority and friction? Then no pair is special
+static bool are_alike(const cri_scene_def *def) {
+    bool are = true;
+    for (int i = 0; i < def->n_geom; i++) {
+        are = are && def->geom[i].priority == def->geom[0].priority && def->geom[i].condim > 1;
+    }
+    return are;
+}
+
 cr_status cri_mjcf_rank_pairs(cri_mjcf *m) {
     cri_scene_def *def = m->def;
     int n_given = def->n_pair;
     // pairs with something of their own first, then those without
     for (int k = 0; k < n_given; k++) {
         CR_TRY(rank_pair(m, def->pair[k].geom[0], def->pair[k].geom[1], &def->pair[k]));
+    }
+    if (are_alike(def)) {
+        return CR_OK;
     }
     for (int i = 0; i < def->n_geom; i++) {
         for (int j = i + 1; j < def->n_geom; j++) {
