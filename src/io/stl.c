@@ -142,7 +142,12 @@ static cr_status parse_ascii(cri_mesh_text *t, cr_arena *arena, cri_mesh_data *m
         } else if (is_open && cri_mesh_is(&word, "facet")) {
             double corner[9];
             CR_TRY(read_facet(t, corner));
-            CR_ASSERT(n < n_limit);
+            // what stands in a solid's name can end the count early
+            if (n == n_limit) {
+                return cri_mesh_fail(t, CR_ERR_SYNTAX,
+                                     "facets and vertices do not fit together: export the mesh "
+                                     "again");
+            }
             memcpy(mesh->vertex + 9 * (size_t)n++, corner, sizeof corner);
         } else {
             int shown = word.n < CRI_MESH_SHOWN ? (int)word.n : CRI_MESH_SHOWN;
