@@ -360,12 +360,13 @@ void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, c
 void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, bool has_cache,
                     double *v_out, cr_arena *keep, cr_arena *scratch) {
     CR_ASSERT(jump->n > 0 && v && v_out && keep && scratch);
-    CR_VALIDATE(cri_all_finite(world->model->mech.n_v, v));
     cri_jump_gather(world, jump, v, jump->v);
     cri_jump_push(world, jump, jump->v, jump->b);
     cri_contact_problem problem = cri_jump_problem(jump);
     jump->report = (cri_law_report){.margin = 1.0, .is_sliding = jump->is_sliding};
-    if (!cri_all_finite(9 * jump->n * jump->n, jump->A) || !cri_all_finite(3 * jump->n, jump->b)) {
+    bool is_finite = cri_all_finite(9 * jump->n * jump->n, jump->A) &&
+                     cri_all_finite(3 * jump->n, jump->b) && cri_all_finite(jump->n, jump->target);
+    if (!is_finite) {
         // speeds or levers beyond all numbers: no impulse, and the report says so
         memset(jump->f, 0, sizeof *jump->f * 3 * (size_t)jump->n);
         jump->report.outcome = CR_ITERATION_LIMIT;

@@ -272,6 +272,18 @@ static void shapes_of(const cri_world *w, const cri_near *near, const cri_state 
     }
 }
 
+// bodies beyond all numbers touch nothing
+static bool are_finite(const cri_pose pose[2]) {
+    double sum = 0.0;
+    for (int s = 0; s < 2; s++) {
+        sum += pose[s].pos.x + pose[s].pos.y + pose[s].pos.z;
+        for (int i = 0; i < 9; i++) {
+            sum += pose[s].R.m[i];
+        }
+    }
+    return isfinite(sum);
+}
+
 static void general_vjp(const cri_world *w, const cri_near *near, const cri_narrow_touch *touch,
                         const cri_state *state, const cri_touch_diff *adj, double *q_adj,
                         const cri_derived *d_adj) {
@@ -407,7 +419,10 @@ void cri_near_touch(const cri_world *w, const cri_near *near, int slot, const cr
         cri_shape shape[2];
         cri_pose pose[2];
         shapes_of(w, near, state, shape, pose);
-        cri_distance(shape, pose, touch);
+        *touch = (cri_narrow_touch){.gap = INFINITY};
+        if (are_finite(pose)) {
+            cri_distance(shape, pose, touch);
+        }
     } else {
         ball_touch(w, near, slot, state, touch);
     }
@@ -424,7 +439,7 @@ void cri_near_touches(const cri_world *w, const cri_near *near, const cri_state 
     cri_shape shape[2];
     cri_pose pose[2];
     shapes_of(w, near, state, shape, pose);
-    int n = cri_collide(shape, pose, margin, touch);
+    int n = are_finite(pose) ? cri_collide(shape, pose, margin, touch) : 0;
     for (int k = n; k < near->n_slot; k++) {
         touch[k].gap = INFINITY;
     }
@@ -439,7 +454,7 @@ bool cri_near_again(const cri_world *w, const cri_near *near, const cri_state *s
     cri_shape shape[2];
     cri_pose pose[2];
     shapes_of(w, near, state, shape, pose);
-    return cri_touch_again(shape, pose, touch);
+    return are_finite(pose) && cri_touch_again(shape, pose, touch);
 }
 
 void cri_near_touch_vjp(const cri_world *w, const cri_near *near, const cri_narrow_touch *touch,

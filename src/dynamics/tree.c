@@ -356,7 +356,6 @@ static void set_columns(cri_joint_kind kind, cri_vec3 anchor, cri_vec3 axis, con
 
 void cri_tree_place(cri_tree *tree, const double *q) {
     CR_ASSERT(tree && q);
-    CR_VALIDATE(cri_all_finite(tree->unit->n_q, q + tree->unit->first_q));
     const cri_mechanism *mech = tree->mech;
     const cri_unit *unit = tree->unit;
     const cri_tree_plan *plan = tree->plan;
