@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// carom_step SCENE N [gradient]: runs N steps of Carom, each with its adjoint when asked for, from a
-// state high above the ground, where nothing touches and joints stand amid their ranges. The
+// carom_step SCENE N [gradient]: runs N steps of Carom, each with its adjoint when asked for, from
+// a state high above the ground, where nothing touches and joints stand amid their ranges. The
 // counterpart of mujoco_step, and measured likewise.
 
 #include "model/model.h"
