@@ -53,10 +53,10 @@ static void write_scene(FILE *to, int n_layer) {
           to);
     write_walls(to, n_layer * SPACING);
     for (int i = 0; i < n; i++) {
-        int column = i / N_ROW % N_ROW;
+        int column = i / N_ROW % N_ROW, layer = i / N_ROW / N_ROW;
         fprintf(to, "<body pos='%g %g %g'><freejoint/><geom name='s%d' size='%g' mass='1'/></body>",
-                SPACING * (i % N_ROW + 0.5), SPACING * (column + 0.5),
-                SPACING * (i / N_ROW / N_ROW + 0.5), i, RADIUS);
+                SPACING * (i % N_ROW + 0.5), SPACING * (column + 0.5), SPACING * (layer + 0.5), i,
+                RADIUS);
     }
     fputs("</worldbody><custom>", to);
     for (int i = 0; i < n; i++) {
