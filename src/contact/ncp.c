@@ -70,7 +70,6 @@ static bool may_be_redundant(const cri_coulomb *p) {
 // solves ph from ph->f; a single contact needs its reduced system only for derivatives
 static void phase_solve(phase *ph, const cri_coulomb_limit *limit, bool has_cache,
                         cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
-    CR_VALIDATE(cri_all_finite(3 * ph->problem.n, ph->c));
     cri_solve_report r = cri_coulomb_solve(&ph->problem, ph->f, scratch);
     if (may_be_redundant(&ph->problem) || (has_cache && !limit)) {
         // the selection is part of the solution, whoever asks for derivatives

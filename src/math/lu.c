@@ -44,7 +44,6 @@ bool cri_lu_factor(int n, double *a, int *pivot) {
 }
 
 void cri_lu_solve(int n, const double *lu, const int *pivot, double *b) {
-    CR_VALIDATE(cri_all_finite(n, b));
     for (int k = 0; k < n; k++) {
         double t = b[pivot[k]];
         b[pivot[k]] = b[k];
