@@ -111,7 +111,7 @@ static cr_status check_root(cri_urdf *u, const cri_xml_node *root) {
         }
     }
     if (u->n_link == 0) {
-        return cri_urdf_fail(u, CR_ERR_SYNTAX, root, "has no links");
+        return cri_urdf_fail(u, CR_ERR_SYNTAX, root, "has no links: add a <link>");
     }
     return CR_OK;
 }

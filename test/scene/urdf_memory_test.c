@@ -129,7 +129,7 @@ static void write_robot(void) {
 }
 
 int main(void) {
-    char folder[] = "/tmp/carom_urdf_XXXXXX";
+    char folder[] = CAROM_BINARY_DIR "/urdf_XXXXXX";
     if (!mkdtemp(folder)) {
         return 1;
     }

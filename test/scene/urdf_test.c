@@ -246,7 +246,7 @@ static void write_file(const char *path, const char *text) {
     "'/></joint>"
 
 TEST(meshes_are_found_scaled_and_shared) {
-    char folder[] = "/tmp/carom_urdf_XXXXXX";
+    char folder[] = CAROM_BINARY_DIR "/urdf_XXXXXX";
     assert_non_null(mkdtemp(folder));
     char path[64];
     char file[64];
