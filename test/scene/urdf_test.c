@@ -296,7 +296,7 @@ TEST(a_missing_mesh_is_an_error) {
 
 TEST(trees_that_are_none_are_errors) {
     refuse("<mujoco/>", "r.urdf:1: <mujoco> is no URDF: expected <robot>");
-    refuse(ROBOT(""), "r.urdf:1: <robot> has no links");
+    refuse(ROBOT(""), "r.urdf:1: <robot> has no links: add a <link>");
     refuse(ROBOT("<link/>"), "r.urdf:2: <link> has no name: add name=\"...\"");
     refuse(ROBOT("<link name='a'/>\n<link name='a'/>"),
            "r.urdf:3: two links have the name 'a', the other on line 2: rename one");
