@@ -16,8 +16,8 @@ set(CAROM_SOURCES
     src/io/stl.c
     src/io/table.c
     src/io/xml.c
-    src/solvers/coulomb.c
-    src/solvers/coulomb_reduced.c
+    src/solvers/friction_solve.c
+    src/solvers/friction_reduced.c
     src/geometry/broad_phase.c
     src/geometry/collide.c
     src/geometry/collide_plane.c

@@ -9,7 +9,7 @@
 #include "gradient_table.h"
 
 #include "contact/law.h"
-#include "solvers/coulomb_reduced.h"
+#include "solvers/friction_reduced.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum { N_MOST = 3 };
 
 /// A planted contact: for a sliding one f_t follows from u_t.
 typedef struct plant {
-    cri_coulomb_class class;
+    cri_friction_class class;
     double f[3], u[3];
     double mu, l;
 } plant;
@@ -77,7 +77,7 @@ static void plant_problem(int n, const plant *p, const double *A, double *f, dou
 static struct {
     int n;
     cr_arena *keep, *scratch;
-    cri_coulomb_cache cache;
+    cri_friction_cache cache;
     double x[TABLE_LIMIT]; // what the law's cache points to
     double f[3 * N_MOST];
     const cri_law *law;
@@ -96,30 +96,30 @@ static void close_arenas(void) {
     cri_arena_destroy(solved.scratch);
 }
 
-static cri_coulomb problem_at(const double *x) {
+static cri_friction problem_at(const double *x) {
     layout at = layout_of(solved.n);
-    return (cri_coulomb){
+    return (cri_friction){
         .n = solved.n, .A = x + at.A, .c = x + at.c, .b = x + at.c, .mu = x + at.mu, .l = x + at.l};
 }
 
 static void coulomb_forward(const double *x, double *y) {
-    cri_coulomb problem = problem_at(x);
+    cri_friction problem = problem_at(x);
     cri_arena_reset(solved.keep);
     cri_arena_reset(solved.scratch);
     memset(solved.f, 0, sizeof solved.f);
-    cri_solve_report report = cri_coulomb_solve(&problem, solved.f, solved.scratch);
+    cri_solve_report report = cri_friction_solve(&problem, solved.f, solved.scratch);
     CHECK_INT(report.outcome, CR_SOLVED);
-    cri_coulomb_reduce(&problem, solved.f, NULL, &solved.cache, solved.keep, solved.scratch);
+    cri_friction_reduce(&problem, solved.f, NULL, &solved.cache, solved.keep, solved.scratch);
     memcpy(y, solved.f, sizeof(double) * 3 * (size_t)solved.n);
 }
 
 static void coulomb_vjp(const double *x, const double *y_adj, double *x_adj) {
     double p[3 * N_MOST], z[3 * N_MOST];
-    cri_coulomb problem = problem_at(x);
+    cri_friction problem = problem_at(x);
     layout at = layout_of(solved.n);
     int m = 3 * solved.n;
-    cri_coulomb_reduced_vjp(&problem, &solved.cache, y_adj, p, z, x_adj + at.mu, x_adj + at.l,
-                            solved.scratch);
+    cri_friction_reduced_vjp(&problem, &solved.cache, y_adj, p, z, x_adj + at.mu, x_adj + at.l,
+                             solved.scratch);
     CHECK_INT(solved.cache.n_null, 0);
     for (int i = 0; i < m; i++) {
         x_adj[at.c + i] -= p[i];
@@ -141,10 +141,10 @@ static void multiply(int m, const double *A, const double *z, const double *c, d
 
 static void coulomb_jvp(const double *x, const double *x_tan, double *y_tan) {
     double rhs[3 * N_MOST];
-    cri_coulomb problem = problem_at(x), tan = problem_at(x_tan);
+    cri_friction problem = problem_at(x), tan = problem_at(x_tan);
     multiply(3 * solved.n, tan.A, solved.f, tan.c, rhs);
-    cri_coulomb_tan data = {.rhs = rhs, .mu = tan.mu, .l = tan.l};
-    cri_coulomb_reduced_jvp(&problem, &solved.cache, &data, y_tan, solved.scratch);
+    cri_friction_tan data = {.rhs = rhs, .mu = tan.mu, .l = tan.l};
+    cri_friction_reduced_jvp(&problem, &solved.cache, &data, y_tan, solved.scratch);
 }
 
 static void check_coulomb(int n, const plant *p, uint64_t seed) {
@@ -168,8 +168,8 @@ static void check_coulomb(int n, const plant *p, uint64_t seed) {
         CHECK_INT(solved.cache.contact[i / 3], p[i / 3].class);
     }
     table_check(&(table_row){.name = "coulomb_reduced",
-                             .vjp_name = "cri_coulomb_reduced_vjp",
-                             .jvp_name = "cri_coulomb_reduced_jvp",
+                             .vjp_name = "cri_friction_reduced_vjp",
+                             .jvp_name = "cri_friction_reduced_jvp",
                              .n_in = at.target,
                              .n_out = 3 * n,
                              .forward = coulomb_forward,

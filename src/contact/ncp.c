@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Exact Coulomb and Signorini conditions (solvers/coulomb.h), with restitution.
+// Exact Coulomb and Signorini conditions (solvers/friction.h), with restitution.
 //
 // Newton (`ncp`), one solve:
 //   c = b,  c_n = b_n - max(e max(0, -b_n), v*)
@@ -18,15 +18,15 @@
 #include "contact/ncp.h"
 
 #include "base/base.h"
-#include "solvers/coulomb_reduced.h"
+#include "solvers/friction_reduced.h"
 
 #include <math.h>
 #include <string.h>
 
 /// One complementarity problem and its reduced system.
 typedef struct phase {
-    cri_coulomb problem;
-    cri_coulomb_cache reduced;
+    cri_friction problem;
+    cri_friction_cache reduced;
     double *c;
     double *l;
     double *f;
@@ -40,7 +40,7 @@ typedef struct cache {
 
 static size_t n_byte(int n) {
     size_t m = 3 * (size_t)n;
-    return 3 * cri_coulomb_reduce_bytes(n) + cri_coulomb_bytes(n) + sizeof(cache) +
+    return 3 * cri_friction_reduce_bytes(n) + cri_friction_bytes(n) + sizeof(cache) +
            sizeof(double) * 64 * m + 4096;
 }
 
@@ -49,13 +49,13 @@ static phase phase_begin(const cri_contact_problem *p, cr_arena *keep) {
     ph.c = CR_PUSH(keep, double, 7 * p->n);
     ph.f = ph.c + 3 * p->n;
     ph.l = ph.f + 3 * p->n;
-    ph.problem = (cri_coulomb){.n = p->n, .A = p->A, .c = ph.c, .b = p->b, .mu = p->mu, .l = ph.l};
+    ph.problem = (cri_friction){.n = p->n, .A = p->A, .c = ph.c, .b = p->b, .mu = p->mu, .l = ph.l};
     return ph;
 }
 
 // is the impulse a choice? That of several contacts may be, that of one where nothing moves in some
 // direction, as for a tree in a plane
-static bool may_be_redundant(const cri_coulomb *p) {
+static bool may_be_redundant(const cri_friction *p) {
     const double *A = p->A;
     if (p->n > 1) {
         return true;
@@ -68,22 +68,22 @@ static bool may_be_redundant(const cri_coulomb *p) {
 }
 
 // solves ph from ph->f; a single contact needs its reduced system only for derivatives
-static void phase_solve(phase *ph, const cri_coulomb_limit *limit, bool has_cache,
+static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cache,
                         cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
-    cri_solve_report r = cri_coulomb_solve(&ph->problem, ph->f, scratch);
+    cri_solve_report r = cri_friction_solve(&ph->problem, ph->f, scratch);
     if (may_be_redundant(&ph->problem) || (has_cache && !limit)) {
         // the selection is part of the solution, whoever asks for derivatives
-        cri_coulomb_reduce(&ph->problem, ph->f, NULL, &ph->reduced, keep, scratch);
+        cri_friction_reduce(&ph->problem, ph->f, NULL, &ph->reduced, keep, scratch);
         report->margin = fmin(report->margin, ph->reduced.margin);
         report->is_one_sided = report->is_one_sided || ph->reduced.is_one_sided;
     } else {
         bool is_kink;
-        double margin = cri_coulomb_margin(&ph->problem, ph->f, &is_kink, scratch);
+        double margin = cri_friction_margin(&ph->problem, ph->f, &is_kink, scratch);
         report->margin = fmin(report->margin, margin);
         report->is_one_sided = report->is_one_sided || is_kink;
     }
     if (limit) {
-        cri_coulomb_reduce(&ph->problem, ph->f, limit, &ph->reduced, keep, scratch);
+        cri_friction_reduce(&ph->problem, ph->f, limit, &ph->reduced, keep, scratch);
     }
     report->n_iteration += r.n_iteration;
     report->residual = fmax(report->residual, r.residual);
@@ -147,8 +147,8 @@ static void affine(const cri_contact_problem *p, const double *x, const double *
 }
 
 // the solution with l = 1e-6 f_c,n where e = 0, in scratch
-static cri_coulomb_limit limit_of_no_restitution(const cri_contact_problem *p, const phase *first,
-                                                 const phase *second, cr_arena *scratch) {
+static cri_friction_limit limit_of_no_restitution(const cri_contact_problem *p, const phase *first,
+                                                  const phase *second, cr_arena *scratch) {
     int m = 3 * p->n;
     double *l = CR_PUSH_RAW(scratch, double, p->n);
     double *f = CR_PUSH(scratch, double, m);
@@ -157,11 +157,11 @@ static cri_coulomb_limit limit_of_no_restitution(const cri_contact_problem *p, c
         double fn = fmax(first->f[3 * i], 0.0);
         l[i] = p->e[i] == 0.0 && !p->is_plain[i] ? 1e-6 * fn : second->l[i];
     }
-    cri_coulomb near = second->problem;
+    cri_friction near = second->problem;
     near.l = l;
-    cri_coulomb_solve(&near, f, scratch);
+    cri_friction_solve(&near, f, scratch);
     affine(p, f, second->c, u);
-    return (cri_coulomb_limit){.f = f, .u = u, .l = l};
+    return (cri_friction_limit){.f = f, .u = u, .l = l};
 }
 
 static const void *solve_poisson(const cri_contact_problem *p, double *f, bool has_cache,
@@ -198,7 +198,7 @@ static const void *solve_poisson(const cri_contact_problem *p, double *f, bool h
         second->f[i] = p->e[i / 3] * first->f[i];
     }
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    cri_coulomb_limit limit;
+    cri_friction_limit limit;
     report->is_one_sided = report->is_one_sided || is_kink;
     if (is_kink && has_cache) {
         limit = limit_of_no_restitution(p, first, second, scratch);
@@ -219,7 +219,8 @@ static double *phase_vjp(const phase *ph, const double *f_adj, cri_contact_adj *
     int m = 3 * ph->problem.n;
     double *minus_p = CR_PUSH_RAW(scratch, double, m);
     double *z = CR_PUSH_RAW(scratch, double, m);
-    cri_coulomb_reduced_vjp(&ph->problem, &ph->reduced, f_adj, minus_p, z, adj->mu, l_adj, scratch);
+    cri_friction_reduced_vjp(&ph->problem, &ph->reduced, f_adj, minus_p, z, adj->mu, l_adj,
+                             scratch);
     for (int i = 0; i < m; i++) {
         minus_p[i] = -minus_p[i];
     }
@@ -317,8 +318,8 @@ static void phase_jvp(const phase *ph, const cri_contact_tan *tan, const double 
     if (ph->reduced.n_null > 0) {
         tan->apply_A(tan->context, ph->reduced.q, A_q);
     }
-    cri_coulomb_tan data = {.rhs = rhs, .A_q = A_q, .mu = tan->mu, .l = l_tan};
-    cri_coulomb_reduced_jvp(&ph->problem, &ph->reduced, &data, f_tan, scratch);
+    cri_friction_tan data = {.rhs = rhs, .A_q = A_q, .mu = tan->mu, .l = l_tan};
+    cri_friction_reduced_jvp(&ph->problem, &ph->reduced, &data, f_tan, scratch);
 }
 
 static void newton_jvp(const cri_contact_problem *p, const cache *c, const cri_contact_tan *tan,

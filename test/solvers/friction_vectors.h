@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Made by tools/make_coulomb_vectors; do not edit. Loss: weight . (A f + b). V5, V6 and V10 have a
+// Made by tools/make_friction_vectors; do not edit. Loss: weight . (A f + b). V5, V6 and V10 have a
 // singular A; V7 a contact of one row and one of two, filled up with rows of zeros.
 
 #pragma once
 
 enum { MAX_CONTACT = 4, MAX_ROW = 3 * MAX_CONTACT };
 
-typedef struct coulomb_vector {
+typedef struct friction_vector {
     const char *name;
     const char *law;
     int n;
@@ -17,10 +17,10 @@ typedef struct coulomb_vector {
     double f[MAX_ROW], v[MAX_ROW], b_adj[MAX_ROW];
     double mu_adj[MAX_CONTACT], e_adj[MAX_CONTACT], target_adj[MAX_CONTACT];
     double A_adj_diagonal[MAX_ROW], A_adj_sum;
-} coulomb_vector;
+} friction_vector;
 
 // clang-format off
-static const coulomb_vector coulomb_vectors[] = {
+static const friction_vector friction_vectors[] = {
 {
     .name = "V1 stick", .law = "ncp", .n = 1,
     .A = {2.0, 0.3, -0.2, 0.3, 3.0, 0.4, -0.2, 0.4, 2.5},

@@ -26,7 +26,7 @@
 // mu_adj is exactly zero for open and sticking contacts. At mu = 0 a contact is sliding with f_t =
 // 0, and mu_adj is the derivative for mu -> 0+. A touching contact without force is open.
 
-#include "solvers/coulomb_reduced.h"
+#include "solvers/friction_reduced.h"
 
 #include "base/arena.h"
 #include "base/base.h"
@@ -42,22 +42,22 @@ static const double selection_stop = 1e-13;
 // relative margins below this are kinks
 static const double kink_margin = 1e-7;
 
-size_t cri_coulomb_reduce_bytes(int n) {
+size_t cri_friction_reduce_bytes(int n) {
     size_t m = 3 * (size_t)n;
     return sizeof(double) * (8 * m * m + 24 * m + 8 * (size_t)n) +
-           (sizeof(cri_coulomb_column) + sizeof(cri_coulomb_class)) * m + 4096;
+           (sizeof(cri_friction_column) + sizeof(cri_friction_class)) * m + 4096;
 }
 
-static bool is_sliding(cri_coulomb_class c) {
+static bool is_sliding(cri_friction_class c) {
     return c == CRI_SLIDE || c == CRI_BOUND_SLIDE;
 }
 
-static bool is_bound(cri_coulomb_class c) {
+static bool is_bound(cri_friction_class c) {
     return c == CRI_BOUND_STICK || c == CRI_BOUND_SLIDE;
 }
 
 // y = A x + c0, c0 may be NULL
-static void multiply(const cri_coulomb *p, const double *x, const double *c0, double *y) {
+static void multiply(const cri_friction *p, const double *x, const double *c0, double *y) {
     int m = 3 * p->n;
     for (int i = 0; i < m; i++) {
         const double *row = p->A + (size_t)i * (size_t)m;
@@ -77,7 +77,7 @@ static double relative(double value, double scale) {
     return scale > 0.0 ? value / scale : 1.0;
 }
 
-static void add_column(cri_coulomb_cache *cache, int contact, cri_coulomb_column column) {
+static void add_column(cri_friction_cache *cache, int contact, cri_friction_column column) {
     column.contact = contact;
     cache->column[cache->m++] = column;
 }
@@ -95,41 +95,41 @@ static void set_slip(const double *u, const double *f, double *s) {
 }
 
 // columns of a sliding contact; f, u, l of the point that decides
-static void add_sliding(const cri_coulomb *p, cri_coulomb_cache *cache, int i, const double *f,
+static void add_sliding(const cri_friction *p, cri_friction_cache *cache, int i, const double *f,
                         const double *u, double l) {
     double *s = cache->slip + 2 * i;
     set_slip(u, f, s);
     double mu = p->mu[i], fn = cache->contact[i] == CRI_SLIDE ? f[0] : l;
     if (cache->contact[i] == CRI_SLIDE) {
         add_column(cache, i,
-                   (cri_coulomb_column){.b = {1.0, -mu * s[0], -mu * s[1]}, .c = {1.0, 0.0, 0.0}});
+                   (cri_friction_column){.b = {1.0, -mu * s[0], -mu * s[1]}, .c = {1.0, 0.0, 0.0}});
     }
     double slip = hypot(u[1], u[2]), pull = mu * fmax(fn, 0.0);
-    if (pull <= cri_coulomb_rho(p, i) * slip || pull == 0.0) {
+    if (pull <= cri_friction_rho(p, i) * slip || pull == 0.0) {
         double k = slip > 0.0 ? sqrt(pull / slip) : 0.0;
         add_column(cache, i,
-                   (cri_coulomb_column){
+                   (cri_friction_column){
                        .b = {0.0, -k * s[1], k * s[0]}, .c = {0.0, -k * s[1], k * s[0]}, .d = 1.0});
     } else {
         add_column(cache, i,
-                   (cri_coulomb_column){
+                   (cri_friction_column){
                        .b = {0.0, -s[1], s[0]}, .c = {0.0, -s[1], s[0]}, .d = slip / pull});
     }
 }
 
-static void add_sticking(cri_coulomb_cache *cache, int i) {
+static void add_sticking(cri_friction_cache *cache, int i) {
     int first = cache->contact[i] == CRI_STICK ? 0 : 1;
     for (int r = first; r < 3; r++) {
-        cri_coulomb_column column = {0};
+        cri_friction_column column = {0};
         column.b[r] = column.c[r] = 1.0;
         add_column(cache, i, column);
     }
 }
 
 // distance of a contact to its neighbouring classes
-static double margin_of(const cri_coulomb *p, int i, cri_coulomb_class c, const double *f,
+static double margin_of(const cri_friction *p, int i, cri_friction_class c, const double *f,
                         const double *u, double f_scale) {
-    double u_scale = f_scale / cri_coulomb_rho(p, i);
+    double u_scale = f_scale / cri_friction_rho(p, i);
     bool is_free = c == CRI_OPEN || is_bound(c);
     double margin = is_free ? relative(u[0], u_scale) : relative(f[0] - p->l[i], f_scale);
     if (is_sliding(c)) {
@@ -142,24 +142,25 @@ static double margin_of(const cri_coulomb *p, int i, cri_coulomb_class c, const 
 }
 
 // the largest impulse that the data or the solution have
-static double impulse_scale(const cri_coulomb *p, const double *f) {
+static double impulse_scale(const cri_friction *p, const double *f) {
     double scale = 1e-300;
     for (int i = 0; i < p->n; i++) {
         double c = sqrt(dot3(p->c + 3 * i, p->c + 3 * i));
-        scale = fmax(scale, fmax(sqrt(dot3(f + 3 * i, f + 3 * i)), cri_coulomb_rho(p, i) * c));
+        scale = fmax(scale, fmax(sqrt(dot3(f + 3 * i, f + 3 * i)), cri_friction_rho(p, i) * c));
     }
     return scale;
 }
 
-static cri_coulomb_class class_at(const cri_coulomb *p, int i, const double *f, const double *u,
-                                  double l) {
-    double rho = cri_coulomb_rho(p, i), unused[3];
+static cri_friction_class class_at(const cri_friction *p, int i, const double *f, const double *u,
+                                   double l) {
+    double rho = cri_friction_rho(p, i), unused[3];
     double z[3] = {f[0] - rho * u[0], f[1] - rho * u[1], f[2] - rho * u[2]};
-    cri_coulomb_class c = cri_coulomb_project(z, p->mu[i], l, unused);
-    return cri_coulomb_is_weak(p, i, f[0], l) ? CRI_OPEN : c;
+    cri_friction_class c = cri_friction_project(z, p->mu[i], l, unused);
+    return cri_friction_is_weak(p, i, f[0], l) ? CRI_OPEN : c;
 }
 
-double cri_coulomb_margin(const cri_coulomb *p, const double *f, bool *is_kink, cr_arena *scratch) {
+double cri_friction_margin(const cri_friction *p, const double *f, bool *is_kink,
+                           cr_arena *scratch) {
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *u = CR_PUSH_RAW(scratch, double, 3 * p->n), margin = 1.0;
     double scale = impulse_scale(p, f);
@@ -174,8 +175,8 @@ double cri_coulomb_margin(const cri_coulomb *p, const double *f, bool *is_kink, 
 }
 
 // classes and columns at f; classes come from limit when there is one
-static void classify(const cri_coulomb *p, double *f, const cri_coulomb_limit *limit,
-                     cri_coulomb_cache *cache, double *u) {
+static void classify(const cri_friction *p, double *f, const cri_friction_limit *limit,
+                     cri_friction_cache *cache, double *u) {
     double f_scale = impulse_scale(p, f);
     multiply(p, f, p->c, u);
     cache->m = 0;
@@ -185,7 +186,7 @@ static void classify(const cri_coulomb *p, double *f, const cri_coulomb_limit *l
         const double *ui = limit ? limit->u + 3 * i : u + 3 * i;
         double l = limit ? limit->l[i] : p->l[i];
         cache->contact[i] = class_at(p, i, fi, ui, l);
-        if (!limit && cri_coulomb_is_weak(p, i, fi[0], l)) {
+        if (!limit && cri_friction_is_weak(p, i, fi[0], l)) {
             memset(f + 3 * i, 0, 3 * sizeof *f);
         }
         double margin = margin_of(p, i, cache->contact[i], fi, ui, f_scale);
@@ -199,16 +200,16 @@ static void classify(const cri_coulomb *p, double *f, const cri_coulomb_limit *l
 }
 
 // H_ij = c_i' A b_j + d_i delta_ij, and the scale of its rows and columns
-static void build_H(const cri_coulomb *p, cri_coulomb_cache *cache, double *H) {
+static void build_H(const cri_friction *p, cri_friction_cache *cache, double *H) {
     int rows = 3 * p->n, m = cache->m;
     double trace = 0.0;
     for (int i = 0; i < rows; i++) {
         trace += p->A[(size_t)i * (size_t)rows + i];
     }
     for (int i = 0; i < m; i++) {
-        const cri_coulomb_column *ci = &cache->column[i];
+        const cri_friction_column *ci = &cache->column[i];
         for (int j = 0; j < m; j++) {
-            const cri_coulomb_column *cj = &cache->column[j];
+            const cri_friction_column *cj = &cache->column[j];
             double sum = i == j ? ci->d : 0.0;
             for (int r = 0; r < 3; r++) {
                 const double *row = p->A + (size_t)(3 * ci->contact + r) * (size_t)rows;
@@ -262,12 +263,12 @@ static bool orthonormalise(double *Z, int k, int len) {
 }
 
 // A and D on the columns C, scaled: the null space of the result is that of H where H is symmetric
-static cri_qr factor_columns(const cri_coulomb *p, const cri_coulomb_cache *cache,
+static cri_qr factor_columns(const cri_friction *p, const cri_friction_cache *cache,
                              cr_arena *scratch) {
     int rows = 3 * p->n, m = cache->m;
     double *K = CR_PUSH(scratch, double, (rows + m) * m);
     for (int j = 0; j < m; j++) {
-        const cri_coulomb_column *cj = &cache->column[j];
+        const cri_friction_column *cj = &cache->column[j];
         double s = cache->scale[j] / cache->weight;
         for (int i = 0; i < rows; i++) {
             const double *row = p->A + (size_t)i * (size_t)rows + 3 * cj->contact;
@@ -279,7 +280,7 @@ static cri_qr factor_columns(const cri_coulomb *p, const cri_coulomb_cache *cach
 }
 
 // rows of cache->null_space: C L with A C L = 0 and D L = 0
-static void find_null_space(const cri_coulomb *p, cri_coulomb_cache *cache, cr_arena *scratch) {
+static void find_null_space(const cri_friction *p, cri_friction_cache *cache, cr_arena *scratch) {
     int rows = 3 * p->n, m = cache->m;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     bool is_symmetric = true; // B = C unless something slides freely
@@ -294,7 +295,7 @@ static void find_null_space(const cri_coulomb *p, cri_coulomb_cache *cache, cr_a
         cri_qr_null_vector(&qr, k, y);
         memset(z, 0, sizeof *z * (size_t)rows);
         for (int j = 0; j < m; j++) {
-            const cri_coulomb_column *cj = &cache->column[j];
+            const cri_friction_column *cj = &cache->column[j];
             for (int r = 0; r < 3; r++) {
                 z[3 * cj->contact + r] += cache->scale[j] * y[j] * cj->c[r];
             }
@@ -305,7 +306,7 @@ static void find_null_space(const cri_coulomb *p, cri_coulomb_cache *cache, cr_a
 }
 
 // q = B H^+ C' f with the least-norm solution in scaled coordinates
-static void find_q(const cri_coulomb *p, cri_coulomb_cache *cache, const cri_qr *qr,
+static void find_q(const cri_friction *p, cri_friction_cache *cache, const cri_qr *qr,
                    const double *f, cr_arena *scratch) {
     int m = cache->m, n_zero = m - qr->rank;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
@@ -313,7 +314,7 @@ static void find_q(const cri_coulomb *p, cri_coulomb_cache *cache, const cri_qr 
     double *y = CR_PUSH_RAW(scratch, double, m);
     double *zero = CR_PUSH_RAW(scratch, double, m *(n_zero + 1));
     for (int j = 0; j < m; j++) {
-        const cri_coulomb_column *cj = &cache->column[j];
+        const cri_friction_column *cj = &cache->column[j];
         rhs[j] = cache->scale[j] * dot3(cj->c, f + 3 * cj->contact);
     }
     cri_qr_solve(qr, rhs, y);
@@ -334,7 +335,7 @@ static void find_q(const cri_coulomb *p, cri_coulomb_cache *cache, const cri_qr 
     }
     memset(cache->q, 0, sizeof(double) * 3 * (size_t)p->n);
     for (int j = 0; j < m; j++) {
-        const cri_coulomb_column *cj = &cache->column[j];
+        const cri_friction_column *cj = &cache->column[j];
         for (int r = 0; r < 3; r++) {
             cache->q[3 * cj->contact + r] += cache->scale[j] * y[j] * cj->b[r];
         }
@@ -343,8 +344,8 @@ static void find_q(const cri_coulomb *p, cri_coulomb_cache *cache, const cri_qr 
 }
 
 // factors the scaled [H; weight Zc' B] into cache->qr; redundant directions on the way
-static void factor(const cri_coulomb *p, cri_coulomb_cache *cache, const double *f, cr_arena *keep,
-                   cr_arena *scratch) {
+static void factor(const cri_friction *p, cri_friction_cache *cache, const double *f,
+                   cr_arena *keep, cr_arena *scratch) {
     int m = cache->m, rows = 3 * p->n;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *H = CR_PUSH_RAW(scratch, double, (m + rows) * m);
@@ -360,7 +361,7 @@ static void factor(const cri_coulomb *p, cri_coulomb_cache *cache, const double 
         for (int k = 0; k < cache->n_null; k++) {
             const double *z = cache->null_space + (size_t)k * (size_t)rows;
             for (int j = 0; j < m; j++) {
-                const cri_coulomb_column *cj = &cache->column[j];
+                const cri_friction_column *cj = &cache->column[j];
                 H[(m + k) * m + j] =
                     cache->weight * cache->scale[j] * dot3(z + 3 * cj->contact, cj->b);
             }
@@ -372,7 +373,7 @@ static void factor(const cri_coulomb *p, cri_coulomb_cache *cache, const double 
 }
 
 // B y from the scaled right sides r1 (m), r2 (n_null), in place of step (3n)
-static void solve_columns(const cri_coulomb_cache *cache, double *rhs, double *y, double *step) {
+static void solve_columns(const cri_friction_cache *cache, double *rhs, double *y, double *step) {
     int m = cache->m;
     for (int j = 0; j < m; j++) {
         rhs[j] *= cache->scale[j];
@@ -382,7 +383,7 @@ static void solve_columns(const cri_coulomb_cache *cache, double *rhs, double *y
     }
     cri_qr_solve(&cache->qr, rhs, y);
     for (int j = 0; j < m; j++) {
-        const cri_coulomb_column *cj = &cache->column[j];
+        const cri_friction_column *cj = &cache->column[j];
         for (int r = 0; r < 3; r++) {
             step[3 * cj->contact + r] += cache->scale[j] * y[j] * cj->b[r];
         }
@@ -390,8 +391,8 @@ static void solve_columns(const cri_coulomb_cache *cache, double *rhs, double *y
 }
 
 // one Newton step on the class equations and the selection; returns its size
-static double selection_step(const cri_coulomb *p, const cri_coulomb_cache *cache, const double *u,
-                             double *f, cr_arena *scratch) {
+static double selection_step(const cri_friction *p, const cri_friction_cache *cache,
+                             const double *u, double *f, cr_arena *scratch) {
     int rows = 3 * p->n, m = cache->m;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *h = CR_PUSH(scratch, double, rows);
@@ -409,7 +410,7 @@ static double selection_step(const cri_coulomb *p, const cri_coulomb_cache *cach
     }
     multiply(p, h, NULL, Ah);
     for (int j = 0; j < m; j++) {
-        const cri_coulomb_column *cj = &cache->column[j];
+        const cri_friction_column *cj = &cache->column[j];
         int at = 3 * cj->contact;
         rhs[j] = -dot3(cj->c, Ah + at) - (cj->d == 0.0 ? dot3(cj->c, u + at) : 0.0);
     }
@@ -428,11 +429,11 @@ static double selection_step(const cri_coulomb *p, const cri_coulomb_cache *cach
 }
 
 // moves f to Zc' f = 0 within its classes; false when that leaves them
-static bool select_impulse(const cri_coulomb *p, double *f, cri_coulomb_cache *cache, double *u,
+static bool select_impulse(const cri_friction *p, double *f, cri_friction_cache *cache, double *u,
                            cr_arena *keep, cr_arena *scratch) {
     int n = p->n, rows = 3 * n;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    cri_coulomb_class *old = CR_PUSH_RAW(scratch, cri_coulomb_class, n);
+    cri_friction_class *old = CR_PUSH_RAW(scratch, cri_friction_class, n);
     memcpy(old, cache->contact, sizeof *old * (size_t)n);
     bool is_same = true;
     for (int k = 0; k < 8 && is_same; k++) {
@@ -450,17 +451,17 @@ static bool select_impulse(const cri_coulomb *p, double *f, cri_coulomb_cache *c
     }
     cri_arena_rewind(scratch, mark);
     // a tenth of the certificate
-    return is_same && cri_coulomb_certificate(p, f) <= 0.1;
+    return is_same && cri_friction_certificate(p, f) <= 0.1;
 }
 
-void cri_coulomb_reduce(const cri_coulomb *p, double *f, const cri_coulomb_limit *limit,
-                        cri_coulomb_cache *cache, cr_arena *keep, cr_arena *scratch) {
+void cri_friction_reduce(const cri_friction *p, double *f, const cri_friction_limit *limit,
+                         cri_friction_cache *cache, cr_arena *keep, cr_arena *scratch) {
     CR_ASSERT(p->n > 0 && keep != scratch);
     int n = p->n, rows = 3 * n;
-    *cache = (cri_coulomb_cache){.n = n, .f = f};
-    cache->contact = CR_PUSH(keep, cri_coulomb_class, n);
+    *cache = (cri_friction_cache){.n = n, .f = f};
+    cache->contact = CR_PUSH(keep, cri_friction_class, n);
     cache->slip = CR_PUSH(keep, double, 2 * n);
-    cache->column = CR_PUSH_RAW(keep, cri_coulomb_column, rows);
+    cache->column = CR_PUSH_RAW(keep, cri_friction_column, rows);
     cache->scale = CR_PUSH_RAW(keep, double, rows);
     cache->q = CR_PUSH(keep, double, rows);
     cache->null_space = CR_PUSH_RAW(keep, double, rows *rows);
@@ -482,9 +483,9 @@ void cri_coulomb_reduce(const cri_coulomb *p, double *f, const cri_coulomb_limit
     cri_arena_rewind(scratch, mark);
 }
 
-void cri_coulomb_reduced_vjp(const cri_coulomb *p, const cri_coulomb_cache *cache,
-                             const double *f_adj, double *p_out, double *z_out, double *mu_adj,
-                             double *l_adj, cr_arena *scratch) {
+void cri_friction_reduced_vjp(const cri_friction *p, const cri_friction_cache *cache,
+                              const double *f_adj, double *p_out, double *z_out, double *mu_adj,
+                              double *l_adj, cr_arena *scratch) {
     CR_ASSERT(cache->n == p->n && cache->qr.n == cache->m);
     int rows = 3 * p->n, m = cache->m;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
@@ -494,7 +495,7 @@ void cri_coulomb_reduced_vjp(const cri_coulomb *p, const cri_coulomb_cache *cach
 
     // f_tan = h + B y,  y = scale [H; weight Zc' B]^+ (scale, weight) rhs
     for (int j = 0; j < m; j++) {
-        const cri_coulomb_column *cj = &cache->column[j];
+        const cri_friction_column *cj = &cache->column[j];
         y_adj[j] = cache->scale[j] * dot3(cj->b, f_adj + 3 * cj->contact);
     }
     cri_qr_solve_vjp(&cache->qr, y_adj, rhs_adj);
@@ -503,7 +504,7 @@ void cri_coulomb_reduced_vjp(const cri_coulomb *p, const cri_coulomb_cache *cach
     memset(p_out, 0, sizeof *p_out * (size_t)rows);
     memset(z_out, 0, sizeof *z_out * (size_t)rows);
     for (int j = 0; j < m; j++) {
-        const cri_coulomb_column *cj = &cache->column[j];
+        const cri_friction_column *cj = &cache->column[j];
         for (int r = 0; r < 3; r++) {
             p_out[3 * cj->contact + r] += cache->scale[j] * rhs_adj[j] * cj->c[r];
         }
@@ -534,8 +535,8 @@ void cri_coulomb_reduced_vjp(const cri_coulomb *p, const cri_coulomb_cache *cach
     cri_arena_rewind(scratch, mark);
 }
 
-void cri_coulomb_reduced_jvp(const cri_coulomb *p, const cri_coulomb_cache *cache,
-                             const cri_coulomb_tan *tan, double *f_tan, cr_arena *scratch) {
+void cri_friction_reduced_jvp(const cri_friction *p, const cri_friction_cache *cache,
+                              const cri_friction_tan *tan, double *f_tan, cr_arena *scratch) {
     CR_ASSERT(cache->n == p->n && cache->qr.n == cache->m);
     int rows = 3 * p->n, m = cache->m;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
@@ -561,7 +562,7 @@ void cri_coulomb_reduced_jvp(const cri_coulomb *p, const cri_coulomb_cache *cach
     // rhs = -C' (A_tan f + c_tan + A h);  Zc' A_tan q
     multiply(p, f_tan, tan->rhs, w);
     for (int j = 0; j < m; j++) {
-        const cri_coulomb_column *cj = &cache->column[j];
+        const cri_friction_column *cj = &cache->column[j];
         rhs[j] = -dot3(cj->c, w + 3 * cj->contact);
     }
     for (int k = 0; k < cache->n_null; k++) {

@@ -15,7 +15,7 @@
 //   Tikhonov    A + d 1 with d from 1 down by tens, homotopy where a step fails
 // Source: the projection form of Coulomb's law (De Saxce and Feng 1998; Alart and Curnier 1991).
 
-#include "solvers/coulomb.h"
+#include "solvers/friction.h"
 
 #include "base/arena.h"
 #include "base/base.h"
@@ -57,12 +57,12 @@ typedef struct scaled {
     int budget; // of n_iteration
 } scaled;
 
-size_t cri_coulomb_bytes(int n) {
+size_t cri_friction_bytes(int n) {
     size_t m = 3 * (size_t)n;
     return sizeof(double) * (2 * m * m + 13 * m + 16 * (size_t)n) + 1024;
 }
 
-cri_coulomb_class cri_coulomb_project(const double z[3], double mu, double l, double p[3]) {
+cri_friction_class cri_friction_project(const double z[3], double mu, double l, double p[3]) {
     bool is_up = z[0] > l;
     if (!is_up && l == 0.0) {
         p[0] = p[1] = p[2] = 0.0;
@@ -81,9 +81,9 @@ cri_coulomb_class cri_coulomb_project(const double z[3], double mu, double l, do
     return is_up ? CRI_SLIDE : CRI_BOUND_SLIDE;
 }
 
-// P' (3, 3) of the branch that cri_coulomb_project took at z
+// P' (3, 3) of the branch that cri_friction_project took at z
 static void project_jacobian(const double z[3], double mu, double l, const double p[3],
-                             cri_coulomb_class branch, double D[9]) {
+                             cri_friction_class branch, double D[9]) {
     memset(D, 0, 9 * sizeof *D);
     bool is_up = z[0] > l;
     if (branch == CRI_OPEN) {
@@ -106,14 +106,14 @@ static void project_jacobian(const double z[3], double mu, double l, const doubl
     D[8] = k * s1 * s1;
 }
 
-double cri_coulomb_rho(const cri_coulomb *p, int i) {
+double cri_friction_rho(const cri_friction *p, int i) {
     int m = 3 * p->n;
     const double *d = p->A + (size_t)(3 * i) * (size_t)m + 3 * i;
     double trace = d[0] + d[m + 1] + d[2 * m + 2];
     return trace > 0.0 ? 3.0 / trace : 1.0;
 }
 
-bool cri_coulomb_is_weak(const cri_coulomb *p, int i, double f_n, double l) {
+bool cri_friction_is_weak(const cri_friction *p, int i, double f_n, double l) {
     size_t m = 3 * (size_t)p->n, at = 3 * (size_t)i;
     return l == 0.0 && f_n * p->A[at * m + at] <= weak_speed;
 }
@@ -122,14 +122,14 @@ static double norm3(const double *a) {
     return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
 }
 
-double cri_coulomb_certificate(const cri_coulomb *p, const double *f) {
+double cri_friction_certificate(const cri_friction *p, const double *f) {
     int m = 3 * p->n;
     double worst = 0.0, largest = 0.0;
     for (int i = 0; i < m; i++) {
         largest = fmax(largest, fmax(fabs(p->b[i]), fabs(p->c[i])));
     }
     for (int i = 0; i < p->n; i++) {
-        double rho = cri_coulomb_rho(p, i), z[3], q[3], rounding = 0.0;
+        double rho = cri_friction_rho(p, i), z[3], q[3], rounding = 0.0;
         for (int r = 0; r < 3; r++) {
             const double *row = p->A + (size_t)(3 * i + r) * (size_t)m;
             double u = p->c[3 * i + r], sum = 0.0;
@@ -140,7 +140,7 @@ double cri_coulomb_certificate(const cri_coulomb *p, const double *f) {
             z[r] = f[3 * i + r] - rho * u;
             rounding = fmax(rounding, sum);
         }
-        cri_coulomb_project(z, p->mu[i], p->l[i], q);
+        cri_friction_project(z, p->mu[i], p->l[i], q);
         double miss[3] = {f[3 * i] - q[0], f[3 * i + 1] - q[1], f[3 * i + 2] - q[2]};
         double scale = norm3(f + 3 * i) + rho * fmax(norm3(p->b + 3 * i), norm3(p->c + 3 * i));
         scale = fmax(scale, 1e-6 * rho * largest);
@@ -174,7 +174,7 @@ static double natural_map(scaled *s, const double *g, bool has_jacobian) {
         for (int r = 0; r < 3; r++) {
             z[r] = g[3 * i + r] - s->rho * s->u[3 * i + r];
         }
-        cri_coulomb_class branch = cri_coulomb_project(z, s->mu[i], s->l[i], P);
+        cri_friction_class branch = cri_friction_project(z, s->mu[i], s->l[i], P);
         if (has_jacobian) {
             project_jacobian(z, s->mu[i], s->l[i], P, branch, s->D + 9 * i);
         }
@@ -354,13 +354,13 @@ static void sweep(scaled *s, int n_sweep) {
                     z[r] -= row[j] * s->g[j];
                 }
             }
-            cri_coulomb_project(z, s->mu[i], s->l[i], s->g + 3 * i);
+            cri_friction_project(z, s->mu[i], s->l[i], s->g + 3 * i);
         }
     }
 }
 
 // scaled copy of the problem; the start f becomes g
-static scaled scale_problem(const cri_coulomb *p, const double *f, cr_arena *arena) {
+static scaled scale_problem(const cri_friction *p, const double *f, cr_arena *arena) {
     int n = p->n, m = 3 * n;
     // a larger problem that has not been solved by then hardly ever will be
     scaled s = {.n = n, .rho = 1.0, .budget = n <= 8 ? 4000 : 600};
@@ -385,7 +385,7 @@ static scaled scale_problem(const cri_coulomb *p, const double *f, cr_arena *are
     double k = 1e-300, largest = 1e-300;
     for (int i = 0; i < n; i++) {
         s.mu[i] = p->mu[i];
-        s.r[i] = sqrt(cri_coulomb_rho(p, i));
+        s.r[i] = sqrt(cri_friction_rho(p, i));
         k = fmax(k, p->l[i] / s.r[i]);
         for (int r = 0; r < 3; r++) {
             k = fmax(k, fabs(p->c[3 * i + r]) * s.r[i]);
@@ -460,7 +460,7 @@ static void try_harder(scaled *s, const double *mu, double residual, double *kee
     }
 }
 
-cri_solve_report cri_coulomb_solve(const cri_coulomb *p, double *f, cr_arena *scratch) {
+cri_solve_report cri_friction_solve(const cri_friction *p, double *f, cr_arena *scratch) {
     CR_ASSERT(p->n > 0);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     int m = 3 * p->n;
@@ -475,12 +475,12 @@ cri_solve_report cri_coulomb_solve(const cri_coulomb *p, double *f, cr_arena *sc
         f[i] = answer[i] * s.r[i / 3];
     }
     for (int i = 0; i < p->n; i++) {
-        if (cri_coulomb_is_weak(p, i, f[3 * i], p->l[i])) {
+        if (cri_friction_is_weak(p, i, f[3 * i], p->l[i])) {
             memset(f + 3 * i, 0, 3 * sizeof *f);
         }
     }
     cri_solve_report report = {.n_iteration = s.n_iteration,
-                               .residual = cri_coulomb_certificate(p, f)};
+                               .residual = cri_friction_certificate(p, f)};
     // loosely: 1e-6 of the scale, where the certificate asks for 1e-10
     report.outcome = report.residual <= 1.0   ? CR_SOLVED
                      : report.residual <= 1e4 ? CR_SOLVED_LOOSELY

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The Coulomb laws through their interface: fixed vectors of an independent program
-// (coulomb_vectors.h), and random problems around a planted solution.
+// (friction_vectors.h), and random problems around a planted solution.
 //
 // A problem is planted so that it is one of bodies: velocities v+ after the impact are drawn first,
 // then each contact's normal n to fit its class, w being the relative velocity at its point:
@@ -15,7 +15,7 @@
 
 #include "contact/law.h"
 #include "cr_test.h"
-#include "solvers/coulomb_vectors.h"
+#include "solvers/friction_vectors.h"
 
 #include <float.h>
 #include <math.h>
@@ -71,7 +71,7 @@ static void velocity(int m, const double *A, const double *f, const double *c, d
 // ---- fixed vectors ------------------------------------------------------------------------------
 
 // 1e-10 of the largest entry: solves are accepted at 1e-11
-static void check_row(const coulomb_vector *t, const char *what, int n, const double *a,
+static void check_row(const friction_vector *t, const char *what, int n, const double *a,
                       const double *b) {
     double scale = 1e-3;
     for (int i = 0; i < n; i++) {
@@ -84,7 +84,7 @@ static void check_row(const coulomb_vector *t, const char *what, int n, const do
     }
 }
 
-static void check_vector(const coulomb_vector *t) {
+static void check_vector(const friction_vector *t) {
     int m = 3 * t->n;
     double f[MAX_ROW] = {0}, v[MAX_ROW], f_adj[MAX_ROW], zero[MAX_ROW] = {0}, sum = 0.0;
     double b_adj[MAX_ROW], diagonal[MAX_ROW];
@@ -126,8 +126,8 @@ static void check_vector(const coulomb_vector *t) {
 }
 
 TEST(fixed_vectors_match_the_independent_program) {
-    for (size_t i = 0; i < sizeof coulomb_vectors / sizeof coulomb_vectors[0]; i++) {
-        check_vector(&coulomb_vectors[i]);
+    for (size_t i = 0; i < sizeof friction_vectors / sizeof friction_vectors[0]; i++) {
+        check_vector(&friction_vectors[i]);
     }
 }
 
@@ -428,8 +428,8 @@ static void check_cache(const char *where, const cri_contact_problem *problem) {
 TEST(the_cache_of_the_derivatives_does_not_change_the_impulse) {
     // as given, and without restitution where an overlap opens
     static const double none[N_MAX] = {0}, aim[N_MAX] = {.1, .1, .1, .1, .1, .1, .1, .1};
-    for (size_t i = 0; i < sizeof coulomb_vectors / sizeof coulomb_vectors[0]; i += 2) {
-        const coulomb_vector *t = &coulomb_vectors[i];
+    for (size_t i = 0; i < sizeof friction_vectors / sizeof friction_vectors[0]; i += 2) {
+        const friction_vector *t = &friction_vectors[i];
         cri_contact_problem problem = {
             .n = t->n, .A = t->A, .b = t->b, .mu = t->mu, .e = t->e, .target = t->target};
         check_cache(t->name, &problem);

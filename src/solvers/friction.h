@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Coulomb friction with unilateral contact, as a complementarity problem.
+// Contact with friction in impulses: n contacts of three rows each (normal, two tangents),
 //
-//   u = A f + c,    0 <= f_n - l  perp  u_n >= 0
-//   |f_t| <= mu f_n,    f_t = -mu f_n u_t/|u_t| where u_t != 0
+//   u = A f + c,    A (3n, 3n) symmetric, positive semidefinite, often singular
 //
-// n contacts of three rows each (normal, two tangents). A (3n, 3n) is symmetric, positive
-// semidefinite, often singular. Knows nothing of bodies.
+// under one of three laws of friction, all with lower bounds l of the normal impulses:
+//
+//   Coulomb   0 <= f_n - l  perp  u_n >= 0,   |f_t| <= mu f_n,   f_t = -mu f_n u_t/|u_t| if u_t != 0
+//   convex    f = argmin 1/2 f'A f + c'f  over  |f_t| <= mu f_n, f_n >= l
+//   octagon   as Coulomb, f_t in mu f_n conv{d_0 .. d_7}, d_k at 45 k degrees, and f_t'u_t least
+//
+// Each says f = P(f - rho u) for a projection P of its own, and nothing else distinguishes them
+// here. Knows nothing of bodies.
 
 #pragma once
 
@@ -14,15 +19,22 @@
 
 struct cr_arena;
 
+typedef enum cri_friction_kind {
+    CRI_COULOMB,
+    CRI_CONVEX,
+    CRI_OCTAGON,
+} cri_friction_kind;
+
 /// All arrays are borrowed.
-typedef struct cri_coulomb {
+typedef struct cri_friction {
+    cri_friction_kind kind;
     int n;
     const double *A;  // (3n, 3n)
     const double *c;  // (3n)
     const double *b;  // (3n) velocity before, a scale for the certificate
     const double *mu; // (n), >= 0
     const double *l;  // (n), >= 0, lower bounds of the normal impulses
-} cri_coulomb;
+} cri_friction;
 
 typedef struct cri_solve_report {
     cr_outcome outcome;
@@ -31,32 +43,33 @@ typedef struct cri_solve_report {
 } cri_solve_report;
 
 /// Solves from the start f (3n) and overwrites it, with the best iterate if nothing converges.
-cri_solve_report cri_coulomb_solve(const cri_coulomb *problem, double *f, struct cr_arena *scratch);
+cri_solve_report cri_friction_solve(const cri_friction *problem, double *f,
+                                    struct cr_arena *scratch);
 
 /// Largest |f - P(f - rho u)| over contacts, each divided by its tolerance
 /// 1e-10 (|f| + rho max(|b|, |c|)) + 64 eps rho |A||f| + (2 + mu) rho 1e-12 m/s. From the raw data.
-double cri_coulomb_certificate(const cri_coulomb *problem, const double *f);
+double cri_friction_certificate(const cri_friction *problem, const double *f);
 
-/// Room that cri_coulomb_solve needs.
-size_t cri_coulomb_bytes(int n);
+/// Room that cri_friction_solve needs.
+size_t cri_friction_bytes(int n);
 
 // ---- the solution's classes, shared with the derivatives
 // ---------------------------------------------
 
-typedef enum cri_coulomb_class {
+typedef enum cri_friction_class {
     CRI_OPEN,        // f = 0
     CRI_STICK,       // u = 0
     CRI_SLIDE,       // u_n = 0, f_t on the cone
     CRI_BOUND_STICK, // f_n = l, u_t = 0
     CRI_BOUND_SLIDE, // f_n = l, f_t on the cone
-} cri_coulomb_class;
+} cri_friction_class;
 
 /// Projection behind the certificate: clips the normal part at l, then cuts the tangential part to
 /// the disc of radius mu p_n.
-cri_coulomb_class cri_coulomb_project(const double z[3], double mu, double l, double p[3]);
+cri_friction_class cri_friction_project(const double z[3], double mu, double l, double p[3]);
 
 /// True when a normal impulse f_n of contact i is rounding noise: touching without force is open.
-bool cri_coulomb_is_weak(const cri_coulomb *problem, int i, double f_n, double l);
+bool cri_friction_is_weak(const cri_friction *problem, int i, double f_n, double l);
 
 /// 3/trace of the diagonal block of contact i: turns its velocities into impulses.
-double cri_coulomb_rho(const cri_coulomb *problem, int i);
+double cri_friction_rho(const cri_friction *problem, int i);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// Cone programme by an interior point (Nesterov-Todd):
+//
+//   min 1/2 f'A f + c'f    over    |f_t| <= mu f_n,  f_n >= l      (three rows a contact)
+//
+// It is the convex law of friction.h, and knows its problem; kind is not read. A may be singular.
+// The data come scaled: diagonal blocks of A with a trace of 3, |c| about 1, as friction_solve.c
+// does it.
+
+#pragma once
+
+#include "base/arena.h"
+#include "solvers/friction.h"
+
+typedef struct cri_cone_report {
+    int n_iteration; // factorisations
+    double gap;      // complementarity a contact and bound
+    double residual; // largest entry of A f + c - z - y e_n
+} cri_cone_report;
+
+/// Follows the central path down to gap and overwrites f (3n) with the last point, which is
+/// strictly inside. Never fails: a factorisation that breaks down ends the search, and the report
+/// tells how far it came.
+cri_cone_report cri_cone_interior(const cri_friction *problem, double gap, double *f,
+                                  cr_arena *scratch);
+
+/// Room that cri_cone_interior needs.
+size_t cri_cone_interior_bytes(int n);
+
+/// The point of the central path at a parameter kappa, and the factor of its derivative.
+typedef struct cri_cone_path {
+    int n;
+    double kappa;
+    double *f;      // (3n) the point
+    double *g;      // (3n) the same in the unit cone, f = diag(1, mu, mu) g
+    double *u;      // (3n) A f + c
+    double *factor; // (3n, 3n) of the Hessian on the path
+} cri_cone_path;
+
+/// Centres at kappa > 0, to rounding; f (3n) is where to start, NULL for nowhere. False when it
+/// does not converge.
+bool cri_cone_path_at(const cri_friction *problem, double kappa, const double *f,
+                      cri_cone_path *path, cr_arena *keep, cr_arena *scratch);
+
+/// Room that cri_cone_path_at needs in keep, and in scratch.
+size_t cri_cone_path_bytes(int n);
+
+/// Adjoint of path->f. Overwrites p (3n): A_adj = -p f', c_adj = -p (A_adj is for an unsymmetric
+/// A_tan); adds to mu_adj and l_adj (n).
+void cri_cone_path_vjp(const cri_friction *problem, const cri_cone_path *path, const double *f_adj,
+                       double *p, double *mu_adj, double *l_adj, cr_arena *scratch);
+
+/// Tangent of path->f: rhs (3n) = A_tan f + c_tan. Overwrites f_tan (3n).
+void cri_cone_path_jvp(const cri_friction *problem, const cri_cone_path *path, const double *rhs,
+                       const double *mu_tan, const double *l_tan, double *f_tan, cr_arena *scratch);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+//
+// The solved Coulomb problem on its contact classes: a unique impulse where the problem leaves one
+// free, and its derivatives.
+
+#pragma once
+
+#include "base/arena.h"
+#include "math/qr.h"
+#include "solvers/friction.h"
+
+/// A direction b in which a contact's impulse may move, the equation c that it has to keep, and the
+/// diagonal term d of the two.
+typedef struct cri_friction_column {
+    int contact;
+    double b[3];
+    double c[3];
+    double d;
+} cri_friction_column;
+
+/// What the derivatives replay. Points into the arena that kept it.
+typedef struct cri_friction_cache {
+    int n;                       // contacts
+    int m;                       // columns
+    int n_null;                  // redundant directions
+    cri_friction_class *contact; // (n)
+    double *slip;                // (n, 2) direction of sliding
+    cri_friction_column *column; // (m)
+    double *scale;               // (m) of rows and columns of H
+    double *null_space;          // (n_null, 3n) orthonormal: selection rows
+    double weight;               // of the selection rows
+    double *q;                   // (3n), for the derivative of the selection
+    const double *f;             // (3n) the impulse
+    cri_qr qr;                   // of the scaled [H; selection]
+    cri_arena_mark qr_mark;      // where qr begins in its arena
+    double margin;               // relative distance to another class
+    bool is_one_sided;           // at a kink, or the selection could not be met
+} cri_friction_cache;
+
+/// A nearby solution that stands for a limit: its impulse, velocity and bounds.
+typedef struct cri_friction_limit {
+    const double *f, *u, *l;
+} cri_friction_limit;
+
+/// Reads the classes off a solution, picks the impulse of the limit A + eps 1 where several solve
+/// the problem (f is overwritten), and factors. limit, if not NULL, decides the classes instead of
+/// f.
+void cri_friction_reduce(const cri_friction *problem, double *f, const cri_friction_limit *limit,
+                         cri_friction_cache *cache, struct cr_arena *keep,
+                         struct cr_arena *scratch);
+
+/// The margin that cri_friction_reduce would find, and whether it is that of a kink.
+double cri_friction_margin(const cri_friction *problem, const double *f, bool *is_kink,
+                           struct cr_arena *scratch);
+
+/// Room that cri_friction_reduce needs in keep, and in scratch.
+size_t cri_friction_reduce_bytes(int n);
+
+/// Adjoint of the impulse. Overwrites p and z (3n each): A_adj = -p f' + z q', c_adj = -p; adds to
+/// mu_adj and l_adj (n).
+void cri_friction_reduced_vjp(const cri_friction *problem, const cri_friction_cache *cache,
+                              const double *f_adj, double *p, double *z, double *mu_adj,
+                              double *l_adj, struct cr_arena *scratch);
+
+/// Tangents of the data, for the impulse: rhs (3n) = A_tan f + c_tan, A_q (3n) = A_tan q.
+typedef struct cri_friction_tan {
+    const double *rhs;
+    const double *A_q; // not read when there are no redundant directions
+    const double *mu;  // (n)
+    const double *l;   // (n)
+} cri_friction_tan;
+
+/// Overwrites f_tan (3n).
+void cri_friction_reduced_jvp(const cri_friction *problem, const cri_friction_cache *cache,
+                              const cri_friction_tan *tan, double *f_tan, struct cr_arena *scratch);
