@@ -5,6 +5,7 @@ set(CAROM_SOURCES
     src/base/arena.c
     src/base/base.c
     src/math/lu.c
+    src/math/null_space.c
     src/math/orient.c
     src/math/qr.c
     src/math/quat.c
@@ -16,6 +17,10 @@ set(CAROM_SOURCES
     src/io/stl.c
     src/io/table.c
     src/io/xml.c
+    src/solvers/friction.c
+    src/solvers/friction_classes.c
+    src/solvers/friction_diff.c
+    src/solvers/friction_newton.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
     src/geometry/broad_phase.c

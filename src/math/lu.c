@@ -61,3 +61,31 @@ void cri_lu_solve(int n, const double *lu, const int *pivot, double *b) {
         b[i] /= lu[i * n + i];
     }
 }
+
+void cri_lu_solve_transposed(int n, const double *lu, const int *pivot, double *b) {
+    for (int i = 0; i < n; i++) {
+        b[i] /= lu[i * n + i];
+        for (int j = i + 1; j < n; j++) {
+            b[j] -= lu[i * n + j] * b[i];
+        }
+    }
+    for (int i = n - 1; i > 0; i--) {
+        for (int j = 0; j < i; j++) {
+            b[j] -= lu[i * n + j] * b[i];
+        }
+    }
+    for (int k = n - 1; k >= 0; k--) {
+        double t = b[pivot[k]];
+        b[pivot[k]] = b[k];
+        b[k] = t;
+    }
+}
+
+double cri_lu_pivot_ratio(int n, const double *lu) {
+    double least = INFINITY, largest = 0.0;
+    for (int i = 0; i < n; i++) {
+        least = fmin(least, fabs(lu[i * n + i]));
+        largest = fmax(largest, fabs(lu[i * n + i]));
+    }
+    return largest > 0.0 ? least / largest : 0.0;
+}

@@ -53,20 +53,39 @@ double cri_friction_certificate(const cri_friction *problem, const double *f);
 /// Room that cri_friction_solve needs.
 size_t cri_friction_bytes(int n);
 
-// ---- the solution's classes, shared with the derivatives
-// ---------------------------------------------
+// ---- projections and classes -------------------------------------------------------------------
 
 typedef enum cri_friction_class {
     CRI_OPEN,        // f = 0
     CRI_STICK,       // u = 0
-    CRI_SLIDE,       // u_n = 0, f_t on the cone
+    CRI_SLIDE,       // f_t on the cone (octagon: on a corner); u_n = 0, convex: u_n = mu |u_t|
+    CRI_EDGE,        // octagon: f_t between two corners, u_t across that side, u_n = 0
     CRI_BOUND_STICK, // f_n = l, u_t = 0
     CRI_BOUND_SLIDE, // f_n = l, f_t on the cone
 } cri_friction_class;
 
-/// Projection behind the certificate: clips the normal part at l, then cuts the tangential part to
-/// the disc of radius mu p_n.
-cri_friction_class cri_friction_project(const double z[3], double mu, double l, double p[3]);
+/// P(z) of one contact, and the branch of P that gave it.
+typedef struct cri_projection {
+    double p[3];
+    cri_friction_class branch;
+    int face; // octagon: corner or first corner of the side
+} cri_projection;
+
+/// The projection whose fixed point f = P(f - rho u) is the law.
+cri_projection cri_friction_project(cri_friction_kind kind, const double z[3], double mu, double l);
+
+/// Its derivative D (3, 3) for z, on the branch taken there.
+void cri_friction_project_jacobian(cri_friction_kind kind, const double z[3], double mu,
+                                   const cri_projection *at, double D[9]);
+
+/// Corner d_k of the octagon, k = 0..7, and the middle (d_k + d_(k+1))/2 and direction of side k.
+void cri_octagon_corner(int k, double d[2]);
+void cri_octagon_side(int k, double middle[2], double along[2]);
+
+/// Relative distance of contact i to another class, at an impulse f and velocity u of it (3 each).
+/// f_scale: the largest impulse of the problem.
+double cri_friction_margin_of(const cri_friction *problem, int i, const cri_projection *at,
+                              const double *f, const double *u, double f_scale);
 
 /// True when a normal impulse f_n of contact i is rounding noise: touching without force is open.
 bool cri_friction_is_weak(const cri_friction *problem, int i, double f_n, double l);

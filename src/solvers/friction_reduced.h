@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The solved Coulomb problem on its contact classes: a unique impulse where the problem leaves one
+// The solved friction problem on its contact classes: a unique impulse where the problem leaves one
 // free, and its derivatives.
 
 #pragma once
@@ -24,14 +24,18 @@ typedef struct cri_friction_cache {
     int m;                       // columns
     int n_null;                  // redundant directions
     cri_friction_class *contact; // (n)
-    double *slip;                // (n, 2) direction of sliding
+    double *slip;                // (n, 2) s, of f_t = -mu f_n s
+    double *speed;               // (n) |u_t|
     cri_friction_column *column; // (m)
     double *scale;               // (m) of rows and columns of H
-    double *null_space;          // (n_null, 3n) orthonormal: selection rows
+    double *null_space;          // (n_null, 3n) orthonormal: selection rows Zc
+    double *left;                // (n_null, m) orthonormal left null space of the scaled H
     double weight;               // of the selection rows
-    double *q;                   // (3n), for the derivative of the selection
+    double *q, *w;               // (3n), for the derivative of the selection
     const double *f;             // (3n) the impulse
-    cri_qr qr;                   // of the scaled [H; selection]
+    double *lu;                  // (m, m) of the scaled H + left' selection
+    int *pivot;                  // (m)
+    cri_qr qr;                   // of the same where lu is singular, else qr.n = 0
     cri_arena_mark qr_mark;      // where qr begins in its arena
     double margin;               // relative distance to another class
     bool is_one_sided;           // at a kink, or the selection could not be met
@@ -73,3 +77,23 @@ typedef struct cri_friction_tan {
 /// Overwrites f_tan (3n).
 void cri_friction_reduced_jvp(const cri_friction *problem, const cri_friction_cache *cache,
                               const cri_friction_tan *tan, double *f_tan, struct cr_arena *scratch);
+
+// ---- steps, private to src/solvers -------------------------------------------------------------
+
+/// Classes, columns and margin at f, with its velocity u (3n); weak impulses are set to zero.
+/// Classes come from limit when there is one.
+void cri_friction_classify(const cri_friction *problem, double *f, const cri_friction_limit *limit,
+                           cri_friction_cache *cache, double *u);
+
+/// y = A x + c0, c0 may be NULL.
+void cri_friction_multiply(const cri_friction *problem, const double *x, const double *c0,
+                           double *y);
+
+/// y (m) of [H; Zc' B] y = [rhs; rhs2] in the scaled coordinates of the cache: rhs (m) and rhs2
+/// (n_null, NULL: zero) come unscaled; rhs is overwritten.
+void cri_friction_solve_columns(const cri_friction_cache *cache, double *rhs, const double *rhs2,
+                                double *y);
+
+/// Its adjoint: from y_adj (m), overwritten, to rhs_adj (m) and rhs2_adj (n_null).
+void cri_friction_solve_columns_vjp(const cri_friction_cache *cache, double *y_adj, double *rhs_adj,
+                                    double *rhs2_adj);
