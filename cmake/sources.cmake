@@ -4,6 +4,7 @@
 set(CAROM_SOURCES
     src/base/arena.c
     src/base/base.c
+    src/math/cholesky.c
     src/math/lu.c
     src/math/orient.c
     src/math/qr.c
@@ -16,6 +17,8 @@ set(CAROM_SOURCES
     src/io/stl.c
     src/io/table.c
     src/io/xml.c
+    src/solvers/cone_path.c
+    src/solvers/cone_qp.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
     src/geometry/broad_phase.c
