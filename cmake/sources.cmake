@@ -4,6 +4,7 @@
 set(CAROM_SOURCES
     src/base/arena.c
     src/base/base.c
+    src/math/cholesky.c
     src/math/lu.c
     src/math/null_space.c
     src/math/orient.c
@@ -21,6 +22,8 @@ set(CAROM_SOURCES
     src/solvers/friction_classes.c
     src/solvers/friction_diff.c
     src/solvers/friction_newton.c
+    src/solvers/cone_path.c
+    src/solvers/cone_qp.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
     src/geometry/broad_phase.c

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+//
+// Nesterov-Todd predictor-corrector in the unit cone Q = { g : |g_t| <= g_n }, f = S g with
+// S = diag(1, mu, mu), which has no 1/mu and no case for mu = 0.
+//
+//   P = S A S + d 1, q = S c, d = 1e-11;   multipliers z in Q, and y > 0 of s = g_n - l where l > 0
+//   r = P g + q - z - y e_n                            k = (g'z + s'y)/(contacts + bounds)
+//   scaling V of each contact, V z = V^-1 g = lam, V^-2 = (2 Jw (Jw)' - J)/eta^2, J = diag(1, -1, -1)
+//     w = (g' + J z')/(2 gam), eta^2 = |g|/|z|, gam^2 = (1 + g'.z')/2; |x|^2 = x'Jx, x' = x/|x|
+//   H = P + V^-2 + diag(y/s)                           one factor for predictor and corrector
+//   predictor    H dg = -(P g + q),                    V dz = -lam - V^-1 dg
+//   corrector    H dg = -(P g + q) + V^-1 b + b_y e_n, V dz = -lam - V^-1 dg + b
+//     b = lam \ (sigma k e - (V^-1 dg) o (V dz)),      b_y = (sigma k - dg_n dy)/s,  of the predictor
+//
+// with x o y = (x'y, x_n y_t + y_n x_t), and \ its inverse. g stays feasible; z and y come from
+// where they are. The step goes 0.99 of the way to the boundary, found in the scaled variables,
+// where primal and dual start from the same point lam.
+//
+// Bodies wedged between contacts have no strictly feasible dual and thus no central path; d makes
+// one. Source: Vandenberghe, "The CVXOPT linear and quadratic cone program solvers" (2010).
+
+#include "solvers/cone_qp.h"
+
+#include "base/base.h"
+#include "math/cholesky.h"
+#include "math/dense.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    N_ITERATION = 60, // problems take 8 to 20
+    N_IDLE = 8,       // iterations without a better point
+};
+
+static const double prox = 1e-11;
+static const double to_boundary = 0.99;
+static const double least_sigma = 1e-6;
+static const double least_step = 1e-9;
+
+/// Scaling of a contact at its g and z, and its step. The point is lam = root (x0, x1, x2).
+typedef struct block {
+    double w[3], fold;        // fold = 1/(1 + w_n)
+    double eta_inv;           // 1/eta
+    double x[3], lift, x_inv; // x'Jx = 1, lift = 1/(1 + x_n), x_inv = 1/x_n
+    double root, root_inv;    // of lam'J lam = |g||z|
+    double b[3], b_y;         // second order terms, 0 in the predictor
+    double dg[3], dz[3];      // V^-1 dg, V dz
+    double s_inv, y_s, dy;    // 1/s, y/s and step of the bound; 0 without one
+} block;
+
+typedef struct interior {
+    int n;
+    double *P; // (3n, 3n)
+    double *H; // (3n, 3n), upper triangle: the factor
+    double *q, *g, *z, *y;
+    double *minus_u; // (3n) -(P g + q)
+    double *step;    // (3n) dg
+    double *best;    // (3n) g of the best point
+    const double *l;
+    block *contact; // (n)
+    double gap;     // g'z + s'y
+    int degree;     // contacts and bounds
+} interior;
+
+size_t cri_cone_interior_bytes(int n) {
+    size_t m = 3 * (size_t)n;
+    return sizeof(double) * (2 * m * m + 6 * m + (size_t)n) + sizeof(block) * (size_t)n + 256;
+}
+
+// ---- one cone ----------------------------------------------------------------------------------
+
+// square root of x'Jx; negative or NaN when x is not strictly inside
+static double size_in_cone(const double x[3]) {
+    double r = sqrt(x[1] * x[1] + x[2] * x[2]);
+    return x[0] > r ? sqrt((x[0] - r) * (x[0] + r)) : -1.0;
+}
+
+// out = V^-1 d
+static void unscale(const block *b, const double d[3], double out[3]) {
+    const double *w = b->w;
+    double dot = w[1] * d[1] + w[2] * d[2];
+    double along = dot * b->fold - d[0];
+    out[0] = b->eta_inv * (w[0] * d[0] - dot);
+    out[1] = b->eta_inv * (d[1] + along * w[1]);
+    out[2] = b->eta_inv * (d[2] + along * w[2]);
+}
+
+// the scaling at g and z; false when one of them is not strictly inside
+static bool scale_block(const double g[3], const double z[3], block *b) {
+    double size_g = size_in_cone(g), size_z = size_in_cone(z);
+    double det = size_g * size_z, det_inv = 1.0 / det;
+    if (!(size_g > 0.0) || !(size_z > 0.0) || !(det > 0.0) || !isfinite(det + det_inv)) {
+        return false;
+    }
+    double inv_g = size_z * det_inv, inv_z = size_g * det_inv;
+    double a[3] = {g[0] * inv_g, g[1] * inv_g, g[2] * inv_g};
+    double c[3] = {z[0] * inv_z, z[1] * inv_z, z[2] * inv_z};
+    double gam = sqrt(0.5 * (1.0 + a[0] * c[0] + a[1] * c[1] + a[2] * c[2]));
+    b->x_inv = 1.0 / gam;
+    double half = 0.5 * b->x_inv;
+    b->w[0] = half * (a[0] + c[0]);
+    b->w[1] = half * (a[1] - c[1]);
+    b->w[2] = half * (a[2] - c[2]);
+    b->fold = 1.0 / (1.0 + b->w[0]);
+    b->eta_inv = sqrt(size_z * inv_g);
+    b->root = sqrt(det);
+    b->root_inv = b->root * det_inv;
+    // V z without cancellation
+    double share = half * b->fold, of_a = share * (gam + c[0]), of_c = share * (gam + a[0]);
+    b->x[0] = gam;
+    b->x[1] = of_a * a[1] + of_c * c[1];
+    b->x[2] = of_a * a[2] + of_c * c[2];
+    b->lift = 1.0 / (1.0 + gam);
+    return true;
+}
+
+// the inverse of the longest step along d from lam inside the cone; not positive for any length
+static double inverse_step(const block *b, const double d[3]) {
+    double first = b->x[0] * d[0] - b->x[1] * d[1] - b->x[2] * d[2];
+    double back = (first + d[0]) * b->lift;
+    double r1 = d[1] - back * b->x[1], r2 = d[2] - back * b->x[2];
+    return b->root_inv * (sqrt(r1 * r1 + r2 * r2) - first);
+}
+
+// b = lam \ (target e - dg o dz)
+static void second_order(block *b, double target) {
+    const double *p = b->dg, *q = b->dz, *x = b->x;
+    double c0 = target - p[0] * q[0] - p[1] * q[1] - p[2] * q[2];
+    double c1 = -p[0] * q[1] - q[0] * p[1], c2 = -p[0] * q[2] - q[0] * p[2];
+    double b0 = x[0] * c0 - x[1] * c1 - x[2] * c2, scale = b->root_inv;
+    b->b[0] = scale * b0;
+    b->b[1] = scale * (c1 - b0 * x[1]) * b->x_inv;
+    b->b[2] = scale * (c2 - b0 * x[2]) * b->x_inv;
+}
+
+// ---- all of them -------------------------------------------------------------------------------
+
+static interior start(const cri_friction *p, cr_arena *scratch) {
+    int n = p->n, m = 3 * n;
+    interior s = {.n = n, .l = p->l, .degree = n};
+    s.P = CR_PUSH_RAW(scratch, double, 2 * m * m + 6 * m + n);
+    s.contact = CR_PUSH_RAW(scratch, block, n);
+    s.H = s.P + m * m;
+    s.q = s.H + m * m;
+    s.g = s.q + m;
+    s.z = s.g + m;
+    s.minus_u = s.z + m;
+    s.step = s.minus_u + m;
+    s.best = s.step + m;
+    s.y = s.best + m;
+    for (int i = 0; i < n; i++) {
+        double mu = p->mu[i];
+        CR_ASSERT(mu >= 0.0 && p->l[i] >= 0.0);
+        for (int r = 0; r < 3; r++) {
+            const double *from = p->A + (size_t)(3 * i + r) * (size_t)m;
+            double *to = s.P + (size_t)(3 * i + r) * (size_t)m, S = r > 0 ? mu : 1.0;
+            for (int j = 0; j < n; j++) {
+                double S_mu = S * p->mu[j];
+                to[3 * j] = S * from[3 * j];
+                to[3 * j + 1] = S_mu * from[3 * j + 1];
+                to[3 * j + 2] = S_mu * from[3 * j + 2];
+            }
+            to[3 * i + r] += prox;
+            s.q[3 * i + r] = S * p->c[3 * i + r];
+            s.g[3 * i + r] = s.z[3 * i + r] = 0.0;
+        }
+        s.g[3 * i] = fmax(1.0, 2.0 * p->l[i]);
+        s.z[3 * i] = 1.0;
+        s.y[i] = p->l[i] > 0.0 ? 1.0 : 0.0;
+        s.degree += p->l[i] > 0.0;
+    }
+    memcpy(s.best, s.g, sizeof *s.g * (size_t)m);
+    return s;
+}
+
+// scalings and gap; false when the point is not strictly inside any more
+static bool scale_all(interior *s) {
+    s->gap = 0.0;
+    for (int i = 0; i < s->n; i++) {
+        block *b = &s->contact[i];
+        const double *g = s->g + 3 * i, *z = s->z + 3 * i;
+        if (!scale_block(g, z, b)) {
+            return false;
+        }
+        s->gap += cri_dot(3, g, z);
+        b->s_inv = b->y_s = b->dy = 0.0;
+        if (s->l[i] > 0.0) {
+            double slack = g[0] - s->l[i];
+            if (!(slack > 0.0) || !(s->y[i] > 0.0)) {
+                return false;
+            }
+            b->s_inv = 1.0 / slack;
+            b->y_s = s->y[i] * b->s_inv;
+            s->gap += s->y[i] * slack;
+        }
+    }
+    return true;
+}
+
+// minus_u; returns the largest residual, without the proximal term
+static double measure(interior *s) {
+    int m = 3 * s->n;
+    double worst = 0.0;
+    for (int i = 0; i < m; i++) {
+        double u = s->q[i] + cri_dot(m, s->P + (size_t)i * (size_t)m, s->g);
+        double r = u - s->z[i] - (i % 3 == 0 ? s->y[i / 3] : 0.0) - prox * s->g[i];
+        s->minus_u[i] = -u;
+        worst = fmax(worst, fabs(r));
+    }
+    return worst;
+}
+
+// H = P + V^-2 + diag(y/s), factored
+static bool factor(interior *s) {
+    int m = 3 * s->n;
+    for (int i = 0; i < m; i++) {
+        size_t at = (size_t)i * (size_t)m + (size_t)i;
+        memcpy(s->H + at, s->P + at, sizeof *s->H * (size_t)(m - i));
+    }
+    for (int i = 0; i < s->n; i++) {
+        const block *b = &s->contact[i];
+        double *row = s->H + (size_t)(3 * i) * (size_t)m + 3 * i;
+        double e2 = b->eta_inv * b->eta_inv, twice = 2.0 * e2;
+        double w0 = b->w[0], w1 = b->w[1], w2 = b->w[2];
+        row[0] += e2 * (w0 * w0 + w1 * w1 + w2 * w2) + b->y_s;
+        row[1] -= twice * w0 * w1;
+        row[2] -= twice * w0 * w2;
+        row[m + 1] += twice * w1 * w1 + e2;
+        row[m + 2] += twice * w1 * w2;
+        row[2 * m + 2] += twice * w2 * w2 + e2;
+    }
+    return cri_cholesky_factor(m, s->H);
+}
+
+// Solves for the step, whose right side stands in step, and scales it. Returns the longest step
+// that stays inside.
+static double solve(interior *s) {
+    double inverse = 1e-3; // no step is longer than 1e3
+    cri_cholesky_solve(3 * s->n, s->H, s->step);
+    for (int i = 0; i < s->n; i++) {
+        block *b = &s->contact[i];
+        const double *dg = s->step + 3 * i;
+        unscale(b, dg, b->dg);
+        for (int r = 0; r < 3; r++) {
+            b->dz[r] = b->b[r] - b->root * b->x[r] - b->dg[r];
+        }
+        inverse = fmax(inverse, fmax(inverse_step(b, b->dg), inverse_step(b, b->dz)));
+        if (b->s_inv > 0.0) {
+            b->dy = b->b_y - s->y[i] - b->y_s * dg[0];
+            inverse = fmax(inverse, fmax(-dg[0] * b->s_inv, -b->dy / s->y[i]));
+        }
+    }
+    return 1.0 / inverse;
+}
+
+// the step without second order terms; returns the target of the corrector
+static double predict(interior *s) {
+    memcpy(s->step, s->minus_u, sizeof *s->step * 3 * (size_t)s->n);
+    for (int i = 0; i < s->n; i++) {
+        block *b = &s->contact[i];
+        b->b[0] = b->b[1] = b->b[2] = b->b_y = 0.0;
+    }
+    double length = fmin(1.0, solve(s)), product = 0.0;
+    for (int i = 0; i < s->n; i++) {
+        const block *b = &s->contact[i];
+        product += cri_dot(3, b->dg, b->dz) + s->step[3 * i] * b->dy;
+    }
+    // gap at that point, as g'dz + z'dg = -g'z
+    double left = 1.0 - length + length * length * product / s->gap;
+    double share = fmin(1.0, fmax(0.0, left));
+    return fmax(share * share * share, least_sigma) * s->gap / s->degree;
+}
+
+// the step with second order terms of the one before; returns its longest length
+static double correct(interior *s, double target) {
+    for (int i = 0; i < s->n; i++) {
+        block *b = &s->contact[i];
+        double *rhs = s->step + 3 * i, back[3];
+        b->b_y = (target - rhs[0] * b->dy) * b->s_inv;
+        second_order(b, target);
+        unscale(b, b->b, back);
+        rhs[0] = s->minus_u[3 * i] + back[0] + b->b_y;
+        rhs[1] = s->minus_u[3 * i + 1] + back[1];
+        rhs[2] = s->minus_u[3 * i + 2] + back[2];
+    }
+    return solve(s);
+}
+
+static void advance(interior *s, double length) {
+    for (int i = 0; i < s->n; i++) {
+        const block *b = &s->contact[i];
+        double dz[3];
+        unscale(b, b->dz, dz);
+        for (int r = 0; r < 3; r++) {
+            s->g[3 * i + r] += length * s->step[3 * i + r];
+            s->z[3 * i + r] += length * dz[r];
+        }
+        s->y[i] += length * b->dy;
+    }
+}
+
+cri_cone_report cri_cone_interior(const cri_friction *p, double gap, double *f, cr_arena *scratch) {
+    CR_ASSERT(p->n > 0 && gap > 0.0 && f);
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    int m = 3 * p->n, idle = 0;
+    interior s = start(p, scratch);
+    cri_cone_report report = {.gap = INFINITY, .residual = INFINITY};
+    // the last point that is strictly inside has been measured and is the best but for rounding
+    while (scale_all(&s)) {
+        double residual = measure(&s), mean = s.gap / s.degree;
+        idle++;
+        if (fmax(mean, residual) < fmax(report.gap, report.residual)) {
+            report.gap = mean;
+            report.residual = residual;
+            memcpy(s.best, s.g, sizeof *s.g * (size_t)m);
+            idle = 0;
+        }
+        bool is_done = mean <= gap && residual <= gap;
+        if (is_done || idle >= N_IDLE || report.n_iteration >= N_ITERATION || !factor(&s)) {
+            break;
+        }
+        report.n_iteration++;
+        double length = fmin(1.0, to_boundary * correct(&s, predict(&s)));
+        if (!(length >= least_step) || !cri_all_finite(m, s.step)) {
+            break;
+        }
+        advance(&s, length);
+    }
+    for (int i = 0; i < m; i++) {
+        f[i] = (i % 3 > 0 ? p->mu[i / 3] : 1.0) * s.best[i];
+    }
+    cri_arena_rewind(scratch, mark);
+    return report;
+}
