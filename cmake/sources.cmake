@@ -18,6 +18,9 @@ set(CAROM_SOURCES
     src/io/xml.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
+    src/solvers/lcp.c
+    src/solvers/lcp_interior.c
+    src/solvers/lcp_lemke.c
     src/geometry/broad_phase.c
     src/geometry/collide.c
     src/geometry/collide_plane.c

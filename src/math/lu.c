@@ -61,3 +61,23 @@ void cri_lu_solve(int n, const double *lu, const int *pivot, double *b) {
         b[i] /= lu[i * n + i];
     }
 }
+
+void cri_lu_solve_transposed(int n, const double *lu, const int *pivot, double *b) {
+    // U' y = b, L' x = y, exchanges backwards
+    for (int i = 0; i < n; i++) {
+        b[i] /= lu[i * n + i];
+        for (int j = i + 1; j < n; j++) {
+            b[j] -= lu[i * n + j] * b[i];
+        }
+    }
+    for (int i = n - 1; i > 0; i--) {
+        for (int j = 0; j < i; j++) {
+            b[j] -= lu[i * n + j] * b[i];
+        }
+    }
+    for (int k = n - 1; k >= 0; k--) {
+        double t = b[pivot[k]];
+        b[pivot[k]] = b[k];
+        b[k] = t;
+    }
+}

@@ -12,3 +12,6 @@ bool cri_lu_factor(int n, double *a, int *pivot);
 
 /// Solves A x = b in place.
 void cri_lu_solve(int n, const double *lu, const int *pivot, double *b);
+
+/// Solves A' x = b in place.
+void cri_lu_solve_transposed(int n, const double *lu, const int *pivot, double *b);
