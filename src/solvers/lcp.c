@@ -40,10 +40,10 @@ static const double side[N_SIDE][2] = {
 };
 
 size_t cri_lcp_bytes(int n) {
-    // the tableau of Lemke's method (2), the balanced problem, free rows and their factor (2), each
+    // two tableaus of Lemke's method (4), the balanced problem, free rows and their factor (2), each
     // (n, n); vectors; what a push costs
     size_t m = (size_t)n;
-    return sizeof(double) * (6 * m * m + 32 * m) + 2048;
+    return sizeof(double) * (7 * m * m + 32 * m) + 2048;
 }
 
 void cri_lcp_slack(const cri_lcp *p, const double *z, double *w) {

@@ -23,14 +23,16 @@
 static const double least_pivot = 1e-10;
 // ratios nearer than this are ties
 static const double tie = 1e-12;
-// pivots a row; few problems need more than 3
-enum { N_PIVOT = 50 };
+// pivots a row: 99 of 100 problems need 2 at most; pivots from one fresh tableau to the next
+enum { N_PIVOT = 20, N_FRESH = 20 };
 
 /// Columns w (n), z (n), z_0, right side.
 typedef struct tableau {
     int n, width;
-    double *T;  // (n, width)
-    int *basis; // (n) column that is basic in each row
+    double *T;      // (n, width)
+    double *start;  // (n, width) T when the w are basic
+    int *basis;     // (n) column that is basic in each row
+    bool *is_basic; // (width) work space of refresh
 } tableau;
 
 /// The free rows: z_f = -(X z_c + x), stored by columns, (n_c + 1, n_free).
@@ -69,7 +71,9 @@ static tableau tableau_start(const cri_lcp *p, const freed *f, cr_arena *scratch
     int m = f->n, n = f->n_c;
     tableau t = {.n = n, .width = 2 * n + 2};
     t.T = CR_PUSH(scratch, double, n *t.width);
+    t.start = CR_PUSH_RAW(scratch, double, n *t.width);
     t.basis = CR_PUSH_RAW(scratch, int, n);
+    t.is_basic = CR_PUSH_RAW(scratch, bool, t.width);
     for (int i = 0; i < n; i++) {
         const double *M = p->M + (size_t)(m + i) * (size_t)p->n;
         double *row = t.T + (size_t)i * (size_t)t.width;
@@ -84,6 +88,7 @@ static tableau tableau_start(const cri_lcp *p, const freed *f, cr_arena *scratch
         row[2 * n] = -1.0;
         t.basis[i] = i;
     }
+    memcpy(t.start, t.T, sizeof *t.T * (size_t)n * (size_t)t.width);
     return t;
 }
 
@@ -155,16 +160,51 @@ static int exchange(tableau *t, int row, int enter) {
     return leave;
 }
 
-// pivots until z_0 has left; returns how many, *is_solved false for a ray or too many
-static int run(tableau *t, bool *is_solved) {
-    int n = t->n, row = first_row(t), enter = 2 * n, n_pivot = 0;
-    *is_solved = row < 0;
-    while (row >= 0 && !*is_solved && n_pivot < N_PIVOT * n) {
+// the tableau of the same basis without the rounding of its past: elimination from the start, the
+// largest pivot of each column
+static void refresh(tableau *t) {
+    int n = t->n, width = t->width;
+    memset(t->is_basic, 0, sizeof *t->is_basic * (size_t)width);
+    for (int i = 0; i < n; i++) {
+        t->is_basic[t->basis[i]] = true;
+        t->basis[i] = i;
+    }
+    memcpy(t->T, t->start, sizeof *t->T * (size_t)n * (size_t)width);
+    for (int enter = n; enter <= 2 * n; enter++) {
+        int best = -1;
+        double most = 0.0;
+        for (int i = 0; t->is_basic[enter] && i < n; i++) {
+            double entry = fabs(t->T[(size_t)i * (size_t)width + (size_t)enter]);
+            bool must_leave = t->basis[i] < n && !t->is_basic[t->basis[i]];
+            if (must_leave && entry > most) {
+                best = i;
+                most = entry;
+            }
+        }
+        if (best >= 0) {
+            exchange(t, best, enter);
+        }
+    }
+}
+
+// pivots until z_0 has left, nothing can leave or there were too many; returns how many
+static int run(tableau *t) {
+    int n = t->n, row = first_row(t), enter = 2 * n, n_pivot = 0, n_stale = 0;
+    while (row >= 0 && n_pivot < N_PIVOT * n) {
         int leave = exchange(t, row, enter);
         n_pivot++;
-        *is_solved = leave == 2 * n;
+        n_stale++;
+        if (leave == 2 * n) {
+            break;
+        }
         enter = leave < n ? leave + n : leave - n;
-        row = *is_solved ? -1 : leaving_row(t, enter);
+        row = n_stale < N_FRESH ? leaving_row(t, enter) : -1;
+        // a ray is believed of a fresh tableau only
+        if (row < 0) {
+            refresh(t);
+            n_stale = 0;
+            row = leaving_row(t, enter);
+        }
     }
     return n_pivot;
 }
@@ -197,18 +237,17 @@ cri_lcp_report cri_lcp_lemke(const cri_lcp *p, double *z, cr_arena *scratch) {
     memset(z, 0, sizeof *z * (size_t)n);
     if (eliminate(&b.problem, &f, scratch)) {
         tableau t = tableau_start(&b.problem, &f, scratch);
-        bool is_solved;
-        report.n_iteration = run(&t, &is_solved);
+        report.n_iteration = run(&t);
+        refresh(&t);
         read_point(&t, &f, z);
         for (int i = 0; i < n; i++) {
             z[i] *= b.size * b.d[i];
         }
-        report.residual = cri_lcp_residual(p, z);
-        if (is_solved && report.residual <= 1e2 * cri_lcp_tolerance(p, z)) {
-            report.outcome = CR_SOLVED;
-        }
-    } else {
-        report.residual = cri_lcp_residual(p, z);
+    }
+    // a z_0 of rounding that never left is no harm
+    report.residual = cri_lcp_residual(p, z);
+    if (report.residual <= cri_lcp_tolerance(p, z)) {
+        report.outcome = CR_SOLVED;
     }
     cri_arena_rewind(scratch, mark);
     return report;
