@@ -26,6 +26,9 @@ set(CAROM_SOURCES
     src/solvers/cone_qp.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
+    src/solvers/lcp.c
+    src/solvers/lcp_interior.c
+    src/solvers/lcp_lemke.c
     src/geometry/broad_phase.c
     src/geometry/collide.c
     src/geometry/collide_plane.c
