@@ -22,7 +22,6 @@ set(CAROM_SOURCES
     src/solvers/friction_classes.c
     src/solvers/friction_diff.c
     src/solvers/friction_newton.c
-    src/solvers/cone_path.c
     src/solvers/cone_qp.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
@@ -94,6 +93,9 @@ set(CAROM_SOURCES
     src/contact/jump_vjp.c
     src/contact/laws.c
     src/contact/ncp.c
+    src/contact/cone.c
+    src/contact/lcp.c
+    src/contact/impulse_law.c
     src/contact/near.c
     src/contact/row.c
     src/sim/batch.c

@@ -5,13 +5,12 @@
 #include "contact/law.h"
 
 #include "base/base.h"
-#include "contact/ncp.h"
+#include "contact/impulse_law.h"
 
 #include <string.h>
 
 static const cri_law *const laws[] = {
-    &cri_law_ncp,
-    &cri_law_ncp_poisson,
+    &cri_law_ncp, &cri_law_ncp_poisson, &cri_law_cone, &cri_law_cone_reg, &cri_law_lcp,
 };
 
 const cri_law *cri_law_at(int i) {

@@ -259,8 +259,7 @@ static double corner_gap(const double *u) {
     return second - first;
 }
 
-// how far f_t is from the border of its disc or octagon of radius r
-static double inside_by(cri_friction_kind kind, const double *f, double r) {
+double cri_friction_inside_by(cri_friction_kind kind, const double *f, double r) {
     if (kind == CRI_OCTAGON) {
         const double *out = outward[side_at(f[1], f[2])];
         return SIDE_NEAR * r - (out[0] * f[1] + out[1] * f[2]);
@@ -289,7 +288,7 @@ double cri_friction_margin_of(const cri_friction *p, int i, const cri_projection
         return fmin(margin, fmin(relative(left, f_scale), relative(slip, u_scale)));
     }
     if (at->branch != CRI_OPEN) {
-        return fmin(margin, relative(inside_by(p->kind, f, mu * f[0]), f_scale));
+        return fmin(margin, relative(cri_friction_inside_by(p->kind, f, mu * f[0]), f_scale));
     }
     return margin;
 }

@@ -82,6 +82,10 @@ void cri_friction_project_jacobian(cri_friction_kind kind, const double z[3], do
 void cri_octagon_corner(int k, double d[2]);
 void cri_octagon_side(int k, double middle[2], double along[2]);
 
+/// How far f_t of one contact's impulse f (3) is from the border of its disc or octagon of radius
+/// r.
+double cri_friction_inside_by(cri_friction_kind kind, const double *f, double r);
+
 /// Relative distance of contact i to another class, at an impulse f and velocity u of it (3 each).
 /// f_scale: the largest impulse of the problem.
 double cri_friction_margin_of(const cri_friction *problem, int i, const cri_projection *at,

@@ -179,6 +179,7 @@ static void corner_start(search *t, bool is_lemke) {
     cri_arena_mark mark = cri_arena_get_mark(t->scratch);
     cri_friction problem = cri_scaled_problem(s);
     problem.kind = CRI_OCTAGON;
+    problem.l = CR_PUSH(t->scratch, double, s->n); // bounds do not matter for a start
     const cri_lcp lcp = cri_octagon_lcp(&problem, t->scratch);
     double *z = CR_PUSH(t->scratch, double, lcp.n);
     cri_lcp_report report =

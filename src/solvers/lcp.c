@@ -40,8 +40,8 @@ static const double side[N_SIDE][2] = {
 };
 
 size_t cri_lcp_bytes(int n) {
-    // two tableaus of Lemke's method (4), the balanced problem, free rows and their factor (2), each
-    // (n, n); vectors; what a push costs
+    // two tableaus of Lemke's method (4), the balanced problem, free rows and their factor (2),
+    // each (n, n); vectors; what a push costs
     size_t m = (size_t)n;
     return sizeof(double) * (7 * m * m + 32 * m) + 2048;
 }

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: MIT
+//
+// What all impulse laws share: restitution in one solve or in two, and its derivatives. A law adds
+// a kind of friction (solvers/friction.h).
+//
+// Newton, one solve:
+//   c = b,  c_n = b_n - max(e max(0, -b_n), v*)
+//
+// Poisson, compression and restitution:
+//   f_c: c = b, l = 0;      f_r: c = A f_c + b - v* e_n, l = e f_c,n;      f = f_c + f_r
+//
+// v* is the target. Plain contacts have e = 0, and their target counts always: at a tie of
+// restitution and target (both zero for a contact at rest) the derivative of the target must not be
+// lost. When every contact is plain there is one solve, Newton's.
+//
+// A regularised law solves with A + eps 1; its velocities are those of A.
+//
+// For Poisson e = 0 is a kink: f_r = 0 leaves every contact of the second solve undecided. The
+// derivative is that for e -> 0+, its classes read off the solution with l = 1e-6 f_c,n.
+
+#include "contact/impulse_law.h"
+
+#include "base/base.h"
+#include "solvers/friction_reduced.h"
+
+#include <math.h>
+#include <string.h>
+
+/// One complementarity problem and its reduced system.
+typedef struct phase {
+    cri_friction problem;
+    cri_friction_cache reduced;
+    double *c;
+    double *l;
+    double *f;
+    bool is_idle; // f = 0 solves it
+} phase;
+
+typedef struct cache {
+    cri_impulse_form form;
+    const double *A; // (3n, 3n) of the solves
+    int n_phase;
+    bool *takes_target; // (n) the normal row follows the target, not restitution
+    phase phase[2];
+} cache;
+
+size_t cri_impulse_bytes(int n) {
+    size_t m = 3 * (size_t)n;
+    // A + eps 1
+    size_t own = sizeof(double) * m * m;
+    return own + 3 * cri_friction_reduce_bytes(n) + cri_friction_bytes(n) + sizeof(cache) +
+           sizeof(double) * 64 * m + 4096;
+}
+
+static phase phase_begin(const cri_contact_problem *p, const cache *c, cr_arena *keep) {
+    phase ph = {0};
+    ph.c = CR_PUSH(keep, double, 7 * p->n);
+    ph.f = ph.c + 3 * p->n;
+    ph.l = ph.f + 3 * p->n;
+    ph.problem = (cri_friction){
+        .kind = c->form.kind, .n = p->n, .A = c->A, .c = ph.c, .b = p->b, .mu = p->mu, .l = ph.l};
+    return ph;
+}
+
+// is the impulse a choice? That of several contacts may be, that of one where nothing moves in some
+// direction, as for a tree in a plane
+static bool may_be_redundant(const cri_friction *p) {
+    const double *A = p->A;
+    if (p->n > 1) {
+        return true;
+    }
+    double trace = A[0] + A[4] + A[8];
+    double det = A[0] * (A[4] * A[8] - A[5] * A[7]) - A[1] * (A[3] * A[8] - A[5] * A[6]) +
+                 A[2] * (A[3] * A[7] - A[4] * A[6]);
+    // the least of three directions counts less than 1e-6 of the others
+    return det <= 1e-6 * trace * trace * trace;
+}
+
+// solves ph from ph->f; a single contact needs its reduced system only for derivatives. Nothing is
+// solved where the compression has left nothing to do: then zero it is, whatever rounding says.
+static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cache,
+                        cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
+    cri_solve_report r = {.outcome = CR_SOLVED};
+    if (!ph->is_idle) {
+        r = cri_friction_solve(&ph->problem, ph->f, scratch);
+    }
+    if (may_be_redundant(&ph->problem) || (has_cache && !limit)) {
+        // the selection is part of the solution, whoever asks for derivatives
+        cri_friction_reduce(&ph->problem, ph->f, NULL, &ph->reduced, keep, scratch);
+        report->margin = fmin(report->margin, ph->reduced.margin);
+        report->is_one_sided = report->is_one_sided || ph->reduced.is_one_sided;
+    } else {
+        bool is_kink;
+        double margin = cri_friction_margin(&ph->problem, ph->f, &is_kink, scratch);
+        report->margin = fmin(report->margin, margin);
+        report->is_one_sided = report->is_one_sided || is_kink;
+    }
+    if (limit) {
+        cri_friction_reduce(&ph->problem, ph->f, limit, &ph->reduced, keep, scratch);
+    }
+    report->n_iteration += r.n_iteration;
+    report->residual = fmax(report->residual, r.residual);
+    report->outcome = r.outcome > report->outcome ? r.outcome : report->outcome;
+}
+
+// marks what lies on its cone, to the certificate's tolerance
+static void note_sliding(const cri_contact_problem *p, const cache *c, const double *f,
+                         cri_law_report *report) {
+    for (int i = 0; i < p->n; i++) {
+        double radius = p->mu[i] * f[3 * i];
+        double inside = cri_friction_inside_by(c->form.kind, f + 3 * i, radius);
+        report->is_sliding[i] =
+            report->is_sliding[i] || (f[3 * i] > 0.0 && inside <= 1e-10 * radius);
+    }
+}
+
+static void newton_phase(const cri_contact_problem *p, double *f, bool has_cache, cache *c,
+                         cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
+    phase *ph = &c->phase[0];
+    *ph = phase_begin(p, c, keep);
+    c->n_phase = 1;
+    memcpy(ph->c, p->b, sizeof(double) * 3 * (size_t)p->n);
+    memcpy(ph->f, f, sizeof(double) * 3 * (size_t)p->n);
+    for (int i = 0; i < p->n; i++) {
+        double bounce = p->e[i] * fmax(0.0, -p->b[3 * i]);
+        c->takes_target[i] = p->is_plain[i] || bounce < p->target[i];
+        ph->c[3 * i] -= c->takes_target[i] ? p->target[i] : bounce;
+    }
+    phase_solve(ph, NULL, has_cache, report, keep, scratch);
+    memcpy(f, ph->f, sizeof(double) * 3 * (size_t)p->n);
+}
+
+static bool all_plain(const cri_contact_problem *p) {
+    bool all = true;
+    for (int i = 0; i < p->n; i++) {
+        all = all && p->is_plain[i];
+    }
+    return all;
+}
+
+// y = A x + c0
+static void affine(const cri_contact_problem *p, const double *x, const double *c0, double *y) {
+    int m = 3 * p->n;
+    for (int i = 0; i < m; i++) {
+        const double *row = p->A + (size_t)i * (size_t)m;
+        y[i] = c0[i];
+        for (int j = 0; j < m; j++) {
+            y[i] += row[j] * x[j];
+        }
+    }
+}
+
+// the solution with l = 1e-6 f_c,n where e = 0, in scratch
+static cri_friction_limit limit_of_no_restitution(const cri_contact_problem *p, const phase *first,
+                                                  const phase *second, cr_arena *scratch) {
+    int m = 3 * p->n;
+    double *l = CR_PUSH_RAW(scratch, double, p->n);
+    double *f = CR_PUSH(scratch, double, m);
+    double *u = CR_PUSH_RAW(scratch, double, m);
+    for (int i = 0; i < p->n; i++) {
+        double fn = fmax(first->f[3 * i], 0.0);
+        l[i] = p->e[i] == 0.0 && !p->is_plain[i] ? 1e-6 * fn : second->l[i];
+    }
+    cri_friction near = second->problem;
+    near.l = l;
+    cri_friction_solve(&near, f, scratch);
+    affine(p, f, second->c, u);
+    return (cri_friction_limit){.f = f, .u = u, .l = l};
+}
+
+// the matrix of the solves
+static const double *regularised(const cri_contact_problem *p, double epsilon, cr_arena *keep) {
+    size_t m = 3 * (size_t)p->n;
+    if (epsilon == 0.0) {
+        return p->A;
+    }
+    double *A = CR_PUSH_RAW(keep, double, m *m);
+    memcpy(A, p->A, sizeof *A * m * m);
+    for (size_t i = 0; i < m; i++) {
+        A[i * (m + 1)] += epsilon;
+    }
+    return A;
+}
+
+static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cache, cache *c,
+                           cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
+    int m = 3 * p->n;
+
+    // compression
+    phase *first = &c->phase[0], *second = &c->phase[1];
+    *first = phase_begin(p, c, keep);
+    memcpy(first->c, p->b, sizeof(double) * (size_t)m);
+    memcpy(first->f, f, sizeof(double) * (size_t)m);
+    phase_solve(first, NULL, has_cache, report, keep, scratch);
+
+    // restitution
+    *second = phase_begin(p, c, keep);
+    c->n_phase = 2;
+    affine(p, first->f, p->b, second->c);
+    bool is_kink = false;
+    second->is_idle = true;
+    for (int i = 0; i < p->n; i++) {
+        double fn = fmax(first->f[3 * i], 0.0);
+        second->c[3 * i] -= p->target[i];
+        second->l[i] = p->is_plain[i] ? 0.0 : p->e[i] * fn;
+        second->is_idle = second->is_idle && second->l[i] == 0.0 && p->target[i] <= 0.0;
+        is_kink = is_kink || (!p->is_plain[i] && p->e[i] == 0.0 && fn > 0.0);
+    }
+    for (int i = 0; i < m; i++) {
+        second->f[i] = second->is_idle ? 0.0 : p->e[i / 3] * first->f[i];
+    }
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    cri_friction_limit limit;
+    report->is_one_sided = report->is_one_sided || is_kink;
+    if (is_kink && has_cache) {
+        limit = limit_of_no_restitution(p, first, second, scratch);
+    }
+    phase_solve(second, is_kink && has_cache ? &limit : NULL, has_cache, report, keep, scratch);
+    cri_arena_rewind(scratch, mark);
+    for (int i = 0; i < m; i++) {
+        f[i] = first->f[i] + second->f[i];
+    }
+    note_sliding(p, c, first->f, report);
+    note_sliding(p, c, second->f, report);
+}
+
+const void *cri_impulse_solve(const cri_impulse_form *form, const cri_contact_problem *p, double *f,
+                              bool has_cache, cri_law_report *report, cr_arena *keep,
+                              cr_arena *scratch) {
+    CR_ASSERT(form && p->n > 0 && f && report && keep != scratch);
+    cache *c = CR_PUSH(keep, cache, 1);
+    c->form = *form;
+    c->A = regularised(p, form->epsilon, keep);
+    c->takes_target = CR_PUSH(keep, bool, p->n);
+    memset(report->is_sliding, 0, sizeof(bool) * (size_t)p->n);
+    if (form->is_poisson && !all_plain(p)) {
+        poisson_phases(p, f, has_cache, c, report, keep, scratch);
+    } else {
+        newton_phase(p, f, has_cache, c, report, keep, scratch);
+        note_sliding(p, c, f, report);
+    }
+    return c;
+}
+
+// adds the outer products -p f' + z q' of a phase, with p and z of its reduced system
+static double *phase_vjp(const phase *ph, const double *f_adj, cri_contact_adj *adj, double *l_adj,
+                         cr_arena *scratch) {
+    int m = 3 * ph->problem.n;
+    double *minus_p = CR_PUSH_RAW(scratch, double, m);
+    double *z = CR_PUSH_RAW(scratch, double, m);
+    cri_friction_reduced_vjp(&ph->problem, &ph->reduced, f_adj, minus_p, z, adj->mu, l_adj,
+                             scratch);
+    for (int i = 0; i < m; i++) {
+        minus_p[i] = -minus_p[i];
+    }
+    adj->left[adj->n_outer] = minus_p;
+    adj->right[adj->n_outer++] = ph->f;
+    if (ph->reduced.n_null > 0) {
+        adj->left[adj->n_outer] = z;
+        adj->right[adj->n_outer++] = ph->reduced.q;
+    }
+    return minus_p; // c_adj
+}
+
+static void adj_begin(int n, cri_contact_adj *adj, cr_arena *scratch) {
+    *adj = (cri_contact_adj){0};
+    adj->b = CR_PUSH(scratch, double, 3 * n);
+    adj->mu = CR_PUSH(scratch, double, n);
+    adj->e = CR_PUSH(scratch, double, n);
+    adj->target = CR_PUSH(scratch, double, n);
+}
+
+// does e move contact i? For a plain one this is the derivative for e -> 0+, which the caller may
+// drop
+static bool bounces(const cri_contact_problem *p, const cache *c, int i) {
+    bool is_edge = p->is_plain[i] && p->target[i] == 0.0;
+    return p->b[3 * i] < 0.0 && (!c->takes_target[i] || is_edge);
+}
+
+static void newton_vjp(const cri_contact_problem *p, const cache *c, const double *f_adj,
+                       cri_contact_adj *adj, cr_arena *scratch) {
+    double *l_adj = CR_PUSH(scratch, double, p->n);
+    const double *c_adj = phase_vjp(&c->phase[0], f_adj, adj, l_adj, scratch);
+
+    // c_n = b_n - target,  or  b_n + e min(0, b_n)
+    for (int i = 0; i < p->n; i++) {
+        const double *ci = c_adj + 3 * i;
+        for (int r = 0; r < 3; r++) {
+            adj->b[3 * i + r] += ci[r];
+        }
+        if (c->takes_target[i]) {
+            adj->target[i] -= ci[0];
+        } else if (p->b[3 * i] < 0.0) {
+            adj->b[3 * i] += p->e[i] * ci[0];
+        }
+        adj->e[i] += bounces(p, c, i) ? p->b[3 * i] * ci[0] : 0.0;
+    }
+}
+
+void cri_impulse_vjp(const cri_contact_problem *p, const void *cached, const double *f,
+                     const double *f_adj, cri_contact_adj *adj, cr_arena *scratch) {
+    (void)f;
+    const cache *c = cached;
+    int m = 3 * p->n;
+    adj_begin(p->n, adj, scratch);
+    if (c->n_phase == 1) {
+        newton_vjp(p, c, f_adj, adj, scratch);
+        return;
+    }
+    const phase *first = &c->phase[0], *second = &c->phase[1];
+
+    // f = f_c + f_r,  f_r = solve(c = A f_c + b - v* e_n, l = e f_c,n)
+    double *l_adj = CR_PUSH(scratch, double, p->n);
+    double *unused = CR_PUSH(scratch, double, p->n);
+    double *first_adj = CR_PUSH_RAW(scratch, double, m);
+    const double *c_adj = phase_vjp(second, f_adj, adj, l_adj, scratch);
+    affine(p, c_adj, f_adj, first_adj);
+    for (int i = 0; i < p->n; i++) {
+        adj->target[i] -= c_adj[3 * i];
+        if (!p->is_plain[i]) {
+            adj->e[i] += l_adj[i] * first->f[3 * i];
+            first_adj[3 * i] += p->e[i] * l_adj[i];
+        }
+    }
+    adj->left[adj->n_outer] = (double *)c_adj;
+    adj->right[adj->n_outer++] = first->f;
+    for (int i = 0; i < m; i++) {
+        adj->b[i] += c_adj[i];
+    }
+
+    // f_c = solve(c = b)
+    c_adj = phase_vjp(first, first_adj, adj, unused, scratch);
+    for (int i = 0; i < m; i++) {
+        adj->b[i] += c_adj[i];
+    }
+}
+
+static void phase_jvp(const phase *ph, const cri_contact_tan *tan, const double *c_tan,
+                      const double *l_tan, double *f_tan, cr_arena *scratch) {
+    int m = 3 * ph->problem.n;
+    double *rhs = CR_PUSH_RAW(scratch, double, m);
+    double *A_q = CR_PUSH_RAW(scratch, double, m);
+    tan->apply_A(tan->context, ph->f, rhs);
+    for (int i = 0; i < m; i++) {
+        rhs[i] += c_tan[i];
+    }
+    if (ph->reduced.n_null > 0) {
+        tan->apply_A(tan->context, ph->reduced.q, A_q);
+    }
+    cri_friction_tan data = {.rhs = rhs, .A_q = A_q, .mu = tan->mu, .l = l_tan};
+    cri_friction_reduced_jvp(&ph->problem, &ph->reduced, &data, f_tan, scratch);
+}
+
+static void newton_jvp(const cri_contact_problem *p, const cache *c, const cri_contact_tan *tan,
+                       double *f_tan, cr_arena *scratch) {
+    double *c_tan = CR_PUSH_RAW(scratch, double, 3 * p->n);
+    double *l_tan = CR_PUSH(scratch, double, p->n);
+    memcpy(c_tan, tan->b, sizeof(double) * 3 * (size_t)p->n);
+    for (int i = 0; i < p->n; i++) {
+        double b = p->b[3 * i];
+        if (c->takes_target[i]) {
+            c_tan[3 * i] -= tan->target[i];
+        } else if (b < 0.0) {
+            c_tan[3 * i] += p->e[i] * tan->b[3 * i];
+        }
+        c_tan[3 * i] += bounces(p, c, i) ? b * tan->e[i] : 0.0;
+    }
+    phase_jvp(&c->phase[0], tan, c_tan, l_tan, f_tan, scratch);
+}
+
+void cri_impulse_jvp(const cri_contact_problem *p, const void *cached, const double *f,
+                     const cri_contact_tan *tan, double *f_tan, cr_arena *scratch) {
+    (void)f;
+    const cache *c = cached;
+    int m = 3 * p->n;
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    if (c->n_phase == 1) {
+        newton_jvp(p, c, tan, f_tan, scratch);
+        cri_arena_rewind(scratch, mark);
+        return;
+    }
+    const phase *first = &c->phase[0], *second = &c->phase[1];
+    double *first_tan = CR_PUSH_RAW(scratch, double, m);
+    double *c_tan = CR_PUSH_RAW(scratch, double, m);
+    double *A_f = CR_PUSH_RAW(scratch, double, m);
+    double *l_tan = CR_PUSH(scratch, double, p->n);
+
+    // f_c = solve(c = b)
+    phase_jvp(first, tan, tan->b, l_tan, first_tan, scratch);
+
+    // f_r = solve(c = A f_c + b - v* e_n, l = e f_c,n)
+    tan->apply_A(tan->context, first->f, A_f);
+    affine(p, first_tan, tan->b, c_tan);
+    for (int i = 0; i < m; i++) {
+        c_tan[i] += A_f[i];
+    }
+    for (int i = 0; i < p->n; i++) {
+        c_tan[3 * i] -= tan->target[i];
+        if (!p->is_plain[i]) {
+            l_tan[i] = tan->e[i] * first->f[3 * i] + p->e[i] * first_tan[3 * i];
+        }
+    }
+    phase_jvp(second, tan, c_tan, l_tan, f_tan, scratch);
+    for (int i = 0; i < m; i++) {
+        f_tan[i] += first_tan[i];
+    }
+    cri_arena_rewind(scratch, mark);
+}

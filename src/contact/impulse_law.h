@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// What all impulse laws share: a kind of friction with Newton's or Poisson's restitution.
+
+#pragma once
+
+#include "contact/law.h"
+#include "solvers/friction.h"
+
+/// What makes an impulse law.
+typedef struct cri_impulse_form {
+    cri_friction_kind kind;
+    bool is_poisson; // else Newton's restitution
+    double epsilon;  // 1/kg, added to the diagonal of A
+} cri_impulse_form;
+
+/// cri_law's solve, vjp, jvp and n_byte for a form.
+const void *cri_impulse_solve(const cri_impulse_form *form, const cri_contact_problem *problem,
+                              double *f, bool has_cache, cri_law_report *report, cr_arena *keep,
+                              cr_arena *scratch);
+void cri_impulse_vjp(const cri_contact_problem *problem, const void *cache, const double *f,
+                     const double *f_adj, cri_contact_adj *adj, cr_arena *scratch);
+void cri_impulse_jvp(const cri_contact_problem *problem, const void *cache, const double *f,
+                     const cri_contact_tan *tan, double *f_tan, cr_arena *scratch);
+size_t cri_impulse_bytes(int n);
+
+extern const cri_law cri_law_ncp, cri_law_ncp_poisson, cri_law_cone, cri_law_cone_reg, cri_law_lcp;
