@@ -4,7 +4,8 @@
 // programmes,
 //
 //   f_c = argmin 1/2 f'A f + b'f                 |f_t| <= mu f_n
-//   f_r = argmin 1/2 f'A f + (v_c - v*)'f        |f_t| <= mu f_n,  f_n >= e f_c,n,    v_c = A f_c + b
+//   f_r = argmin 1/2 f'A f + (v_c - v*)'f        |f_t| <= mu f_n,  f_n >= e f_c,n
+//   v_c = A f_c + b
 //
 // Convex: always solved, and with one e for all the energy never grows. The price: a sliding
 // contact is lifted, u_n = mu |u_t|. `cone-reg` has A + eps 1 with eps = 0.01 1/kg, as that paper

@@ -6,7 +6,7 @@
 //
 // under one of three laws of friction, all with lower bounds l of the normal impulses:
 //
-//   Coulomb   0 <= f_n - l  perp  u_n >= 0,   |f_t| <= mu f_n,   f_t = -mu f_n u_t/|u_t| if u_t != 0
+//   Coulomb   0 <= f_n - l  perp  u_n >= 0,  |f_t| <= mu f_n,  f_t = -mu f_n u_t/|u_t| if u_t != 0
 //   convex    f = argmin 1/2 f'A f + c'f  over  |f_t| <= mu f_n, f_n >= l
 //   octagon   as Coulomb, f_t in mu f_n conv{d_0 .. d_7}, d_k at 45 k degrees, and f_t'u_t least
 //
