@@ -6,7 +6,7 @@ set(CAROM_SOURCES
     src/base/base.c
     src/math/cholesky.c
     src/math/lu.c
-    src/math/null_space.c
+    src/math/psd.c
     src/math/orient.c
     src/math/qr.c
     src/math/quat.c

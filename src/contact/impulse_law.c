@@ -76,27 +76,45 @@ static bool may_be_redundant(const cri_friction *p) {
     return det <= 1e-6 * trace * trace * trace;
 }
 
+static bool has_start(const phase *ph) {
+    bool has = false;
+    for (int i = 0; i < 3 * ph->problem.n; i++) {
+        has = has || ph->f[i] != 0.0;
+    }
+    return has;
+}
+
 // solves ph from ph->f; a single contact needs its reduced system only for derivatives. Nothing is
 // solved where the compression has left nothing to do: then zero it is, whatever rounding says.
 static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cache,
                         cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
+    const cri_friction *p = &ph->problem;
     cri_solve_report r = {.outcome = CR_SOLVED};
+    bool is_redundant = may_be_redundant(p), is_reduced = false, is_kink = false;
+    double margin;
     if (!ph->is_idle) {
-        r = cri_friction_solve(&ph->problem, ph->f, scratch);
+        // never depends on has_cache, nor do the bits of f
+        is_reduced = is_redundant && has_start(ph) &&
+                     cri_friction_reduce_at_once(p, ph->f, &ph->reduced, keep, scratch);
+        r = is_reduced ? (cri_solve_report){.n_iteration = 1,
+                                            .residual = cri_friction_certificate(p, ph->f)}
+                       : cri_friction_solve(p, ph->f, scratch);
     }
-    if (may_be_redundant(&ph->problem) || (has_cache && !limit)) {
+    if (!is_reduced && (is_redundant || (has_cache && !limit))) {
         // the selection is part of the solution, whoever asks for derivatives
-        cri_friction_reduce(&ph->problem, ph->f, NULL, &ph->reduced, keep, scratch);
-        report->margin = fmin(report->margin, ph->reduced.margin);
-        report->is_one_sided = report->is_one_sided || ph->reduced.is_one_sided;
-    } else {
-        bool is_kink;
-        double margin = cri_friction_margin(&ph->problem, ph->f, &is_kink, scratch);
-        report->margin = fmin(report->margin, margin);
-        report->is_one_sided = report->is_one_sided || is_kink;
+        cri_friction_reduce(p, ph->f, NULL, &ph->reduced, keep, scratch);
+        is_reduced = true;
     }
+    if (is_reduced) {
+        margin = ph->reduced.margin;
+        is_kink = ph->reduced.is_one_sided;
+    } else {
+        margin = cri_friction_margin(p, ph->f, &is_kink, scratch);
+    }
+    report->margin = fmin(report->margin, margin);
+    report->is_one_sided = report->is_one_sided || is_kink;
     if (limit) {
-        cri_friction_reduce(&ph->problem, ph->f, limit, &ph->reduced, keep, scratch);
+        cri_friction_reduce(p, ph->f, limit, &ph->reduced, keep, scratch);
     }
     report->n_iteration += r.n_iteration;
     report->residual = fmax(report->residual, r.residual);

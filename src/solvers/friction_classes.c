@@ -149,6 +149,7 @@ void cri_friction_classify(const cri_friction *p, double *f, const cri_friction_
     cri_friction_multiply(p, f, p->c, u);
     cache->m = 0;
     cache->margin = 1.0;
+    cache->has_slide = false;
     for (int i = 0; i < p->n; i++) {
         const double *fi = limit ? limit->f + 3 * i : f + 3 * i;
         const double *ui = limit ? limit->u + 3 * i : u + 3 * i;
@@ -160,6 +161,8 @@ void cri_friction_classify(const cri_friction *p, double *f, const cri_friction_
         cache->contact[i] = at.branch;
         cache->speed[i] = hypot(u[3 * i + 1], u[3 * i + 2]);
         cache->margin = fmin(cache->margin, cri_friction_margin_of(p, i, &at, fi, ui, f_scale));
+        cache->has_slide = cache->has_slide || at.branch == CRI_SLIDE || at.branch == CRI_EDGE ||
+                           at.branch == CRI_BOUND_SLIDE;
         bool is_slide = at.branch == CRI_SLIDE || at.branch == CRI_BOUND_SLIDE;
         if (at.branch == CRI_EDGE || (is_slide && p->kind == CRI_OCTAGON)) {
             add_corner(p, cache, i, at.face);
