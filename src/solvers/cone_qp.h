@@ -41,7 +41,7 @@ typedef struct cri_cone_path {
 } cri_cone_path;
 
 /// Centres at kappa > 0, to rounding; f (3n) is a solution to start from, NULL for none. False when
-/// it does not converge, as for kappa below 1e-14 times the impulses.
+/// it does not converge: impulses of 1e3 and more may hide a kappa of 1e-9 in rounding.
 bool cri_cone_path_at(const cri_friction *problem, double kappa, const double *f,
                       cri_cone_path *path, cr_arena *keep, cr_arena *scratch);
 
