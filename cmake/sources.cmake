@@ -22,6 +22,7 @@ set(CAROM_SOURCES
     src/solvers/friction_classes.c
     src/solvers/friction_diff.c
     src/solvers/friction_newton.c
+    src/solvers/cone_path.c
     src/solvers/cone_qp.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c

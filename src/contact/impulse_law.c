@@ -95,14 +95,14 @@ static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cac
     if (!ph->is_idle) {
         // never depends on has_cache, nor do the bits of f
         is_reduced = is_redundant && has_start(ph) &&
-                     cri_friction_reduce_at_once(p, ph->f, &ph->reduced, keep, scratch);
+                     cri_friction_reduce_at_once(p, ph->f, has_cache, &ph->reduced, keep, scratch);
         r = is_reduced ? (cri_solve_report){.n_iteration = 1,
                                             .residual = cri_friction_certificate(p, ph->f)}
                        : cri_friction_solve(p, ph->f, scratch);
     }
     if (!is_reduced && (is_redundant || (has_cache && !limit))) {
         // the selection is part of the solution, whoever asks for derivatives
-        cri_friction_reduce(p, ph->f, NULL, &ph->reduced, keep, scratch);
+        cri_friction_reduce(p, ph->f, NULL, has_cache, &ph->reduced, keep, scratch);
         is_reduced = true;
     }
     if (is_reduced) {
@@ -114,7 +114,7 @@ static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cac
     report->margin = fmin(report->margin, margin);
     report->is_one_sided = report->is_one_sided || is_kink;
     if (limit) {
-        cri_friction_reduce(p, ph->f, limit, &ph->reduced, keep, scratch);
+        cri_friction_reduce(p, ph->f, limit, has_cache, &ph->reduced, keep, scratch);
     }
     report->n_iteration += r.n_iteration;
     report->residual = fmax(report->residual, r.residual);

@@ -264,13 +264,13 @@ double cri_friction_inside_by(cri_friction_kind kind, const double *f, double r)
         const double *out = outward[side_at(f[1], f[2])];
         return SIDE_NEAR * r - (out[0] * f[1] + out[1] * f[2]);
     }
-    return r - hypot(f[1], f[2]);
+    return r - cri_tangent_size(f);
 }
 
 double cri_friction_margin_of(const cri_friction *p, int i, const cri_projection *at,
                               const double *f, const double *u, double f_scale) {
     CR_ASSERT(p && at && f && u);
-    double u_scale = f_scale / cri_friction_rho(p, i), mu = p->mu[i], slip = hypot(u[1], u[2]);
+    double u_scale = f_scale / cri_friction_rho(p, i), mu = p->mu[i], slip = cri_tangent_size(u);
     bool is_slide = at->branch == CRI_SLIDE || at->branch == CRI_BOUND_SLIDE;
     bool is_bound = at->branch == CRI_BOUND_STICK || at->branch == CRI_BOUND_SLIDE;
     // a convex contact opens when u leaves the dual cone

@@ -431,7 +431,8 @@ static void push_cache(const cri_friction *p, double *f, cri_friction_cache *cac
 }
 
 void cri_friction_reduce(const cri_friction *p, double *f, const cri_friction_limit *limit,
-                         cri_friction_cache *cache, cr_arena *keep, cr_arena *scratch) {
+                         bool has_derivative, cri_friction_cache *cache, cr_arena *keep,
+                         cr_arena *scratch) {
     CR_ASSERT(p->n > 0 && f && cache && keep != scratch);
     int rows = 3 * p->n;
     push_cache(p, f, cache, keep);
@@ -447,36 +448,65 @@ void cri_friction_reduce(const cri_friction *p, double *f, const cri_friction_li
         factor(p, cache, keep, scratch);
         cache->is_one_sided = true;
     }
-    if (cache->n_null > 0) {
+    if (cache->n_null > 0 && has_derivative) {
         find_q(p, cache, f, scratch);
     }
     cri_arena_rewind(scratch, mark);
 }
 
-bool cri_friction_reduce_at_once(const cri_friction *p, double *f, cri_friction_cache *cache,
-                                 cr_arena *keep, cr_arena *scratch) {
+// the impulse of sticking contacts from nothing: H^+, refined once. u is work space.
+static void solve_linear(const cri_friction *p, const cri_friction_cache *cache, double *f,
+                         double *u, cr_arena *scratch) {
+    int m = cache->m, rows = 3 * p->n;
+    double *rhs = CR_PUSH_RAW(scratch, double, 2 * m), *y = rhs + m;
+    memset(f, 0, sizeof *f * (size_t)rows);
+    bool has_bound = false;
+    for (int i = 0; i < p->n; i++) {
+        bool is_bound = cache->contact[i] == CRI_BOUND_STICK;
+        f[3 * i] = is_bound ? p->l[i] : 0.0;
+        has_bound = has_bound || is_bound;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        const double *at = pass == 0 && !has_bound ? p->c : u;
+        if (at == u) {
+            cri_friction_multiply(p, f, p->c, u);
+        }
+        for (int j = 0; j < m; j++) {
+            rhs[j] = -at[row_of(cache, j)];
+        }
+        cri_friction_solve_columns(cache, rhs, NULL, y, scratch);
+        for (int j = 0; j < m; j++) {
+            f[row_of(cache, j)] += y[j];
+        }
+    }
+}
+
+bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_derivative,
+                                 cri_friction_cache *cache, cr_arena *keep, cr_arena *scratch) {
     CR_ASSERT(p->n > 0 && f && cache && keep != scratch);
-    int rows = 3 * p->n;
+    int n = p->n, rows = 3 * n;
     cri_arena_mark keep_mark = cri_arena_get_mark(keep), mark = cri_arena_get_mark(scratch);
     double *u = CR_PUSH_RAW(scratch, double, 2 * rows), *start = u + rows;
+    cri_friction_class *old = CR_PUSH_RAW(scratch, cri_friction_class, n);
     memcpy(start, f, sizeof *f * (size_t)rows);
     push_cache(p, f, cache, keep);
     cri_friction_classify(p, f, NULL, cache, u);
-    for (int i = 0; i < p->n; i++) {
-        if (cache->contact[i] == CRI_OPEN) {
-            memset(f + 3 * i, 0, 3 * sizeof *f);
-        }
-    }
     bool is_solved = false;
     if (cache->m > 0 && !cache->has_slide) {
-        cri_friction_multiply(p, f, p->c, u);
+        memcpy(old, cache->contact, sizeof *old * (size_t)n);
         factor(p, cache, keep, scratch);
-        is_solved = select_impulse(p, f, cache, u, keep, scratch);
+        solve_linear(p, cache, f, u, scratch);
+        is_solved = cri_all_finite(rows, f) && cri_friction_certificate(p, f) <= 0.1;
+    }
+    if (is_solved) {
+        // the same columns, and the margin of what came out
+        cri_friction_classify(p, f, NULL, cache, u);
+        is_solved = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
     }
     if (!is_solved) {
         memcpy(f, start, sizeof *f * (size_t)rows);
         cri_arena_rewind(keep, keep_mark);
-    } else if (cache->n_null > 0) {
+    } else if (cache->n_null > 0 && has_derivative) {
         find_q(p, cache, f, scratch);
     }
     cri_arena_rewind(scratch, mark);

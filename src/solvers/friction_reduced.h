@@ -53,14 +53,15 @@ typedef struct cri_friction_limit {
 /// the problem (f is overwritten), and factors. limit, if not NULL, decides the classes instead of
 /// f.
 void cri_friction_reduce(const cri_friction *problem, double *f, const cri_friction_limit *limit,
-                         cri_friction_cache *cache, struct cr_arena *keep,
+                         bool has_derivative, cri_friction_cache *cache, struct cr_arena *keep,
                          struct cr_arena *scratch);
 
 /// Guesses that the classes at the start f are those of the solution, with nothing sliding, so that
 /// one linear solve is all there is. True when that is so, to a tenth of the certificate; else f is
 /// as it was, and nothing is kept.
-bool cri_friction_reduce_at_once(const cri_friction *problem, double *f, cri_friction_cache *cache,
-                                 struct cr_arena *keep, struct cr_arena *scratch);
+bool cri_friction_reduce_at_once(const cri_friction *problem, double *f, bool has_derivative,
+                                 cri_friction_cache *cache, struct cr_arena *keep,
+                                 struct cr_arena *scratch);
 
 /// The margin that cri_friction_reduce would find, and whether it is that of a kink.
 double cri_friction_margin(const cri_friction *problem, const double *f, bool *is_kink,
