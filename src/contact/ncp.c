@@ -208,6 +208,7 @@ static const void *solve_poisson(const cri_contact_problem *p, double *f, bool h
     for (int i = 0; i < m; i++) {
         f[i] = first->f[i] + second->f[i];
     }
+    report->compression = first->f;
     note_sliding(p, first->f, report);
     note_sliding(p, second->f, report);
     return c;
