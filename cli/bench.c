@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// five laws with eight families each, seven numbers a row
+// five laws with eight families and all, nine numbers each, and a count
 #define ROW_LIMIT 512
 
 // rollouts whose times are compared: long enough for the clock, repeated for the least time

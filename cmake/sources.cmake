@@ -87,6 +87,7 @@ set(CAROM_SOURCES
     src/contact/ncp.c
     src/contact/near.c
     src/contact/problem_make.c
+    src/contact/problem_reach.c
     src/contact/problem_scene.c
     src/contact/row.c
     src/sim/batch.c

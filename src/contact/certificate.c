@@ -5,6 +5,8 @@
 //   |f - P(f - rho u)| <= 1e-10 (|f| + rho max(|b|, |c|)) + 64 eps rho (|A||f|)
 //
 // The bracket is at least rho 1e-6 of the largest speed: a contact at rest has no scale of its own.
+// |f| counts up to rho 1e8 of it: masses may differ by 1e6, but an impulse that runs away to
+// infinity, where no solution exists, must not hide its miss behind its own size.
 // The second term is the rounding of f itself, through cancellation at great mass ratios.
 //
 //   laws           P                                                  one phase: c_n = b_n - t,
@@ -168,8 +170,16 @@ static long double row_of(const phase *ph, int i, long double *c, long double *u
     return size;
 }
 
-// miss of contact i by its tolerance
-static long double judge(const phase *ph, int i) {
+// a miss by its tolerance; what is not finite is infinitely wrong
+static double ratio(long double miss, long double tolerance) {
+    if (!isfinite(miss) || !isfinite(tolerance)) {
+        return INFINITY;
+    }
+    return tolerance > 0.0L ? (double)(miss / tolerance) : miss > 0.0L ? INFINITY : 0.0;
+}
+
+// misses of contact i by its tolerance, with the rounding term and without
+static cri_certificate judge(const phase *ph, int i) {
     const cri_contact_problem *p = ph->problem;
     size_t m = 3 * (size_t)p->n, at = 3 * (size_t)i;
     long double trace = 0.0L, size = 0.0L, u[3], c[3], b[3], f[3], z[3];
@@ -189,20 +199,23 @@ static long double judge(const phase *ph, int i) {
     }
     project(ph->kind, p->mu[i], l, z);
     long double miss[3] = {f[0] - z[0], f[1] - z[1], f[2] - z[2]};
-    long double scale = norm(f) + rho * fmaxl(norm(b), norm(c));
-    scale = fmaxl(scale, 1e-6L * rho * ph->largest);
-    long double tolerance = 1e-10L * scale + 64.0L * DBL_EPSILON * rho * size;
-    if (!(isfinite(tolerance) && isfinite(norm(miss)))) {
-        return INFINITY;
-    }
-    return tolerance > 0.0L ? norm(miss) / tolerance : norm(miss) > 0.0L ? INFINITY : 0.0L;
+    long double own = fminl(norm(f), 1e8L * rho * ph->largest);
+    long double scale = own + rho * fmaxl(norm(b), norm(c));
+    scale = 1e-10L * fmaxl(scale, 1e-6L * rho * ph->largest);
+    long double rounding = 64.0L * DBL_EPSILON * rho * size;
+    return (cri_certificate){.residual = ratio(norm(miss), scale + rounding),
+                             .strict = ratio(norm(miss), scale),
+                             .contact = i};
 }
 
 static void judge_all(const phase *ph, int number, cri_certificate *worst) {
     for (int i = 0; i < ph->problem->n; i++) {
-        long double residual = judge(ph, i);
-        if (!(residual <= worst->residual)) {
-            *worst = (cri_certificate){(double)residual, i, number};
+        cri_certificate own = judge(ph, i);
+        worst->strict = fmax(worst->strict, own.strict);
+        if (own.residual > worst->residual) {
+            worst->residual = own.residual;
+            worst->contact = i;
+            worst->phase = number;
         }
     }
 }

@@ -10,12 +10,15 @@
 // Target velocities t belong to a motion w that separates without slip, so that (t, 0, 0) lies in
 // the range of A and no pair of walls is asked to give way on both sides:
 //
-//   w = Q J_n' d,   d >= 0 drawn,   Q onto { E w = 0, J_t w = 0 where mu > 0 },   t = J_n w, scaled
+//   t = projection of the depths drawn on { J_n w : E w = 0, J_t w = 0 }, made >= 0, scaled
+//
+// Where contacts can jam (problem_reach.h: pushes within the cones that balance), e = 0 for all.
 
 #include "contact/problem_make.h"
 
 #include "base/base.h"
 #include "base/random.h"
+#include "contact/problem_reach.h"
 #include "contact/problem_scene.h"
 #include "math/lu.h"
 
@@ -38,9 +41,11 @@ typedef struct matrices {
 size_t cri_problem_bytes(void) {
     size_t n = CRI_PROBLEM_CONTACTS, m = MOST_ROW, dof = MOST_DOF, equal = 3 * CRI_SCENE_JOINTS;
     size_t keep = m * m + m + 3 * n;
-    size_t work = (2 * m + 2 * equal) * dof + equal * equal + (m + equal) * dof + 4 * m + 4 * dof;
+    size_t work = (2 * m + 2 * equal) * dof + equal * equal + (m + equal) * dof + (n + 1) * n;
+    work += 8 * n * dof + (equal + 1) * dof;
     // pushes are counted with what the arena adds to each
-    return sizeof(double) * (keep > work ? keep : work) + sizeof(cri_scene) + 4096;
+    return sizeof(double) * (keep > work ? keep : work) + sizeof(cri_scene) +
+           cri_problem_jams_bytes(8 * CRI_PROBLEM_CONTACTS, MOST_DOF) + 4096;
 }
 
 static double dot(int n, const double *a, const double *b) {
@@ -173,54 +178,124 @@ static void remove_parts(int n_dof, int n, const double *basis, double *x) {
     }
 }
 
-// orthonormal rows that span those of E and the tangents where mu > 0; returns their number
-static int span_still(const matrices *m, const double *mu, double *basis) {
+// makes row n of basis orthonormal to those before it; returns their new number
+static int add_direction(int size, int n, double *basis) {
+    double *x = basis + n * size;
+    remove_parts(size, n, basis, x);
+    double left = sqrt(dot(size, x, x));
+    // lever arms are of size 1: what is left of a dependent row is rounding
+    if (n >= size || left <= 1e-9) {
+        return n;
+    }
+    for (int j = 0; j < size; j++) {
+        x[j] /= left;
+    }
+    return n + 1;
+}
+
+// orthonormal rows that span the first n_row of E and the tangents; returns their number
+static int span(const matrices *m, int n_row, double *basis) {
     int n = 0;
-    for (int i = 0; i < m->n_equal + m->n_row; i++) {
+    for (int i = 0; i < n_row; i++) {
         int at = i - m->n_equal;
-        if (at >= 0 && (at % 3 == 0 || mu[at / 3] == 0.0)) {
-            continue;
-        }
-        const double *row = at < 0 ? m->E + i * m->n_dof : m->J + at * m->n_dof;
-        double *x = basis + n * m->n_dof;
-        double before = sqrt(dot(m->n_dof, row, row));
-        memcpy(x, row, sizeof *x * (size_t)m->n_dof);
-        remove_parts(m->n_dof, n, basis, x);
-        double after = sqrt(dot(m->n_dof, x, x));
-        // lever arms are of size 1: what is left of a dependent row is rounding
-        if (after > 1e-9 * before && n < m->n_dof) {
-            for (int j = 0; j < m->n_dof; j++) {
-                x[j] /= after;
-            }
-            n++;
+        if (at < 0 || at % 3 != 0) {
+            const double *row = at < 0 ? m->E + i * m->n_dof : m->J + at * m->n_dof;
+            memcpy(basis + n * m->n_dof, row, sizeof *row * (size_t)m->n_dof);
+            n = add_direction(m->n_dof, n, basis);
         }
     }
     return n;
 }
 
-static void draw_target(const matrices *m, const double *mu, cri_random *r, double *target,
-                        cr_arena *scratch) {
-    int n = m->n_row / 3;
+// orthonormal rows (n) that span the normal speeds of motions without slip; returns their number
+static int span_speeds(const matrices *m, int n, double *speeds, cr_arena *scratch) {
     double *basis = CR_PUSH_RAW(scratch, double, (m->n_row + m->n_equal) * m->n_dof);
-    double w[MOST_DOF] = {0};
-    for (int i = 0; i < n; i++) {
-        bool is_deep = cri_random_uniform(r, 0.0, 1.0) < 0.5;
-        double depth = cri_random_uniform(r, 0.0, 1.0);
-        for (int j = 0; is_deep && j < m->n_dof; j++) {
-            w[j] += depth * m->J[3 * i * m->n_dof + j];
+    int n_still = span(m, m->n_equal + m->n_row, basis), n_speed = 0;
+    for (int k = 0; k < m->n_dof; k++) {
+        double w[MOST_DOF] = {0};
+        w[k] = 1.0;
+        remove_parts(m->n_dof, n_still, basis, w);
+        for (int i = 0; i < n; i++) {
+            speeds[n_speed * n + i] = dot(m->n_dof, m->J + 3 * i * m->n_dof, w);
+        }
+        n_speed = add_direction(n, n_speed, speeds);
+    }
+    return n_speed;
+}
+
+// y += projection of x on the span of n_basis orthonormal rows
+static void add_projection(int size, int n_basis, const double *basis, const double *x, double *y) {
+    for (int k = 0; k < n_basis; k++) {
+        double part = dot(size, basis + k * size, x);
+        for (int i = 0; i < size; i++) {
+            y[i] += part * basis[k * size + i];
         }
     }
-    double before = sqrt(dot(m->n_dof, w, w));
-    remove_parts(m->n_dof, span_still(m, mu, basis), basis, w);
-    double speed = cri_random_uniform(r, 0.0, 0.2), largest = 0.0;
+}
+
+static void draw_target(const matrices *m, cri_random *r, double *target, cr_arena *scratch) {
+    int n = m->n_row / 3;
+    double depth[CRI_PROBLEM_CONTACTS], ones[CRI_PROBLEM_CONTACTS];
+    double even[CRI_PROBLEM_CONTACTS] = {0};
+    double *speeds = CR_PUSH_RAW(scratch, double, (n + 1) * n);
     for (int i = 0; i < n; i++) {
-        target[i] = dot(m->n_dof, m->J + 3 * i * m->n_dof, w);
-        largest = fmax(largest, fabs(target[i]));
+        bool is_deep = cri_random_uniform(r, 0.0, 1.0) < 0.5;
+        double own = cri_random_uniform(r, 0.0, 1.0);
+        depth[i] = is_deep ? own : 0.0;
+        ones[i] = 1.0;
     }
-    // nothing separates without slip: no target
-    bool is_none = !(largest > 1e-6 * before);
+    double speed = cri_random_uniform(r, 0.0, 0.2);
+    int n_speed = span_speeds(m, n, speeds, scratch);
+    add_projection(n, n_speed, speeds, depth, target);
+    add_projection(n, n_speed, speeds, ones, even);
+    // an even motion on top lets nothing approach
+    double lift = 0.0, largest = 0.0, least = 0.0;
     for (int i = 0; i < n; i++) {
-        target[i] = is_none ? 0.0 : target[i] * (speed / largest);
+        lift = even[i] > 1e-6 ? fmax(lift, -target[i] / even[i]) : lift;
+    }
+    for (int i = 0; i < n; i++) {
+        target[i] += lift * even[i];
+        largest = fmax(largest, target[i]);
+        least = fmin(least, target[i]);
+    }
+    // nothing separates without slip, or something has to approach: no target
+    bool is_none = largest <= 1e-6 || least < -1e-9 * largest;
+    for (int i = 0; i < n; i++) {
+        target[i] = is_none ? 0.0 : fmax(0.0, target[i] * (speed / largest));
+    }
+}
+
+// directions in which contact i can push, the octagon around its cone; returns their number
+static int fill_pushes(const matrices *m, int i, double mu, double *G) {
+    const double *normal = m->J + 3 * i * m->n_dof, h = sqrt(0.5);
+    const double corner[8][2] = {{1, 0},  {h, h},   {0, 1},  {-h, h},
+                                 {-1, 0}, {-h, -h}, {0, -1}, {h, -h}};
+    int n = mu > 0.0 ? 8 : 1;
+    double radius = mu * 1.0823922002923940; // 1/cos(22.5 degrees): no push of the cone is left out
+    for (int k = 0; k < n; k++) {
+        for (int j = 0; j < m->n_dof; j++) {
+            double slip =
+                corner[k][0] * normal[m->n_dof + j] + corner[k][1] * normal[2 * m->n_dof + j];
+            G[k * m->n_dof + j] = normal[j] + radius * slip;
+        }
+    }
+    return n;
+}
+
+// no restitution where contacts can jam: friction never lets them reach what Newton's asks for
+static void settle(const matrices *m, const double *mu, double *e, cr_arena *scratch) {
+    int n = m->n_row / 3, n_push = 0;
+    double *G = CR_PUSH_RAW(scratch, double, 8 * n * m->n_dof);
+    double *basis = CR_PUSH_RAW(scratch, double, (m->n_equal + 1) * m->n_dof);
+    for (int i = 0; i < n; i++) {
+        n_push += fill_pushes(m, i, mu[i], G + n_push * m->n_dof);
+    }
+    int n_joint = span(m, m->n_equal, basis);
+    for (int i = 0; i < n_push; i++) {
+        remove_parts(m->n_dof, n_joint, basis, G + i * m->n_dof);
+    }
+    if (cri_problem_jams(n_push, m->n_dof, G, scratch)) {
+        memset(e, 0, sizeof *e * (size_t)n);
     }
 }
 
@@ -244,8 +319,9 @@ cri_problem cri_problem_make(cri_family family, uint64_t seed, cr_arena *keep, c
         b[i] = dot(m.n_dof, m.J + i * m.n_dof, v);
     }
     draw_coefficients(s, &r, mu, e);
+    settle(&m, mu, e, scratch);
     if (cri_random_uniform(&r, 0.0, 1.0) < 0.3) {
-        draw_target(&m, mu, &r, target, scratch);
+        draw_target(&m, &r, target, scratch);
     }
     // a quarter of what rests is taken without restitution, as a step does
     bool all_plain = cri_random_uniform(&r, 0.0, 1.0) < 0.25 && is_rest;

@@ -147,7 +147,11 @@ double cri_friction_certificate(const cri_friction *p, const double *f) {
         double tolerance = 1e-10 * scale + 64.0 * DBL_EPSILON * rho * rounding;
         // what the solve drops as weak is no miss
         tolerance += (2.0 + p->mu[i]) * rho * weak_speed;
-        worst = fmax(worst, tolerance > 0.0 ? norm3(miss) / tolerance : 0.0);
+        double ratio = tolerance > 0.0 ? norm3(miss) / tolerance : 0.0;
+        worst = ratio <= worst ? worst : ratio; // NaN, from an overflow, is the worst of all
+        if (isnan(worst)) {
+            return INFINITY;
+        }
     }
     return worst;
 }
@@ -259,7 +263,9 @@ static double newton(scaled *s, int n_max, double prox) {
     for (int it = 0; it < n_max; it++) {
         double norm = natural_map(s, s->g, true);
         double relative = relative_residual(s, s->g);
-        if (!(relative >= best)) {
+        // an overflow makes the residual anything but small
+        relative = isfinite(norm) ? relative : INFINITY;
+        if (it == 0 || relative < best) {
             best = relative;
             memcpy(s->best, s->g, bytes);
         }
