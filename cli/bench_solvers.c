@@ -67,7 +67,7 @@ typedef struct table {
     cri_bench_row *row;
 } table;
 
-static const char *const verdicts[] = {"solved", "rounded", "loosely", "unsolved"};
+static const char *const verdicts[] = {"solved", "loosely", "unsolved"};
 
 __attribute__((format(printf, 4, 5))) static void add(const table *t, double value,
                                                       const char *unit, const char *format, ...) {

@@ -354,11 +354,15 @@ static void make_limits(cri_random *r, cri_scene *s) {
     }
 }
 
+typedef void make_function(cri_random *r, cri_scene *s);
+
+static make_function *const makers[CRI_N_FAMILY] = {
+    make_single, make_patch, make_redundant, make_stack,
+    make_pile,   make_chain, make_wedge,     make_limits,
+};
+
 void cri_scene_make(cri_family family, cri_random *r, cri_scene *out) {
-    static void (*const make[CRI_N_FAMILY])(cri_random *, cri_scene *) = {
-        make_single, make_patch, make_redundant, make_stack,
-        make_pile,   make_chain, make_wedge,     make_limits};
     CR_ASSERT(family >= 0 && family < CRI_N_FAMILY);
-    make[family](r, out);
+    makers[family](r, out);
     CR_ASSERT(out->n_body <= CRI_SCENE_BODIES && out->n_touch >= 1);
 }
