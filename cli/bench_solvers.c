@@ -196,7 +196,7 @@ int cli_bench_solves(const char *name, int n) {
     for (int k = 0; k < N_COUNTED && code == CLI_DONE; k++) {
         cri_problem problem;
         bool is_good = make(&w, k, 1, &problem);
-        size_t n_byte = law->n_byte(problem.data.n);
+        size_t n_byte = is_good ? law->n_byte(problem.data.n) : 0;
         // problems and certificates are not part of the count: the runs differ in solves alone
         for (int i = 0; i < n && is_good; i++) {
             cri_arena_mark mark = cri_arena_get_mark(w.keep);
@@ -277,10 +277,14 @@ static int run_law(const cli_options *options, const cri_law *law, const table *
              .n = options->n_problem > 0 ? options->n_problem : N_PROBLEM,
              .seed = options->seed,
              .folder = options->keep};
-    outcome *all = malloc(sizeof *all * (size_t)j.n);
-    double *sorted = malloc(sizeof *sorted * (size_t)j.n);
-    int code = all && sorted ? run_job(&j, all)
-                             : cli_failed("no memory for %d problems", options->n_problem);
+    outcome *all = calloc((size_t)j.n, sizeof *all);
+    double *sorted = calloc((size_t)j.n, sizeof *sorted);
+    if (!all || !sorted) {
+        free(all);
+        free(sorted);
+        return cli_failed("no memory for %d problems", j.n);
+    }
+    int code = run_job(&j, all);
     if (code == CLI_DONE) {
         print_line(t, law->name, "all", j.n, all, sorted, 0, 1);
         for (int i = 0; options->use_families && i < CRI_N_FAMILY; i++) {

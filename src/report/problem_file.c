@@ -139,7 +139,7 @@ static cr_status read_text(reader *r, const char *name, char *text, size_t n_byt
 }
 
 static cr_status read_seed(reader *r, uint64_t *seed) {
-    char text[24];
+    char text[24] = "";
     CR_TRY(read_text(r, "seed", text, sizeof text));
     *seed = 0;
     for (const char *c = text; *c; c++) {
@@ -155,7 +155,7 @@ static cr_status read_seed(reader *r, uint64_t *seed) {
 }
 
 static cr_status read_head(reader *r, cri_problem_text *out, int *n) {
-    char family[32];
+    char family[32] = "";
     double count = 0.0;
     CR_TRY(expect(r, "carom-problem"));
     CR_TRY(expect(r, "1"));
