@@ -200,6 +200,14 @@ static const double *regularised(const cri_contact_problem *p, double epsilon, c
     return A;
 }
 
+static const double *shift_of(int n, double epsilon, cr_arena *keep) {
+    double *shift = CR_PUSH_RAW(keep, double, n);
+    for (int i = 0; i < n; i++) {
+        shift[i] = epsilon;
+    }
+    return shift;
+}
+
 static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cache, cache *c,
                            cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
     int m = 3 * p->n;
@@ -238,6 +246,7 @@ static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cac
     for (int i = 0; i < m; i++) {
         f[i] = first->f[i] + second->f[i];
     }
+    report->compression = first->f;
     note_sliding(p, c, first->f, report);
     note_sliding(p, c, second->f, report);
 }
@@ -251,6 +260,8 @@ const void *cri_impulse_solve(const cri_impulse_form *form, const cri_contact_pr
     c->A = regularised(p, form->epsilon, keep);
     c->takes_target = CR_PUSH(keep, bool, p->n);
     memset(report->is_sliding, 0, sizeof(bool) * (size_t)p->n);
+    report->compression = NULL;
+    report->shift = form->epsilon != 0.0 ? shift_of(p->n, form->epsilon, keep) : NULL;
     if (form->is_poisson && !all_plain(p)) {
         poisson_phases(p, f, has_cache, c, report, keep, scratch);
     } else {

@@ -239,7 +239,11 @@ double cri_friction_certificate(const cri_friction *p, const double *f) {
         double tolerance = 1e-10 * scale + 64.0 * DBL_EPSILON * rho * rounding;
         // what the solve drops as weak is no miss
         tolerance += (2.0 + p->mu[i]) * rho * weak_speed;
-        worst = fmax(worst, tolerance > 0.0 ? norm3(miss) / tolerance : 0.0);
+        double ratio = tolerance > 0.0 ? norm3(miss) / tolerance : 0.0;
+        worst = ratio <= worst ? worst : ratio; // NaN, from an overflow, is the worst of all
+        if (isnan(worst)) {
+            return INFINITY;
+        }
     }
     return worst;
 }

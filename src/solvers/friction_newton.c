@@ -179,7 +179,9 @@ double cri_friction_newton(cri_scaled *s, int n_max, double prox) {
     for (int it = 0; it < n_max; it++) {
         double norm = natural_map(s, s->g, true);
         double relative = relative_residual(s, s->g);
-        if (!(relative >= best)) {
+        // an overflow makes the residual anything but small
+        relative = isfinite(norm) ? relative : INFINITY;
+        if (it == 0 || relative < best) {
             best = relative;
             memcpy(s->best, s->g, bytes);
         }

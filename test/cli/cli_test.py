@@ -467,6 +467,32 @@ class Bench(Command):
         self.assertLess(rows["2000 / 1000 spheres, no impact: step"], 3.5)
         self.assertEqual(len(rows), 5)
 
+    def test_solvers(self):
+        folder = self.path("unsolved")
+        rows = self.json_of("bench", "solvers", "--law", "ncp", "--problems", "64", "--seed", "3", "--families",
+                            "--keep", folder)["rows"]
+        value = {row["name"]: row["value"] for row in rows}
+        self.assertEqual(sum(value["ncp, all: " + v] for v in ("solved", "loosely", "unsolved")), 64)
+        self.assertEqual(sum(value[f"ncp, {f}: solved"] for f in (
+            "single", "patch", "redundant", "stack", "pile", "chain", "wedge", "limits")), value["ncp, all: solved"])
+        self.assertEqual(value["ncp, all: disputed"], 0)
+        kept = os.listdir(folder)
+        self.assertEqual(len(kept), value["ncp, all: loosely"] + value["ncp, all: unsolved"])
+
+    def test_solvers_on_files(self):
+        head = "carom-problem 1\nlaw ncp\nfamily none\nseed 0\ncontacts 1\ncontact 0.5 0.5 0 bouncing\n"
+        self.write("one.txt", head + "velocity -1 2 0\nmatrix 1 0 1 0 0 1\n")
+        rows = self.json_of("bench", "solvers", self.path("one.txt"))["rows"]
+        self.assertEqual(rows[0]["name"], "one.txt, ncp: residual")
+        self.assertLess(rows[0]["value"], 1.0)
+        self.write("bad.txt", head + "velocity -1 2\n")
+        self.bad(1, "bad.txt:8", "bench", "solvers", self.path("bad.txt"))
+        self.write("bad.txt", head.replace("law ncp", "law none"))
+        self.bad(1, "expected 'velocity'", "bench", "solvers", self.path("bad.txt"))
+        self.bad(2, "unknown", "bench", "solvers", "--law", "magic")
+        self.bad(2, "whole number", "bench", "solvers", "--problems", "0")
+        self.bad(2, "for 'carom bench solvers'", "bench", "load", "--problems", "3")
+
     def test_bad_requests(self):
         self.bad(2, "unknown benchmark", "bench", "everything")
         self.bad(2, "takes a scene", "bench", "long", self.scene)
