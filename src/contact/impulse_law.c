@@ -224,7 +224,7 @@ static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cac
     c->n_phase = 2;
     affine(p, first->f, p->b, second->c);
     bool is_kink = false;
-    second->is_idle = true;
+    second->is_idle = c->form.epsilon == 0.0;
     for (int i = 0; i < p->n; i++) {
         double fn = fmax(first->f[3 * i], 0.0);
         second->c[3 * i] -= p->target[i];

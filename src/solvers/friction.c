@@ -20,7 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-// m/s: a contact that would change its own speed by less carries no force
+// m/s: a contact that would change no speed by more carries no force
 static const double weak_speed = 1e-12;
 
 // cosine and sine of 22.5 degrees: distance of a side, half its length
@@ -206,7 +206,13 @@ double cri_friction_rho(const cri_friction *p, int i) {
 
 bool cri_friction_is_weak(const cri_friction *p, int i, double f_n, double l) {
     size_t m = 3 * (size_t)p->n, at = 3 * (size_t)i;
-    return l == 0.0 && f_n * p->A[at * m + at] <= weak_speed;
+    const double *row = p->A + at * m;
+    bool is_weak = l == 0.0 && f_n * row[at] <= weak_speed;
+    // what hardly moves its own heavy body may move a light one
+    for (size_t j = 0; is_weak && f_n > 0.0 && j < m; j++) {
+        is_weak = f_n * fabs(row[j]) <= weak_speed;
+    }
+    return is_weak;
 }
 
 static double norm3(const double *a) {
