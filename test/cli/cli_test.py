@@ -216,6 +216,38 @@ class Simulate(Command):
         self.assertAlmostEqual(heavy["qpos"][2], 3.0 - 0.5 * 0.05 ** 2, 12)
         self.assertAlmostEqual(heavy["qpos"][0], 0.5 * 2.0 * 0.05 ** 2, 12)
 
+    def test_a_servo_is_changed_as_a_whole(self):
+        scene = self.write("servo.xml", """<mujoco><option gravity="0 0 0" integrator="RK4"/>
+          <worldbody>
+            <body name="a"><joint name="x" type="slide" axis="1 0 0" ref="0.3"/>
+              <geom size="0.1" mass="2" contype="0"/></body>
+            <body name="b"><joint name="y" type="slide" axis="0 1 0"/>
+              <geom size="0.1" mass="2" contype="0"/></body>
+          </worldbody>
+          <actuator><position name="servo" joint="x" kp="1"/>
+            <velocity name="brake" joint="y" kv="1"/>
+            <motor name="motor" joint="y" gear="0"/></actuator></mujoco>""")
+        base = ["simulate", scene, "--set"]
+        # 2 kg on a spring of 8 N/m about 0.1: half a turn takes pi / 2 s, so at 1 s the phase is 2
+        end = self.json_of(*base, "servo/kp=8", "--set", "u:servo=0.1", "--dt", "0.001")
+        self.assertAlmostEqual(end["qpos"][0], 0.1 + 0.2 * math.cos(2.0), 9)
+        # with kv = 8 critically damped: (1 + 2 t) exp(-2 t)
+        end = self.json_of(*base, "servo/kp=8", "--set", "servo/kv=8", "--dt", "0.001")
+        self.assertAlmostEqual(end["qpos"][0], 0.3 * 3.0 * math.exp(-2.0), 9)
+        # towards 0.5 m/s with the rate 6 / 2
+        end = self.json_of(*base, "brake/kv=6", "--set", "u:brake=0.5", "--dt", "0.001")
+        self.assertAlmostEqual(end["qvel"][1], 0.5 * (1.0 - math.exp(-3.0)), 9)
+        self.good(*base, "motor/gain=2", "--set", "motor/bias[1]=1")
+        self.bad(2, ["half a servo", "servo/kp or kv"], *base, "servo/gain=2")
+        self.bad(2, ["half a servo", "servo/kp or kv"], *base, "servo/bias[1]=2")
+        self.bad(2, ["half a servo", "brake/kv"], *base, "brake/bias[2]=2")
+        self.bad(2, "at least 0", *base, "servo/kp=-1")
+        result = self.json_of("gradient", scene, "--target", "a:1,0,0@0.5", "--target", "b:0,1,0@0.5",
+                              "--set", "u:servo=0.1", "--set", "u:brake=1", "--check", "--wrt",
+                              "servo/kp,servo/kv,brake/kv", "--set", "servo/kv=1")
+        for entry in result["entries"]:
+            self.assertGreater(abs(entry["value"]), 1e-3)
+
     def test_the_control_of_a_keyframe_acts(self):
         scene = self.write("cart.xml", """<mujoco>
           <option timestep="0.01" gravity="0 0 0"/>
