@@ -73,6 +73,9 @@ static int prepare(task *t, const cli_options *options) {
     }
     t->replay.has_control = t->replay.has_control || t->scene.has_control;
     cli_scene_fill(&t->scene, &t->replay.point);
+    if (cri_selection_check_ties(t->selection, &t->replay.point, &err) != CR_OK) {
+        return cli_error_in("--wrt", &err);
+    }
     return CLI_DONE;
 }
 

@@ -77,9 +77,10 @@ static int read_selection(task *t, const cli_options *options) {
     }
     t->aim.has_control = t->scene.has_control || cri_selection_has(t->selection, CR_VECTOR_U);
     cli_scene_fill(&t->scene, &t->point);
+    if (cri_selection_check_ties(t->selection, &t->point, &err) != CR_OK) {
+        return cli_error_in("--wrt", &err);
+    }
     cri_selection_read(t->selection, &t->point, t->z);
-    // tied entries start equal
-    cri_selection_write(t->selection, t->z, &t->point);
     return CLI_DONE;
 }
 

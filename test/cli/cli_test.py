@@ -407,6 +407,23 @@ class Gradient(Command):
         self.assertAlmostEqual(tied["entries"][0]["value"],
                                sum(e["value"] for e in alone["entries"]), 10)
 
+    def test_ties_start_equal(self):
+        base = ["gradient", self.scene, "--target", "ball:1,0,1", "--wrt",
+                "floor:ball/friction=floor:ball/restitution"]
+        self.bad(2, ["--wrt", "0.3 and 0.8", "--set floor:ball/restitution=0.3"], *base)
+        self.good(*base, "--set", "floor:ball/restitution=0.3")
+        # the remedy is exact even where six digits would not tell the values apart
+        self.bad(2, ["0.3 and 0.3000000001", "--set floor:ball/restitution=0.3\n"], *base, "--set",
+                 "floor:ball/restitution=0.3000000001")
+        self.bad(2, ["x0:ball/qvel[0]=x0:ball/qpos[0]", "1 and 0", "--set x0:ball/qpos[0]=1"],
+                 "gradient", self.scene, "--target", "ball:1,0,1", "--wrt",
+                 "x0:ball/qvel[0]=x0:ball/qpos[0]")
+        self.bad(2, ["2 and 0", "--set u:ball/force[1]=2"], "gradient", self.scene, "--target",
+                 "ball:1,0,1", "--set", "u:ball/force[0]=2", "--wrt",
+                 "u:ball/force[0][3]=u:ball/force[1][4]")
+        data = self.write("data.csv", "t,ball/qpos[2]\n0,0.5\n0.01,0.5\n0.02,0.5\n")
+        self.bad(2, ["--wrt", "0.3 and 0.8"], "fit", self.scene, data, *base[-2:])
+
     def test_bad_requests(self):
         base = ["gradient", self.scene, "--json", self.path("out.json")]
         target = ["--target", "ball:1,0,0"]
