@@ -96,6 +96,9 @@ static int prepare(task *t, const cli_options *options) {
         code = cli_scene_sim(&t->scene, true, &t->sim);
     }
     if (code == CLI_DONE) {
+        code = cli_scene_check_overlap(&t->scene, t->sim, options);
+    }
+    if (code == CLI_DONE) {
         code = read_targets(t, options);
     }
     return code == CLI_DONE ? read_selection(t, options) : code;
@@ -281,6 +284,7 @@ const cli_command cli_gradient = {
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"
+        "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  --json FILE           the result as JSON\n",
     .known = CLI_RUN | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK,
     .n_word_least = 1,

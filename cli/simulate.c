@@ -106,6 +106,9 @@ static int run(const cli_options *options) {
     if (code == CLI_DONE) {
         code = cli_scene_sim(&scene, false, &s.sim);
     }
+    if (code == CLI_DONE) {
+        code = cli_scene_check_overlap(&scene, s.sim, options);
+    }
     if (code == CLI_DONE && options->n_step == 0 && DEFAULT_TIME / scene.dt > 1e9) {
         code = cli_usage(
             "--dt %g: %g s would take more than 1e9 steps; give --steps N or a longer step",
@@ -146,6 +149,7 @@ const cli_command cli_simulate = {
             "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
             "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
             "  --key NAME            start from that keyframe, else from the first\n"
+            "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
             "  -o FILE               the motion, one row a step: HDF5 when FILE ends in .h5 or\n"
             "                        .hdf5, else CSV\n"
             "  --json FILE           the result as JSON\n",

@@ -209,6 +209,40 @@ class Simulate(Command):
         for row in rows[1:]:
             self.assertAlmostEqual(float(row[3]), bounce_height(float(row[0])), 8)
 
+    def test_an_overlap_at_the_start_is_said(self):
+        low = ["--set", "x0:ball/qpos[2]=0.0975", "--key", "drop"]
+        data = self.write("data.csv", "t,ball/qpos[2]\n0,0.0975\n0.01,0.1\n0.02,0.1\n")
+        commands = (["simulate", self.scene, *low],
+                    ["gradient", self.scene, *low, "--target", "ball:0,0,0@0.1", "--wrt",
+                     "x0:ball/qpos[0]"],
+                    ["fit", self.scene, data, *low, "--wrt", "x0:ball/qpos[2]"])
+        for command in commands:
+            for end in ([], ["--overlap", "warn"]):
+                done = self.run_carom(*command, *end)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+                for part in ("carom: floor and ball overlap by 0.0025 m", "eight steps", "apart"):
+                    self.assertIn(part, done.stderr)
+            self.bad(1, ["floor and ball overlap by 0.0025 m", "apart"], *command, "--overlap",
+                     "refuse")
+            self.bad(2, "warn or refuse", *command, "--overlap", "ignore")
+        # rounding is no overlap, nor is what touches
+        for depth in (0.0, 1e-7):
+            self.good("simulate", self.scene, "--key", "drop", "--set",
+                      f"x0:ball/qpos[2]={0.1 - depth}", "--overlap", "refuse")
+        two = self.write("two.xml", SCENE.replace("</worldbody>", """
+          <body name="cube" pos="0.3 0 0.95"><freejoint/>
+            <geom name="cube" type="box" size="0.1 0.1 0.96"/></body>
+          <body name="cone" pos="0.38 0 3"><freejoint/><geom name="other" size="0.5"/></body>
+        </worldbody>""").replace(' qvel="1 0 0 0 0 0"', ""))
+        # the box reaches 0.95 - 0.96 below the floor, and nothing else
+        done = self.run_carom("simulate", two, "--steps", "1")
+        self.assertIn("floor and cube overlap by 0.01 m at the start;", done.stderr)
+        done = self.run_carom("simulate", two, "--steps", "1", "--set", "x0:cone/qpos[2]=0.48")
+        # the sphere's centre is 0.02 inside the box; it is in the floor and in the ball as well
+        self.assertIn("cube and other overlap by 0.52 m at the start, the deepest of 4 pairs",
+                      done.stderr)
+
     def test_set_changes_the_run(self):
         heavy = self.json_of("simulate", self.scene, "--key", "drop", "--steps", "10",
                              "--set", "gravity[2]=-1", "--set", "x0:ball/qpos[2]=3",
