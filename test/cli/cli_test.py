@@ -12,6 +12,7 @@ import csv
 import json
 import math
 import os
+import pty
 import subprocess
 import sys
 import tempfile
@@ -431,6 +432,45 @@ class Gradient(Command):
         result = self.json_of("gradient", self.scene, "--stepper", "end", "--target", "ball:1,0,1",
                               "--wrt", "x0:ball/qvel", "--check")
         self.assertIn("discrete", result["status"])
+
+    def test_a_chaotic_run_is_undecided(self):
+        # a ball shut in by three spheres: after 40 impacts the gradient is 1e9, true and useless
+        balls = "".join(f'<geom name="{n}" pos="{x} {y} 0" size="0.35"/>' for n, x, y in
+                        (("a", 0.5, 0), ("b", -0.25, 0.433), ("c", -0.25, -0.433)))
+        scene = self.write("gas.xml", f"""<mujoco><option timestep="0.01" gravity="0 0 0"/>
+          <custom><numeric name="carom:restitution:ball" data="1"/></custom>
+          <default><geom friction="0"/></default>
+          <worldbody>{balls}<body name="ball" pos="0 0.01 0"><freejoint/>
+          <geom name="ball" size="0.1" mass="1"/></body></worldbody>
+          <keyframe><key qvel="1 0 0 0 0 0"/></keyframe></mujoco>""")
+        base = ["gradient", scene, "--wrt", "x0:ball/qpos[1]", "--check", "--target"]
+        self.good(*base, "ball:0,0,0@1")
+        done = self.run_carom(*base, "ball:0,0,0@3")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("undecided", done.stdout)
+        for part in ("1 of 1 entries: x0:ball/qpos[1]", "earlier @T"):
+            self.assertIn(part, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_progress_of_a_check_is_for_terminals(self):
+        command = [CAROM, "gradient", self.scene, "--target", "ball:1,0,0.3@0.25", "--wrt",
+                   "ball/mass,gravity[2]", "--check"]
+        main, other = pty.openpty()
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=other, text=True, check=False)
+        os.close(other)
+        shown = ""
+        try:
+            while chunk := os.read(main, 4096).decode():
+                shown += chunk
+        except OSError:
+            pass  # that is how a terminal ends
+        os.close(main)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("checking 2 of 2: gravity[2]", shown)
+        # wiped out at the end, no line left
+        self.assertTrue(shown.endswith("\r\x1b[K"), shown)
+        self.assertNotIn("\n", shown)
+        self.assertEqual(self.good(*command[1:]).splitlines()[3:], done.stdout.splitlines()[3:])
 
     def test_ties_sum(self):
         names = ["x0:ball/qvel[0]", "x0:ball/qpos[0]"]
