@@ -307,7 +307,8 @@ const cli_command cli_gradient = {
     .summary = "gradient of the distance from targets",
     .help =
         "  --target BODY:X,Y,Z[@T]  where a body should be, in m, at T s (at the end without @T);\n"
-        "                        the loss is the sum of the squared distances; may be repeated\n"
+        "                        a site's name where no body has it; the loss is the sum of the\n"
+        "                        squared distances; may be repeated\n"
         "  --wrt NAMES           comma separated: ball/mass, floor:ball/friction, gravity[2],\n"
         "                        x0:ball/qvel[0], u:ball/force[0] (all steps),\n"
         "                        u:ball/force[0][17] (step 17); * fits any characters, a=b ties\n"

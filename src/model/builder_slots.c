@@ -313,6 +313,9 @@ static void name_state(cri_builder *b) {
     for (int g = 0; g < b->def->n_geom; g++) {
         m->geom_name[g] = cri_arena_push_text(b->arena, b->def->geom[g].name);
     }
+    for (int i = 0; i < b->def->n_site; i++) {
+        m->site_name[i] = cri_arena_push_text(b->arena, b->def->site[i].name);
+    }
 }
 
 static void name_control(cri_builder *b) {
@@ -415,6 +418,7 @@ cr_status cri_build_names(cri_builder *b) {
                           .dt = def->dt};
     m->x_name = CR_PUSH(b->arena, const char *, n_q + n_v);
     m->u_name = CR_PUSH(b->arena, const char *, m->mech.n_u);
+    m->site_name = CR_PUSH(b->arena, const char *, def->n_site);
     m->body_name = CR_PUSH(b->arena, const char *, def->n_body);
     m->geom_name = CR_PUSH(b->arena, const char *, def->n_geom);
     m->joint_name = CR_PUSH(b->arena, const char *, def->n_joint);

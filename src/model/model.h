@@ -112,6 +112,7 @@ struct cr_model {
     const char **u_name;     // (n_u)
     const char **body_name;  // (n_body)
     const char **geom_name;  // (n_geom)
+    const char **site_name;  // (mech.n_site)
     const char **joint_name; // (n_joint)
     double *x_placed;        // (n_x) bodies as placed, at rest
     cri_key *key;
