@@ -312,10 +312,9 @@ static void names_that_come_twice_are_reported(void **state) {
         {HEAD "<worldbody>\n" BALL
               "<body name='ball'><freejoint/><geom size='1'/></body></worldbody>" TAIL,
          CR_ERR_SYNTAX, 4, "two bodies have the name 'ball', the other on line 3: rename one"},
-        // the unnamed one is geom1
-        {HEAD "<worldbody>\n<geom name='geom1' type='plane'/>\n<body><freejoint/>\n<geom size='1'/>"
-              "</body></worldbody>" TAIL,
-         CR_ERR_SYNTAX, 5, "two geoms have the name 'geom1', the other on line 3: rename one"},
+        {HEAD "<worldbody>\n<geom name='g' type='plane'/>\n<body><freejoint/>\n<geom name='g' "
+              "size='1'/></body></worldbody>" TAIL,
+         CR_ERR_SYNTAX, 5, "two geoms have the name 'g', the other on line 3: rename one"},
         {BEFORE("<keyframe><key name='k'/><key name='k'/></keyframe>"), CR_ERR_SYNTAX, 2,
          "two keyframes have the name 'k', the other on line 2: rename one"},
         {CUSTOM("<text name='carom:law' data='a'/><text name='carom:law' data='b'/>"),
