@@ -168,39 +168,12 @@ static cri_mjcf_label *push_labels(const cri_mjcf *m, cri_mjcf_kind kind, int *n
 
 // ---- references --------------------------------------------------------------------------------
 
-// edits that turn a into b: one character put in, taken out or changed (Levenshtein)
-static int edit_distance(const char *a, const char *b) {
-    int row[NAME_LIMIT + 1];
-    int n = (int)strlen(b);
-    if (strlen(a) >= NAME_LIMIT || n >= NAME_LIMIT) {
-        return NAME_LIMIT;
-    }
-    for (int j = 0; j <= n; j++) {
-        row[j] = j;
-    }
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
-            int insert = row[j - 1] + 1;
-            int remove = row[j] + 1;
-            diagonal = row[j];
-            row[j] = change < insert ? change : insert;
-            row[j] = row[j] < remove ? row[j] : remove;
-        }
-    }
-    return row[n];
-}
-
 // the label nearest to name, NULL when none is near
 static const char *nearest_label(const char *name, const cri_mjcf_label *label, int n) {
     const char *best = NULL;
-    // one edit in three characters, two at most
-    size_t n_name = strlen(name);
-    int limit = n_name < 3 ? 0 : n_name < 6 ? 1 : 2;
+    int limit = cri_text_slack(strlen(name));
     for (int i = 0; i < n; i++) {
-        int d = edit_distance(name, label[i].name);
+        int d = cri_text_distance(name, label[i].name);
         if (d <= limit) {
             best = label[i].name;
             limit = d - 1;
