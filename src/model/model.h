@@ -8,9 +8,9 @@
 // Order of p: gravity; per moving body mass, centre of mass and inertia (or the densities of its
 // geoms, when they follow from the shapes); per geom size (plane: offset along its normal),
 // friction, restitution; coefficients of pairs that have their own; per joint stiffness, damping,
-// armature, rest position; per actuator gain and bias (a servo: kp, kv), gear; per tendon stiffness, damping, rest
-// length. A free body with nothing attached has no joint parameters, and its centre of mass is its
-// origin.
+// armature, rest position; per actuator gain and bias (a servo: kp, kv), gear; per tendon
+// stiffness, damping, rest length. A free body with nothing attached has no joint parameters, and
+// its centre of mass is its origin.
 
 #pragma once
 
