@@ -109,6 +109,7 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--output", CLI_OUTPUT, &out->output, NULL, NULL},
         {"-o", CLI_OUTPUT, &out->output, NULL, NULL},
         {"--work", CLI_WORK, &out->work, NULL, NULL},
+        {"--overlap", CLI_OVERLAP, &out->overlap, NULL, NULL},
         {"--set", CLI_SET, NULL, out->set, &out->n_set},
         {"--target", CLI_TARGET, NULL, out->target, &out->n_target},
         {"--steps", CLI_STEPS, NULL, NULL, NULL},
@@ -166,6 +167,14 @@ static int take_option(const cli_command *command, int n_arg, char **arg, int *i
     return code;
 }
 
+static int check_overlap(const cli_options *out) {
+    const char *word = out->overlap;
+    if (word && strcmp(word, "warn") != 0 && strcmp(word, "refuse") != 0) {
+        return cli_usage("--overlap %.40s: expected warn or refuse", word);
+    }
+    return CLI_DONE;
+}
+
 static int check_words(const cli_command *command, const cli_options *out) {
     if (out->n_word < command->n_word_least || out->n_word > command->n_word_most) {
         bool is_few = out->n_word < command->n_word_least;
@@ -192,5 +201,6 @@ int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_opt
             out->word[out->n_word++] = arg[i];
         }
     }
-    return out->use_help ? CLI_DONE : check_words(command, out);
+    int code = out->use_help ? CLI_DONE : check_words(command, out);
+    return code == CLI_DONE ? check_overlap(out) : code;
 }

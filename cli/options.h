@@ -31,7 +31,8 @@ typedef enum cli_known {
     CLI_OUTPUT = 1 << 9,
     CLI_WORK = 1 << 10,     // what a benchmark starts itself with
     CLI_PROBLEMS = 1 << 11, // --problems, --seed, --keep, --families
-    CLI_RUN = CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
+    CLI_OVERLAP = 1 << 12,
+    CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 
 /// A command line, taken apart. Strings belong to argv.
@@ -45,6 +46,7 @@ typedef struct cli_options {
     const char *json;
     const char *output;
     const char *work;
+    const char *overlap; // warn or refuse, NULL: not given
     const char *set[CLI_REPEAT_LIMIT];
     int n_set;
     const char *target[CLI_REPEAT_LIMIT];
