@@ -2,7 +2,7 @@
 #
 #   make demo       installs what is missing, builds, identifies a bouncing ball from its recording
 #   make test       builds and passes every check and test
-#   make test-oracles   installs DART (300 to 900 MB with all it needs), compares with it and with MuJoCo
+#   make test-oracles   installs DART and Siconos (370 to 950 MB with all they need), compares with them and MuJoCo
 #   make build      the library and the command, optimised, in build/release
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make bench      speed, as ratios in one run
@@ -98,7 +98,7 @@ test-minimal:
 # prints the largest differences; where the robots of ../shared are missing, it says so
 test-oracles: deps-oracles
 	@$(call quiet,configure,cmake --preset release -DCAROM_TESTS=ON -DCAROM_ORACLES=ON)
-	@$(call quiet,build,cmake --build $(RELEASE) --target oracle_mujoco_test oracle_dart_test -j $(JOBS))
+	@$(call quiet,build,cmake --build $(RELEASE) --target oracle_mujoco_test oracle_dart_test oracle_siconos_test -j $(JOBS))
 	@ctest --test-dir $(RELEASE) --no-tests=error --verbose -L oracle | sed -n 's/^[0-9]*: //p'
 
 tidy:
