@@ -30,6 +30,8 @@ export DESTDIR
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
 DEMO_WRT := floor:ball/friction,floor:ball/restitution,ball/size[0],x0:ball/qpos[0],x0:ball/qpos[2],x0:ball/qvel[0],x0:ball/qvel[2]
 
+ORACLES := $(addprefix oracle_,$(addsuffix _test,mujoco mujoco_contact dart dart_contact siconos))
+
 # quiet LOG COMMAND: shows the log only when the command fails
 quiet = mkdir -p build; $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
@@ -97,8 +99,8 @@ test-minimal:
 
 # prints the largest differences; where the robots of ../shared are missing, it says so
 test-oracles: deps-oracles
-	@$(call quiet,configure,cmake --preset release -DCAROM_TESTS=ON -DCAROM_ORACLES=ON)
-	@$(call quiet,build,cmake --build $(RELEASE) --target oracle_mujoco_test oracle_dart_test oracle_siconos_test -j $(JOBS))
+	@$(call quiet,configure,cmake --preset release -DCAROM_TESTS=ON -DCAROM_ORACLES=ON -DCAROM_WERROR=$(WERROR))
+	@$(call quiet,build,cmake --build $(RELEASE) --target $(ORACLES) -j $(JOBS))
 	@ctest --test-dir $(RELEASE) --no-tests=error --verbose -L oracle | sed -n 's/^[0-9]*: //p'
 
 tidy:
