@@ -2,7 +2,7 @@
 #
 #   make demo       installs what is missing, builds, identifies a bouncing ball from its recording
 #   make test       builds and passes every check and test
-#   make test-oracles   installs DART and Siconos (370 to 950 MB with all they need), compares with them and MuJoCo
+#   make test-oracles   installs DART and Siconos (750 MB with all they need), compares with them and MuJoCo
 #   make build      the library and the command, optimised, in build/release
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make bench      speed, as ratios in one run
