@@ -31,7 +31,7 @@
 #define CERTIFICATE 1e-9
 
 // of 100 problems with singular A those where Coulomb's law may have several solutions, as when a
-// box slides on four corners; it was 3
+// box slides on four corners; it was 2
 enum { MAX_OTHER = 5 };
 
 typedef struct tally {
