@@ -123,25 +123,35 @@ int cli_bench_start(double *milliseconds) {
 // ---- instructions ------------------------------------------------------------------------------
 
 /// Instructions of a run of so many steps, from callgrind's closing lines.
-static bool count(const char *self, const char *scene, int n_step, double *instructions) {
+static bool run_counted(const char *self, const cli_bench_count *c, int n_step,
+                        double *instructions, int *n_refused) {
     char steps[16];
     static char text[CLI_PROCESS_TEXT];
     snprintf(steps, sizeof steps, "%d", n_step);
-    const char *const argument[] = {"valgrind",
-                                    "--tool=callgrind",
-                                    "--callgrind-out-file=/dev/null",
-                                    self,
-                                    "bench",
-                                    "--work",
-                                    "steps",
-                                    scene,
-                                    steps,
-                                    NULL};
+    const char *argument[16] = {"valgrind",
+                                "--tool=callgrind",
+                                "--callgrind-out-file=/dev/null",
+                                self,
+                                "bench",
+                                "--work",
+                                c->work,
+                                c->scene,
+                                steps};
+    int n = 9;
+    if (c->stepper) {
+        argument[n++] = "--stepper";
+        argument[n++] = c->stepper;
+    }
+    if (c->law) {
+        argument[n++] = "--law";
+        argument[n++] = c->law;
+    }
     if (!cli_process_run(argument, text)) {
         return false;
     }
-    const char *line = strstr(text, "Collected : ");
+    const char *line = strstr(text, "Collected : "), *refused = strstr(text, "refused: ");
     *instructions = line ? strtod(line + strlen("Collected : "), NULL) : 0.0;
+    *n_refused = refused ? (int)strtol(refused + strlen("refused: "), NULL, 10) : 0;
     return *instructions > 0.0;
 }
 
@@ -151,17 +161,22 @@ bool cli_bench_has_valgrind(void) {
     return cli_process_run(probe, text);
 }
 
-int cli_bench_instructions(const char *scene, int n_step, double *instructions) {
+int cli_bench_instructions(const cli_bench_count *count, double *instructions, int *n_refused) {
     char self[4096];
     if (!cli_process_self(self, sizeof self) || !cli_bench_has_valgrind()) {
         return cli_failed("no instruction counts: valgrind is not installed");
     }
     double less = 0.0;
     double more = 0.0;
-    if (!count(self, scene, STEPS_BEFORE, &less) ||
-        !count(self, scene, STEPS_BEFORE + n_step, &more)) {
-        return cli_failed("bench ir: valgrind could not run %.80s", scene);
+    int n_before = 0;
+    int n_after = 0;
+    if (!run_counted(self, count, STEPS_BEFORE, &less, &n_before) ||
+        !run_counted(self, count, STEPS_BEFORE + count->n_step, &more, &n_after)) {
+        return cli_failed("instruction counts: valgrind could not run %.80s", count->scene);
     }
-    *instructions = (more - less) / n_step;
+    *instructions = (more - less) / count->n_step;
+    if (n_refused) {
+        *n_refused = n_after - n_before;
+    }
     return CLI_DONE;
 }
