@@ -438,9 +438,12 @@ static void free_velocity_jvp(cr_sim *sim, const cri_motion *motion, int unit, d
 // tangents v_new_tan (n_v) of the islands' solves
 static void islands_jvp(cr_sim *sim, const cri_motion *motion, const double *y_tan,
                         const double *v_free_tan, double *v_new_tan) {
-    cri_state_motion(sim->model, &motion->state, y_tan, sim->body_tan);
+    cri_state_motion(sim->model, &motion->state, sim->is_moved, y_tan, sim->body_tan);
     for (int k = 0; k < motion->n_island; k++) {
         const cri_jump *jump = &motion->island[k];
+        if (!sim->is_moved[jump->unit[0]]) {
+            continue;
+        }
         double *target_tan = CR_PUSH_RAW(sim->scratch, double, jump->n);
         for (int i = 0; i < jump->n; i++) {
             const cri_row *row = &jump->row[i];
@@ -489,17 +492,26 @@ void cri_motion_jvp(cr_sim *sim, const cri_motion *motion, double t, double t_ta
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
     int n_v = sim->model->sizes.n_v, n_unit = sim->model->mech.n_unit;
     double *v_new_tan = NULL;
+    if (t_tan != 0.0) {
+        cri_sim_move_all(sim);
+    }
+    for (int k = 0; k < motion->n_island; k++) {
+        cri_sim_spread(sim, &motion->island[k]);
+    }
     if (motion->n_island > 0) {
         double *v_free_tan = CR_PUSH(sim->scratch, double, n_v);
         v_new_tan = CR_PUSH(sim->scratch, double, n_v);
         for (int u = 0; u < n_unit; u++) {
-            if (cri_motion_is_resting(motion, u)) {
+            if (sim->is_moved[u] && cri_motion_is_resting(motion, u)) {
                 free_velocity_jvp(sim, motion, u, t, t_tan, y_tan, u_tan, v_free_tan);
             }
         }
         islands_jvp(sim, motion, y_tan, v_free_tan, v_new_tan);
     }
     for (int u = 0; u < n_unit; u++) {
+        if (!sim->is_moved[u]) {
+            continue;
+        }
         if (cri_motion_is_resting(motion, u)) {
             resting_unit_jvp(sim, motion, u, t, t_tan, v_new_tan, y_tan);
         } else {

@@ -58,6 +58,7 @@ static bool allocate(cr_sim *sim) {
     sim->width = CR_PUSH(a, double, z->n_geom);
     sim->unit_mark = CR_PUSH(a, int, m->mech.n_unit);
     sim->n_unit_event = CR_PUSH(a, int, m->mech.n_unit);
+    sim->is_moved = CR_PUSH(a, bool, m->mech.n_unit);
     for (int u = 0; u < m->mech.n_unit; u++) {
         bool is_tree = !m->mech.unit[u].is_free_body;
         sim->has_tree = sim->has_tree || is_tree;
@@ -357,6 +358,45 @@ cr_status cr_sim_step_vjp(cr_sim *sim, const double *x_next_adj, double *x_adj, 
     return CR_OK;
 }
 
+static bool has_entry(int n, const double *a) {
+    for (int i = 0; i < n; i++) {
+        if (a[i] != 0.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// units that a seed moves at once: through their state or the force on them; parameters and
+// actuators may move any
+static void mark_moved(cr_sim *sim, const double *y_tan, const double *u_tan, bool has_params) {
+    const cri_mechanism *mech = &sim->model->mech;
+    bool is_any = has_params || has_entry(mech->n_actuator, u_tan);
+    const double *force = u_tan + mech->n_actuator;
+    for (int k = 0; k < mech->n_unit; k++) {
+        int at = mech->unit[k].first_v, n = mech->unit[k].n_v;
+        sim->is_moved[k] = is_any || has_entry(n, y_tan + at) ||
+                           has_entry(n, y_tan + mech->n_v + at) || has_entry(n, force + at);
+    }
+}
+
+void cri_sim_move_all(cr_sim *sim) {
+    for (int k = 0; k < sim->model->mech.n_unit; k++) {
+        sim->is_moved[k] = true;
+    }
+}
+
+bool cri_sim_spread(cr_sim *sim, const cri_jump *jump) {
+    bool is_any = false;
+    for (int k = 0; k < jump->n_unit; k++) {
+        is_any = is_any || sim->is_moved[jump->unit[k]];
+    }
+    for (int k = 0; is_any && k < jump->n_unit; k++) {
+        sim->is_moved[jump->unit[k]] = true;
+    }
+    return is_any;
+}
+
 cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const double *u_tan,
                           const double *p_tan, double *x_next_tan, cr_error *err) {
     CR_ASSERT(sim && n_seed >= 0 && x_next_tan);
@@ -369,6 +409,7 @@ cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const do
     if (!y) {
         return cri_no_memory(err);
     }
+    memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
     for (int s = 0; s < n_seed; s++) {
         size_t row = (size_t)s;
         const double *u = u_tan ? u_tan + row * (size_t)z->n_u : sim->zero_u;
@@ -376,10 +417,11 @@ cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const do
         if (x_tan) {
             memcpy(y, x_tan + row * n_tangent, sizeof *y * n_tangent);
         }
-        memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
         if (p_tan) {
+            memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
             cri_derive_jvp(sim->model, sim->p, &sim->d, p_tan + row * (size_t)z->n_p, &sim->d_tan);
         }
+        mark_moved(sim, y, u, p_tan != NULL);
         CR_TRY(sim->stepper->jvp(sim, sim->last, y, u, err));
         memcpy(x_next_tan + row * n_tangent, y, sizeof *y * n_tangent);
     }

@@ -33,6 +33,7 @@ typedef struct cri_stepper {
                      cr_error *err);
 
     /// y_tan (n_tangent) of x becomes that of x_next, in place, with sim->d_tan and u_tan (n_u).
+    /// Starts from sim->is_moved and spreads it.
     cr_status (*jvp)(cr_sim *sim, const cri_step_record *record, double *y_tan, const double *u_tan,
                      cr_error *err);
 
@@ -124,6 +125,7 @@ struct cr_sim {
     double *y_rate;     // (n_tangent) work: its rate
     double *y_adj;      // (n_tangent) work
     double *body_tan;   // (n_body, 6) work
+    bool *is_moved;     // (n_unit) units that a tangent moves; the others' entries are zero
     cri_state work;     // of y
     double *time_of;    // (n_unit) time that y and work stand for, by unit; NAN: none
     double *reach;      // (n_geom) radius of the ball around the body's origin that holds it
@@ -167,6 +169,12 @@ const double *cri_warm_find(const cri_warm_list *list, const cri_near *near, int
 
 /// Replaces the list by the impulses of n jumps. False for lack of memory.
 CR_MUST_CHECK bool cri_warm_store(cri_warm_list *list, int n, const cri_jump *jump);
+
+/// True when a tangent moves some unit of the island, and then all of them are marked.
+bool cri_sim_spread(cr_sim *sim, const cri_jump *jump);
+
+/// Marks all units.
+void cri_sim_move_all(cr_sim *sim);
 
 /// Contacts of one jump that carry an impulse, counted, and written to out when not NULL.
 int cri_contacts_of(const cri_jump *jump, double time, bool is_impact, cr_contact *out);

@@ -156,9 +156,12 @@ static cr_status end_jvp(cr_sim *sim, const cri_step_record *record, double *y_t
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
     double *v_tan = CR_PUSH_RAW(sim->scratch, double, n_v);
     memcpy(v_tan, y_tan + n_v, sizeof *v_tan * (size_t)n_v);
-    cri_state_motion(sim->model, &data->state, y_tan, sim->body_tan);
+    cri_state_motion(sim->model, &data->state, sim->is_moved, y_tan, sim->body_tan);
     for (int k = 0; k < data->n_jump; k++) {
         const cri_jump *jump = &data->jump[k];
+        if (!cri_sim_spread(sim, jump)) {
+            continue;
+        }
         double *target_tan = CR_PUSH_RAW(sim->scratch, double, jump->n);
         for (int i = 0; i < jump->n; i++) {
             const cri_row *row = &jump->row[i];
