@@ -163,8 +163,11 @@ static bool solve_island(cr_sim *sim, cri_motion *motion, cri_jump *jump, const 
         memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
         memset(sim->y_adj, 0, sizeof(double) * (size_t)sim->model->sizes.n_v);
         memset(sim->body_tan, 0, sizeof(double) * 6 * (size_t)sim->model->mech.n_body);
-        cri_jump_tan tan = {
-            .v = motion->accel, .q = sim->y_adj, .body_tan = sim->body_tan, .d = &sim->d_tan};
+        cri_jump_tan tan = {.v = motion->accel,
+                            .q = sim->y_adj,
+                            .body_tan = sim->body_tan,
+                            .d = &sim->d_tan,
+                            .is_fixed = true};
         cri_jump_solve_jvp(&sim->world, jump, &tan, motion->v_rate, sim->scratch);
     }
     return true;
@@ -444,19 +447,16 @@ static void islands_jvp(cr_sim *sim, const cri_motion *motion, const double *y_t
         if (!sim->is_moved[jump->unit[0]]) {
             continue;
         }
-        double *target_tan = CR_PUSH_RAW(sim->scratch, double, jump->n);
+        double *target_of_gap = CR_PUSH_RAW(sim->scratch, double, jump->n);
         for (int i = 0; i < jump->n; i++) {
-            const cri_row *row = &jump->row[i];
-            cri_touch_diff touch =
-                cri_near_touch_jvp(&sim->world, &row->near, &row->touch, &motion->state, y_tan,
-                                   sim->body_tan, &sim->d_tan);
-            target_tan[i] = -touch.gap * opening_rate(sim, motion, row->touch.gap);
+            target_of_gap[i] = -opening_rate(sim, motion, jump->row[i].touch.gap);
         }
         cri_jump_tan tan = {.v = v_free_tan,
                             .q = y_tan,
                             .body_tan = sim->body_tan,
                             .d = &sim->d_tan,
-                            .target = target_tan};
+                            .target_of_gap = target_of_gap,
+                            .is_fixed = sim->is_d_fixed};
         cri_jump_solve_jvp(&sim->world, jump, &tan, v_new_tan, sim->scratch);
     }
 }

@@ -144,6 +144,7 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
         cr_sim_destroy(sim);
         return cri_no_memory(err);
     }
+    cri_sim_move_all(sim);
     sim->world = (cri_world){.model = model, .d = &sim->d, .law = cri_law_find(options->law)};
     sim->report = cri_report_none();
     cr_model_defaults(model, -1, sim->p, NULL, NULL);
@@ -410,6 +411,7 @@ cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const do
         return cri_no_memory(err);
     }
     memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
+    sim->is_d_fixed = !p_tan;
     for (int s = 0; s < n_seed; s++) {
         size_t row = (size_t)s;
         const double *u = u_tan ? u_tan + row * (size_t)z->n_u : sim->zero_u;
@@ -425,6 +427,8 @@ cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const do
         CR_TRY(sim->stepper->jvp(sim, sim->last, y, u, err));
         memcpy(x_next_tan + row * n_tangent, y, sizeof *y * n_tangent);
     }
+    sim->is_d_fixed = false;
+    cri_sim_move_all(sim);
     return CR_OK;
 }
 

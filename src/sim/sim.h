@@ -104,9 +104,10 @@ struct cr_sim {
     double eps_gap, eps_speed, eps_time;
     int event_cap;
     bool use_gradient;
-    bool has_tree;  // some unit is no free body
-    bool has_euler; // and moves by Euler's rule
-    bool has_cache; // steps fill what their derivatives need: not in a rollout that is replayed
+    bool has_tree;   // some unit is no free body
+    bool has_euler;  // and moves by Euler's rule
+    bool is_d_fixed; // d_tan is zero: a seed moves no parameter
+    bool has_cache;  // steps fill what their derivatives need: not in a rollout that is replayed
     int checkpoint_every;
     cri_world world;
 
@@ -125,7 +126,7 @@ struct cr_sim {
     double *y_rate;     // (n_tangent) work: its rate
     double *y_adj;      // (n_tangent) work
     double *body_tan;   // (n_body, 6) work
-    bool *is_moved;     // (n_unit) units that a tangent moves; the others' entries are zero
+    bool *is_moved;     // (n_unit) units that a seed moves, the others' entries are zero
     cri_state work;     // of y
     double *time_of;    // (n_unit) time that y and work stand for, by unit; NAN: none
     double *reach;      // (n_geom) radius of the ball around the body's origin that holds it

@@ -162,19 +162,16 @@ static cr_status end_jvp(cr_sim *sim, const cri_step_record *record, double *y_t
         if (!cri_sim_spread(sim, jump)) {
             continue;
         }
-        double *target_tan = CR_PUSH_RAW(sim->scratch, double, jump->n);
+        double *target_of_gap = CR_PUSH_RAW(sim->scratch, double, jump->n);
         for (int i = 0; i < jump->n; i++) {
-            const cri_row *row = &jump->row[i];
-            cri_touch_diff touch =
-                cri_near_touch_jvp(&sim->world, &row->near, &row->touch, &data->state, y_tan,
-                                   sim->body_tan, &sim->d_tan);
-            target_tan[i] = -touch.gap / (n_open * record->h);
+            target_of_gap[i] = -1.0 / (n_open * record->h);
         }
         cri_jump_tan tan = {.v = v_tan,
                             .q = y_tan,
                             .body_tan = sim->body_tan,
                             .d = &sim->d_tan,
-                            .target = target_tan};
+                            .target_of_gap = target_of_gap,
+                            .is_fixed = sim->is_d_fixed};
         cri_jump_solve_jvp(&sim->world, jump, &tan, y_tan + n_v, sim->scratch);
     }
     cri_arena_rewind(sim->scratch, mark);

@@ -434,7 +434,11 @@ static double event_jvp(cr_sim *sim, const sub *s, double *y_tan, const double *
     double *v_tan = CR_PUSH_RAW(sim->scratch, double, n_v);
     memcpy(v_tan, y_tan + n_v, sizeof *v_tan * (size_t)n_v);
     cri_state_motion(sim->model, &s->state, sim->is_moved, y_tan, sim->body_tan);
-    cri_jump_tan tan = {.v = v_tan, .q = y_tan, .body_tan = sim->body_tan, .d = &sim->d_tan};
+    cri_jump_tan tan = {.v = v_tan,
+                        .q = y_tan,
+                        .body_tan = sim->body_tan,
+                        .d = &sim->d_tan,
+                        .is_fixed = sim->is_d_fixed};
     cri_jump_solve_jvp(&sim->world, &s->jump, &tan, y_tan + n_v, sim->scratch);
     return t_tan;
 }
