@@ -27,6 +27,7 @@ typedef struct tangents {
     cri_tree_tan **tree;  // (n_unit), NULL for free bodies
     double *wide[4];      // (n_v) each
     double *over_body[2]; // (n_body, 6) each
+    bool is_still;        // nothing but velocities moves
     cr_arena *scratch;
 } tangents;
 
@@ -111,6 +112,11 @@ static void response(const tangents *t, const cri_jump_base *base, const double 
                      const double *z_tan, double *w_tan) {
     const cri_jump *jump = t->jump;
     const double *g = base->g, *w = base->w, *nu = base->nu;
+    if (t->is_still) {
+        cri_jump_pull(t->world, jump, z_tan, w_tan);
+        cri_jump_respond(t->world, jump, w_tan, w_tan, NULL, t->scratch);
+        return;
+    }
     pull_tan(t, z, z_tan, w_tan);
     for (int k = 0; k < jump->n_unit; k++) {
         const cri_unit *u = cri_jump_unit(t->world, jump, k);
@@ -166,6 +172,10 @@ static double limit_rate(const tangents *t, int a, int r, const double *w, const
 // y_tan (3n) of y = G w
 static void rate(const tangents *t, const double *w, const double *w_tan, double *y_tan) {
     const cri_jump *jump = t->jump;
+    if (t->is_still) {
+        cri_jump_push(t->world, jump, w_tan, y_tan);
+        return;
+    }
     for (int k = 0; k < jump->n_unit; k++) {
         const cri_unit *u = cri_jump_unit(t->world, jump, k);
         if (u->is_free_body) {
@@ -194,6 +204,10 @@ static void rate(const tangents *t, const double *w, const double *w_tan, double
 
 static void apply_A_tan(const void *context, const double *z, double *out) {
     const tangents *t = context;
+    if (t->is_still) {
+        memset(out, 0, sizeof *out * 3 * (size_t)t->jump->n);
+        return;
+    }
     cri_arena_mark mark = cri_arena_get_mark(t->scratch);
     cri_jump_base base = base_of(t, z);
     double *w_tan = CR_PUSH_RAW(t->scratch, double, t->jump->n_dof);
@@ -251,9 +265,12 @@ static bool moves_row(const cri_jump *jump, int a, const cri_jump_tan *tan) {
 
 static tangents tangents_push(const cri_world *world, const cri_jump *jump, const cri_jump_tan *tan,
                               cr_arena *scratch) {
-    tangents t = {.world = world, .jump = jump, .scratch = scratch};
-    t.row_tan = CR_PUSH_RAW(scratch, cri_row, jump->n);
+    tangents t = {.world = world, .jump = jump, .scratch = scratch, .is_still = tan->is_still};
     t.gap_tan = CR_PUSH(scratch, double, jump->n);
+    if (tan->is_still) {
+        return t;
+    }
+    t.row_tan = CR_PUSH_RAW(scratch, cri_row, jump->n);
     t.is_moved = CR_PUSH_RAW(scratch, bool, jump->n);
     t.W_tan = CR_PUSH(scratch, double, jump->n_dof);
     t.tree = CR_PUSH(scratch, cri_tree_tan *, jump->n_unit);
@@ -288,6 +305,7 @@ static tangents tangents_push(const cri_world *world, const cri_jump *jump, cons
 void cri_jump_solve_jvp(const cri_world *world, const cri_jump *jump, const cri_jump_tan *tan,
                         double *v_out_tan, cr_arena *scratch) {
     CR_ASSERT(jump->law_cache && tan->v && tan->q && tan->body_tan && tan->d);
+    CR_ASSERT(!tan->is_still || tan->is_fixed);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     tangents t = tangents_push(world, jump, tan, scratch);
     double *v_tan = CR_PUSH_RAW(scratch, double, jump->n_dof);

@@ -368,9 +368,8 @@ static bool has_entry(int n, const double *a) {
     return false;
 }
 
-// units that a seed moves at once: through their state or the force on them; parameters and
-// actuators may move any
-static void mark_moved(cr_sim *sim, const double *y_tan, const double *u_tan, bool has_params) {
+void cri_sim_mark_moved(cr_sim *sim, const double *y_tan, const double *u_tan, bool has_params) {
+    CR_ASSERT(y_tan && u_tan);
     const cri_mechanism *mech = &sim->model->mech;
     bool is_any = has_params || has_entry(mech->n_actuator, u_tan);
     const double *force = u_tan + mech->n_actuator;
@@ -398,20 +397,16 @@ bool cri_sim_spread(cr_sim *sim, const cri_jump *jump) {
     return is_any;
 }
 
-cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const double *u_tan,
-                          const double *p_tan, double *x_next_tan, cr_error *err) {
-    CR_ASSERT(sim && n_seed >= 0 && x_next_tan);
+// seeds one by one
+static cr_status push_seeds(cr_sim *sim, int n_seed, const double *x_tan, const double *u_tan,
+                            const double *p_tan, double *x_next_tan, cr_error *err) {
     const cr_sizes *z = &sim->model->sizes;
     size_t n_tangent = (size_t)z->n_tangent;
-    CR_TRY(check_last(sim, err));
-    cri_arena_reset(sim->scratch);
     // memory can fail in the first seed alone, before anything has been written
     double *y = CR_PUSH_RAW(sim->scratch, double, n_tangent);
     if (!y) {
         return cri_no_memory(err);
     }
-    memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
-    sim->is_d_fixed = !p_tan;
     for (int s = 0; s < n_seed; s++) {
         size_t row = (size_t)s;
         const double *u = u_tan ? u_tan + row * (size_t)z->n_u : sim->zero_u;
@@ -423,13 +418,26 @@ cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const do
             memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
             cri_derive_jvp(sim->model, sim->p, &sim->d, p_tan + row * (size_t)z->n_p, &sim->d_tan);
         }
-        mark_moved(sim, y, u, p_tan != NULL);
+        cri_sim_mark_moved(sim, y, u, p_tan != NULL);
         CR_TRY(sim->stepper->jvp(sim, sim->last, y, u, err));
         memcpy(x_next_tan + row * n_tangent, y, sizeof *y * n_tangent);
     }
+    return CR_OK;
+}
+
+cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const double *u_tan,
+                          const double *p_tan, double *x_next_tan, cr_error *err) {
+    CR_ASSERT(sim && n_seed >= 0 && x_next_tan);
+    CR_TRY(check_last(sim, err));
+    cri_arena_reset(sim->scratch);
+    memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
+    sim->is_d_fixed = !p_tan;
+    bool is_state = sim->stepper->jac && x_tan && !u_tan && !p_tan;
+    cr_status status = is_state ? sim->stepper->jac(sim, sim->last, n_seed, x_tan, x_next_tan, err)
+                                : push_seeds(sim, n_seed, x_tan, u_tan, p_tan, x_next_tan, err);
     sim->is_d_fixed = false;
     cri_sim_move_all(sim);
-    return CR_OK;
+    return status;
 }
 
 const cr_step_report *cr_sim_report(const cr_sim *sim) {

@@ -37,6 +37,11 @@ typedef struct cri_stepper {
     cr_status (*jvp)(cr_sim *sim, const cri_step_record *record, double *y_tan, const double *u_tan,
                      cr_error *err);
 
+    /// As jvp for rows of x_tan (n_seed, n_tangent), which may be out, under no change of control
+    /// and parameters. NULL: there is no better way than one by one.
+    cr_status (*jac)(cr_sim *sim, const cri_step_record *record, int n_seed, const double *x_tan,
+                     double *out, cr_error *err);
+
     /// Contacts of a record, counted, and written to out when not NULL.
     int (*contacts)(const cri_step_record *record, cr_contact *out);
 } cri_stepper;
@@ -170,6 +175,10 @@ const double *cri_warm_find(const cri_warm_list *list, const cri_near *near, int
 
 /// Replaces the list by the impulses of n jumps. False for lack of memory.
 CR_MUST_CHECK bool cri_warm_store(cri_warm_list *list, int n, const cri_jump *jump);
+
+/// Marks the units that a seed moves at once: through their state or the force on them. Parameters
+/// and actuators may move any.
+void cri_sim_mark_moved(cr_sim *sim, const double *y_tan, const double *u_tan, bool has_params);
 
 /// True when a tangent moves some unit of the island, and then all of them are marked.
 bool cri_sim_spread(cr_sim *sim, const cri_jump *jump);
