@@ -156,10 +156,7 @@ void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri
             if (near->unit[s] < 0 || world->model->mech.unit[near->unit[s]].is_free_body) {
                 continue;
             }
-            for (int ri = 0; ri < 18; ri++) {
-                force[6 * near->body[s] + ri % 6] +=
-                    row[a].J[s][ri / 6][ri % 6] * z[3 * a + ri / 6];
-            }
+            cri_jump_pull6(row[a].J[s][0], z + 3 * a, force + 6 * near->body[s]);
         }
     }
 }

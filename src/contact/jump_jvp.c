@@ -295,8 +295,8 @@ static tangents tangents_push(const cri_world *world, const cri_jump *jump, cons
         if (u->is_free_body) {
             cri_jump_load_inverse(&tan->d->body[u->first_body], t.W_tan + jump->at[k]);
         } else {
-            t.tree[k] =
-                cri_tree_tan_push(jump->state->tree[jump->unit[k]], tan->q, &tan->d->mech, scratch);
+            t.tree[k] = cri_tree_tan_push(jump->state->tree[jump->unit[k]], tan->q,
+                                          tan->is_fixed ? NULL : &tan->d->mech, scratch);
         }
     }
     return t;

@@ -474,7 +474,7 @@ static void flowing_unit_jvp(cr_sim *sim, const cri_motion *motion, int unit, do
     const cri_unit *u = unit_of(sim, unit);
     if (!u->is_free_body) {
         cri_tree_flow_jvp(motion->trace[unit], y_tan, y_tan + sim->model->sizes.n_v, u_tan, t_tan,
-                          &sim->d_tan.mech, sim->scratch);
+                          sim->is_d_fixed ? NULL : &sim->d_tan.mech, sim->scratch);
         return;
     }
     cri_body_tangent s_tan = cri_tangent_load(sim, y_tan, u);
