@@ -82,7 +82,7 @@ static cr_status end_step(cr_sim *sim, cri_step_record *record, double *x_next, 
     }
     cri_state_push(sim->model, y, &data->state, sim->tape);
     cri_state_set(sim->model, &data->motion.state);
-    if (!cri_scan_start(sim, &data->motion, record->h) ||
+    if (!cri_scan_find(sim, &data->motion, record->h) ||
         !cri_motion_all(sim, &data->motion, record->h, y, NULL)) {
         return cri_no_memory(err);
     }
