@@ -155,8 +155,8 @@ static const double *push_target_of_gap(cr_sim *sim, const cri_jump *jump, doubl
 }
 
 // the island's velocities in y_tan, whose poses are those of the jump
-static void jump_jvp(cr_sim *sim, const end_data *data, const cri_jump *jump, double h,
-                     double *y_tan) {
+static void push_jump(cr_sim *sim, const end_data *data, const cri_jump *jump, double h,
+                      double *y_tan) {
     int n_v = sim->model->sizes.n_v;
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
     cri_jump_tan tan = {.v = y_tan + n_v,
@@ -179,7 +179,7 @@ static cr_status end_jvp(cr_sim *sim, const cri_step_record *record, double *y_t
     cri_motion_jvp(sim, &data->motion, record->h, 0.0, y_tan, u_tan);
     for (int k = 0; k < data->n_jump; k++) {
         if (cri_sim_spread(sim, &data->jump[k])) {
-            jump_jvp(sim, data, &data->jump[k], record->h, y_tan);
+            push_jump(sim, data, &data->jump[k], record->h, y_tan);
         }
     }
     return CR_OK;
@@ -298,7 +298,7 @@ static void jump_jac(cr_sim *sim, const cri_step_record *record, const cri_jump 
             jump_matrix_apply(&matrix, sim->model->sizes.n_v, y);
         } else {
             memcpy(sim->is_moved, moved, sizeof *moved * n_unit);
-            jump_jvp(sim, data, jump, record->h, y);
+            push_jump(sim, data, jump, record->h, y);
         }
     }
     cri_arena_rewind(sim->scratch, mark);
