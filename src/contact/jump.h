@@ -9,6 +9,7 @@
 #pragma once
 
 #include "contact/row.h"
+#include "math/psd.h"
 
 /// A touch that takes part.
 typedef struct cri_contact_ref {
@@ -49,7 +50,8 @@ typedef struct cri_jump {
     cri_block (*block)[2]; // (n) of the two sides
     double *A, *b;         // (3n, 3n), (3n)
     double *mu, *e;        // (n)
-    double *target;        // (n), zero unless the caller sets it
+    double *target;        // (n), zero unless the caller sets it; the solve projects it
+    cri_psd normal;        // A on the normals where targets may contradict each other, else n = 0
     bool *is_plain;        // (n), set by the caller
     bool *has_e;           // (n), whether restitution has a derivative; set by the caller
     bool *is_sliding;      // (n)

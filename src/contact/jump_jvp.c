@@ -229,6 +229,7 @@ static cri_contact_tan data_tangents(const tangents *t, const cri_jump_tan *tan,
         target[a] = tan->target ? tan->target[a] : 0.0;
         target[a] += tan->target_of_gap ? tan->target_of_gap[a] * t->gap_tan[a] : 0.0;
     }
+    cri_jump_project_target(jump, target, t->scratch);
     for (int a = 0; !tan->is_fixed && a < jump->n; a++) {
         cri_coefficients c = cri_near_coefficients(t->world, &jump->row[a].near);
         mu[a] = c.at_friction >= 0 ? tan->d->block[c.at_friction] : 0.0;
