@@ -392,13 +392,17 @@ static bool select_impulse(const cri_friction *p, double *f, cri_friction_cache 
     cri_friction_class *old = CR_PUSH_RAW(scratch, cri_friction_class, n);
     memcpy(old, cache->contact, sizeof *old * (size_t)n);
     bool is_same = true, has_joined = cache->n_joined > 0;
+    double last = 0.0;
     for (int k = 0; k < 8 && is_same; k++) {
         double size = selection_step(p, cache, u, f, scratch), largest = 0.0;
         is_same = cri_all_finite(rows, f);
         for (int i = 0; is_same && i < rows; i++) {
             largest = fmax(largest, fabs(f[i]));
         }
-        if (!is_same || size <= selection_stop * largest) {
+        // converged, or as far as rounding lets it
+        bool is_stuck = k > 0 && size >= 0.25 * last && size <= 1e-8 * largest;
+        last = size;
+        if (!is_same || is_stuck || size <= selection_stop * largest) {
             break;
         }
         cri_friction_classify(p, f, NULL, false, cache, u);
@@ -497,6 +501,25 @@ static void solve_linear(const cri_friction *p, const cri_friction_cache *cache,
     }
 }
 
+// Velocities that go with the classes that an impulse itself shows: on the border of its cone it
+// slides against the impulse, inside it sticks. Those of contacts without force stay.
+static void guess_velocity(const cri_friction *p, const double *f, double *u) {
+    for (int i = 0; i < p->n; i++) {
+        const double *fi = f + 3 * i;
+        double *ui = u + 3 * i, radius = p->mu[i] * fi[0];
+        if (fi[0] <= 0.0) {
+            continue;
+        }
+        // 1e-9: on the border, to more than the certificate's tolerance
+        bool is_on = cri_friction_inside_by(p->kind, fi, radius) <= 1e-9 * radius && radius > 0.0;
+        double pull = cri_tangent_size(fi), slip = cri_tangent_size(ui);
+        ui[0] = 0.0;
+        for (int r = 1; r < 3; r++) {
+            ui[r] = is_on && pull > 0.0 ? -slip * fi[r] / pull : 0.0;
+        }
+    }
+}
+
 bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_derivative,
                                  cri_friction_cache *cache, cr_arena *keep, cr_arena *scratch) {
     CR_ASSERT(p->n > 0 && f && cache && keep != scratch);
@@ -506,15 +529,23 @@ bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_deri
     cri_friction_class *old = CR_PUSH_RAW(scratch, cri_friction_class, n);
     memcpy(start, f, sizeof *f * (size_t)rows);
     push_cache(p, f, cache, keep);
-    cri_friction_classify(p, f, NULL, true, cache, u);
+    double *guess = CR_PUSH_RAW(scratch, double, rows);
+    cri_friction_multiply(p, f, p->c, guess);
+    guess_velocity(p, f, guess);
+    cri_friction_classify(p, f, &(cri_friction_limit){.f = f, .u = guess, .l = p->l}, true, cache,
+                          u);
     bool is_solved = false;
-    if (cache->m > 0 && !cache->has_slide) {
+    if (cache->m > 0) {
         memcpy(old, cache->contact, sizeof *old * (size_t)n);
         factor(p, cache, keep, scratch);
+    }
+    if (cache->m > 0 && cache->has_slide) {
+        is_solved = select_impulse(p, f, cache, u, keep, scratch);
+    } else if (cache->m > 0) {
         solve_linear(p, cache, f, u, scratch);
         is_solved = cri_all_finite(rows, f) && cri_friction_certificate(p, f) <= 0.1;
     }
-    if (is_solved) {
+    if (is_solved && !cache->has_slide) {
         // the same columns, and the margin of what came out
         cri_friction_classify(p, f, NULL, false, cache, u);
         is_solved = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
