@@ -13,7 +13,8 @@
 // restitution and target (both zero for a contact at rest) the derivative of the target must not be
 // lost. When every contact is plain there is one solve, Newton's.
 //
-// A regularised law solves with A + eps 1; its velocities are those of A.
+// A regularised law has A + eps 1 in all of this, also in A f_c: so e -> 0 leads to one solve, f_r =
+// 0. Where the bodies go is up to A alone.
 //
 // For Poisson e = 0 is a kink: f_r = 0 leaves every contact of the second solve undecided. The
 // derivative is that for e -> 0+, its classes read off the solution with l = 1e-6 f_c,n.
@@ -138,8 +139,8 @@ static bool all_plain(const cri_contact_problem *p) {
     return all;
 }
 
-// y = A x + c0
-static void affine(const cri_contact_problem *p, const double *x, const double *c0, double *y) {
+// y = A x + c0 with the matrix of the solves
+static void affine(const cri_friction *p, const double *x, const double *c0, double *y) {
     int m = 3 * p->n;
     for (int i = 0; i < m; i++) {
         const double *row = p->A + (size_t)i * (size_t)m;
@@ -164,7 +165,7 @@ static cri_friction_limit limit_of_no_restitution(const cri_contact_problem *p, 
     cri_friction near = second->problem;
     near.l = l;
     cri_friction_solve(&near, f, scratch);
-    affine(p, f, second->c, u);
+    affine(&near, f, second->c, u);
     return (cri_friction_limit){.f = f, .u = u, .l = l};
 }
 
@@ -196,7 +197,7 @@ static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cac
     // restitution
     *second = phase_begin(p, c, keep);
     c->n_phase = 2;
-    affine(p, first->f, p->b, second->c);
+    affine(&first->problem, first->f, p->b, second->c);
     bool is_kink = false;
     second->is_idle = true;
     for (int i = 0; i < p->n; i++) {
@@ -314,7 +315,7 @@ void cri_impulse_vjp(const cri_contact_problem *p, const void *cached, const dou
     double *unused = CR_PUSH(scratch, double, p->n);
     double *first_adj = CR_PUSH_RAW(scratch, double, m);
     const double *c_adj = phase_vjp(second, f_adj, adj, l_adj, scratch);
-    affine(p, c_adj, f_adj, first_adj);
+    affine(&first->problem, c_adj, f_adj, first_adj);
     for (int i = 0; i < p->n; i++) {
         adj->target[i] -= c_adj[3 * i];
         if (!p->is_plain[i]) {
@@ -390,7 +391,7 @@ void cri_impulse_jvp(const cri_contact_problem *p, const void *cached, const dou
 
     // f_r = solve(c = A f_c + b - v* e_n, l = e f_c,n)
     tan->apply_A(tan->context, first->f, A_f);
-    affine(p, first_tan, tan->b, c_tan);
+    affine(&first->problem, first_tan, tan->b, c_tan);
     for (int i = 0; i < m; i++) {
         c_tan[i] += A_f[i];
     }
