@@ -180,8 +180,8 @@ static void check_matrix(const form *law, int n, const law_plant *p, const doubl
                              .jvp = law_jvp,
                              .x = x,
                              .move = move,
-                             // at e = 0 the second solve is read off one with a bound of 1e-6
-                             .tolerance = is_kink ? 1e-5 : 0.0});
+                             // at e = 0 the second solve is read off one with a bound of 1e-7
+                             .tolerance = is_kink ? 1e-6 : 0.0});
     cri_arena_destroy(solved.keep);
     cri_arena_destroy(solved.scratch);
 }
