@@ -135,7 +135,7 @@ static void plant_law(const form *law, int n, const law_plant *p, const double *
     memcpy(x + at.A, A, sizeof *A * (size_t)(m * m));
     memcpy(soft, A, sizeof *A * (size_t)(m * m));
     for (int i = 0; i < m; i++) {
-        soft[i * (m + 1)] += law->epsilon;
+        soft[i * (m + 1)] += p[i / 3].is_plain ? 0.0 : law->epsilon; // none at rest
     }
     for (int i = 0; i < n; i++) {
         plants[i] = p[i].plant;

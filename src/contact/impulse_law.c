@@ -13,8 +13,9 @@
 // restitution and target (both zero for a contact at rest) the derivative of the target must not be
 // lost. When every contact is plain, and nobody asks for e, there is one solve, Newton's.
 //
-// A regularised law has A + eps 1 in all of this, also in A f_c: so e -> 0 leads to one solve, f_r =
-// 0. Where the bodies go is up to A alone.
+// A regularised law has A + eps in all of this, also in A f_c: so e -> 0 leads to one solve, f_r = 0.
+// Where the bodies go is up to A alone. Contacts that only rest have none: they would sink, and hit
+// the ground again and again.
 //
 // For Poisson e = 0 is a kink: f_r = 0 leaves every contact of the second solve undecided. The
 // derivative for e -> 0+ has classes read off the solution with l = 1e-7 f_c,n. Where e differ
@@ -180,13 +181,13 @@ static cri_friction_limit limit_of_no_restitution(const cri_contact_problem *p, 
 // the matrix of the solves
 static const double *regularised(const cri_contact_problem *p, double epsilon, cr_arena *keep) {
     size_t m = 3 * (size_t)p->n;
-    if (epsilon == 0.0) {
+    if (epsilon == 0.0 || !any_restores(p)) {
         return p->A;
     }
     double *A = CR_PUSH_RAW(keep, double, m *m);
     memcpy(A, p->A, sizeof *A * m * m);
     for (size_t i = 0; i < m; i++) {
-        A[i * (m + 1)] += epsilon;
+        A[i * (m + 1)] += restores(p, (int)i / 3) ? epsilon : 0.0;
     }
     return A;
 }
