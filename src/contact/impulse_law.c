@@ -13,9 +13,9 @@
 // restitution and target (both zero for a contact at rest) the derivative of the target must not be
 // lost. When every contact is plain, and nobody asks for e, there is one solve, Newton's.
 //
-// A regularised law has A + eps in all of this, also in A f_c: so e -> 0 leads to one solve, f_r = 0.
-// Where the bodies go is up to A alone. Contacts that only rest have none: they would sink, and hit
-// the ground again and again.
+// A regularised law has A + eps in all of this, also in A f_c: so e -> 0 leads to one solve, f_r =
+// 0. Where the bodies go is up to A alone. Contacts that only rest have none: they would sink, and
+// hit the ground again and again.
 //
 // For Poisson e = 0 is a kink: f_r = 0 leaves every contact of the second solve undecided. The
 // derivative for e -> 0+ has classes read off the solution with l = 1e-7 f_c,n. Where e differ
@@ -134,8 +134,8 @@ static void newton_phase(const cri_contact_problem *p, double *f, bool has_cache
     memcpy(f, ph->f, sizeof(double) * 3 * (size_t)p->n);
 }
 
-// has contact i a bound in Poisson's second solve? Of a plain one it is zero, and only the derivative
-// for e -> 0+ asks for it
+// has contact i a bound in Poisson's second solve? Of a plain one it is zero, and only the
+// derivative for e -> 0+ asks for it
 static bool restores(const cri_contact_problem *p, int i) {
     return !p->is_plain[i] || (p->has_e && p->has_e[i] && p->e[i] == 0.0);
 }

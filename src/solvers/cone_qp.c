@@ -5,12 +5,12 @@
 //
 //   P = S A S + d 1, q = S c, d = 1e-11;   multipliers z in Q, and y > 0 of s = g_n - l where l > 0
 //   r = P g + q - z - y e_n                            k = (g'z + s'y)/(contacts + bounds)
-//   scaling V of each contact, V z = V^-1 g = lam, V^-2 = (2 Jw (Jw)' - J)/eta^2, J = diag(1, -1, -1)
+//   scaling V of a contact, V z = V^-1 g = lam, V^-2 = (2 Jw (Jw)' - J)/eta^2, J = diag(1, -1, -1)
 //     w = (g' + J z')/(2 gam), eta^2 = |g|/|z|, gam^2 = (1 + g'.z')/2; |x|^2 = x'Jx, x' = x/|x|
 //   H = P + V^-2 + diag(y/s)                           one factor for predictor and corrector
 //   predictor    H dg = -(P g + q),                    V dz = -lam - V^-1 dg
 //   corrector    H dg = -(P g + q) + V^-1 b + b_y e_n, V dz = -lam - V^-1 dg + b
-//     b = lam \ (sigma k e - (V^-1 dg) o (V dz)),      b_y = (sigma k - dg_n dy)/s,  of the predictor
+//     b = lam \ (sigma k e - (V^-1 dg) o (V dz)),    b_y = (sigma k - dg_n dy)/s,  of the predictor
 //
 // with x o y = (x'y, x_n y_t + y_n x_t), and \ its inverse. g stays feasible; z and y come from
 // where they are. The step goes 0.99 of the way to the boundary, found in the scaled variables,

@@ -3,7 +3,7 @@
 // Lemke's method (Cottle, Pang, Stone, The Linear Complementarity Problem, 4.4), in balanced
 // numbers:
 //
-//   w - M z - 1 z_0 = q      one of each pair w_i, z_i is basic, but for the pair that z_0 stands for
+//   w - M z - 1 z_0 = q    one of each pair w_i, z_i is basic, but for the pair that z_0 stands for
 //
 // z_0 enters for the smallest q; then the partner of what left enters, until z_0 leaves (solved) or
 // nothing can leave (a ray). Ratios are compared as vectors, right side first and then the columns

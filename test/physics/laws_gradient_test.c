@@ -255,7 +255,8 @@ TEST(a_robot_with_a_loop_has_its_gradient_when_it_lands) {
     check_both(&c);
 }
 
-// tangents against adjoints, step by step: joints of this robot have coordinates without quaternions
+// tangents against adjoints, step by step: joints of this robot have coordinates without
+// quaternions
 static void check_tangents(const char *stepper, const char *law) {
     cr_sim_options options = options_of(stepper, law);
     cr_run r = cr_run_open(linkage, &options, 10, 0.01);
