@@ -16,7 +16,7 @@
 //
 // Two phases, when the law reports a compression f_c: c = b, l = 0 for f_c, then
 // c = A f_c + b - v* e_n, l = e f_c,n (0 for plain contacts) for f - f_c. A law that shifts the
-// diagonal of A is judged with it; the velocity after compression is that of A itself.
+// diagonal of A is judged with it.
 
 #include "contact/certificate.h"
 
@@ -152,10 +152,10 @@ static long double row_of(const phase *ph, int i, long double *c, long double *u
     for (int j = 0; j < m; j++) {
         long double a = row[j];
         long double first = ph->compression ? (long double)ph->compression[j] : 0.0L;
-        before += a * first; // a velocity, of A itself
         if (j == i && ph->shift) {
             a += ph->shift[k];
         }
+        before += a * first;
         moved += a * impulse(ph, j);
         size += fabsl(a) * (fabsl(first) + fabsl(impulse(ph, j)));
     }

@@ -9,7 +9,7 @@
 //
 // Convex: always solved, and with one e for all the energy never grows. The price: a sliding
 // contact is lifted, u_n = mu |u_t|. `cone-reg` has A + eps 1 with eps = 0.01 1/kg, as that paper
-// ran it: a unique impulse, contacts a little soft.
+// ran it: a unique impulse, contacts a little soft, but for those at rest.
 
 #include "contact/impulse_law.h"
 

@@ -11,12 +11,16 @@
 //
 // v* is the target. Plain contacts have e = 0, and their target counts always: at a tie of
 // restitution and target (both zero for a contact at rest) the derivative of the target must not be
-// lost. When every contact is plain there is one solve, Newton's.
+// lost. When every contact is plain, and nobody asks for e, there is one solve, Newton's.
 //
-// A regularised law solves with A + eps 1; its velocities are those of A.
+// A regularised law has A + eps in all of this, also in A f_c: so e -> 0 leads to one solve, f_r =
+// 0. Where the bodies go is up to A alone. Contacts that only rest have none: they would sink, and
+// hit the ground again and again.
 //
 // For Poisson e = 0 is a kink: f_r = 0 leaves every contact of the second solve undecided. The
-// derivative is that for e -> 0+, its classes read off the solution with l = 1e-6 f_c,n.
+// derivative for e -> 0+ has classes read off the solution with l = 1e-7 f_c,n. Where e differ
+// between contacts it is that for all of them at once: it is linear only piece by piece. For all
+// other data f_r stays zero.
 
 #include "contact/impulse_law.h"
 
@@ -148,16 +152,22 @@ static void newton_phase(const cri_contact_problem *p, double *f, bool has_cache
     memcpy(f, ph->f, sizeof(double) * 3 * (size_t)p->n);
 }
 
-static bool all_plain(const cri_contact_problem *p) {
-    bool all = true;
-    for (int i = 0; i < p->n; i++) {
-        all = all && p->is_plain[i];
-    }
-    return all;
+// has contact i a bound in Poisson's second solve? Of a plain one it is zero, and only the
+// derivative for e -> 0+ asks for it
+static bool restores(const cri_contact_problem *p, int i) {
+    return !p->is_plain[i] || (p->has_e && p->has_e[i] && p->e[i] == 0.0);
 }
 
-// y = A x + c0
-static void affine(const cri_contact_problem *p, const double *x, const double *c0, double *y) {
+static bool any_restores(const cri_contact_problem *p) {
+    bool any = false;
+    for (int i = 0; i < p->n; i++) {
+        any = any || restores(p, i);
+    }
+    return any;
+}
+
+// y = A x + c0 with the matrix of the solves
+static void affine(const cri_friction *p, const double *x, const double *c0, double *y) {
     int m = 3 * p->n;
     for (int i = 0; i < m; i++) {
         const double *row = p->A + (size_t)i * (size_t)m;
@@ -168,7 +178,7 @@ static void affine(const cri_contact_problem *p, const double *x, const double *
     }
 }
 
-// the solution with l = 1e-6 f_c,n where e = 0, in scratch
+// the solution with l = 1e-7 f_c,n where e = 0, in scratch
 static cri_friction_limit limit_of_no_restitution(const cri_contact_problem *p, const phase *first,
                                                   const phase *second, cr_arena *scratch) {
     int m = 3 * p->n;
@@ -177,33 +187,33 @@ static cri_friction_limit limit_of_no_restitution(const cri_contact_problem *p, 
     double *u = CR_PUSH_RAW(scratch, double, m);
     for (int i = 0; i < p->n; i++) {
         double fn = fmax(first->f[3 * i], 0.0);
-        l[i] = p->e[i] == 0.0 && !p->is_plain[i] ? 1e-6 * fn : second->l[i];
+        l[i] = p->e[i] == 0.0 && restores(p, i) ? 1e-7 * fn : second->l[i];
     }
     cri_friction near = second->problem;
     near.l = l;
     cri_friction_solve(&near, f, scratch);
-    affine(p, f, second->c, u);
+    affine(&near, f, second->c, u);
     return (cri_friction_limit){.f = f, .u = u, .l = l};
 }
 
 // the matrix of the solves
 static const double *regularised(const cri_contact_problem *p, double epsilon, cr_arena *keep) {
     size_t m = 3 * (size_t)p->n;
-    if (epsilon == 0.0) {
+    if (epsilon == 0.0 || !any_restores(p)) {
         return p->A;
     }
     double *A = CR_PUSH_RAW(keep, double, m *m);
     memcpy(A, p->A, sizeof *A * m * m);
     for (size_t i = 0; i < m; i++) {
-        A[i * (m + 1)] += epsilon;
+        A[i * (m + 1)] += restores(p, (int)i / 3) ? epsilon : 0.0;
     }
     return A;
 }
 
-static const double *shift_of(int n, double epsilon, cr_arena *keep) {
-    double *shift = CR_PUSH_RAW(keep, double, n);
-    for (int i = 0; i < n; i++) {
-        shift[i] = epsilon;
+static const double *shift_of(const cri_contact_problem *p, double epsilon, cr_arena *keep) {
+    double *shift = CR_PUSH_RAW(keep, double, p->n);
+    for (int i = 0; i < p->n; i++) {
+        shift[i] = restores(p, i) ? epsilon : 0.0;
     }
     return shift;
 }
@@ -222,15 +232,15 @@ static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cac
     // restitution
     *second = phase_begin(p, c, keep);
     c->n_phase = 2;
-    affine(p, first->f, p->b, second->c);
+    affine(&first->problem, first->f, p->b, second->c);
     bool is_kink = false;
-    second->is_idle = c->form.epsilon == 0.0;
+    second->is_idle = true;
     for (int i = 0; i < p->n; i++) {
         double fn = fmax(first->f[3 * i], 0.0);
         second->c[3 * i] -= p->target[i];
-        second->l[i] = p->is_plain[i] ? 0.0 : p->e[i] * fn;
+        second->l[i] = restores(p, i) ? p->e[i] * fn : 0.0;
         second->is_idle = second->is_idle && second->l[i] == 0.0 && p->target[i] <= 0.0;
-        is_kink = is_kink || (!p->is_plain[i] && p->e[i] == 0.0 && fn > 0.0);
+        is_kink = is_kink || (restores(p, i) && p->e[i] == 0.0 && fn > 0.0);
     }
     for (int i = 0; i < m; i++) {
         second->f[i] = second->is_idle ? 0.0 : p->e[i / 3] * first->f[i];
@@ -261,8 +271,8 @@ const void *cri_impulse_solve(const cri_impulse_form *form, const cri_contact_pr
     c->takes_target = CR_PUSH(keep, bool, p->n);
     memset(report->is_sliding, 0, sizeof(bool) * (size_t)p->n);
     report->compression = NULL;
-    report->shift = form->epsilon != 0.0 ? shift_of(p->n, form->epsilon, keep) : NULL;
-    if (form->is_poisson && !all_plain(p)) {
+    report->shift = form->epsilon != 0.0 ? shift_of(p, form->epsilon, keep) : NULL;
+    if (form->is_poisson && any_restores(p)) {
         poisson_phases(p, f, has_cache, c, report, keep, scratch);
     } else {
         newton_phase(p, f, has_cache, c, report, keep, scratch);
@@ -326,6 +336,40 @@ static void newton_vjp(const cri_contact_problem *p, const cache *c, const doubl
     }
 }
 
+// adjoint of an idle second solve: f_r = 0 whatever the data are, but for e
+static void idle_vjp(const cri_contact_problem *p, const cache *c, const double *f_adj,
+                     cri_contact_adj *adj, cr_arena *scratch) {
+    const phase *ph = &c->phase[1];
+    double *unused = CR_PUSH(scratch, double, 7 * p->n), *z = unused + 3 * p->n;
+    double *l_adj = CR_PUSH(scratch, double, p->n);
+    cri_friction_reduced_vjp(&ph->problem, &ph->reduced, f_adj, unused, z, z + 3 * p->n, l_adj,
+                             scratch);
+    for (int i = 0; i < p->n; i++) {
+        adj->e[i] += restores(p, i) ? l_adj[i] * c->phase[0].f[3 * i] : 0.0;
+    }
+}
+
+// adjoint of the second solve: overwrites first_adj (3n) of f_c
+static void second_vjp(const cri_contact_problem *p, const cache *c, const double *f_adj,
+                       double *first_adj, cri_contact_adj *adj, cr_arena *scratch) {
+    const phase *first = &c->phase[0];
+    double *l_adj = CR_PUSH(scratch, double, p->n);
+    double *c_adj = phase_vjp(&c->phase[1], f_adj, adj, l_adj, scratch);
+    affine(&first->problem, c_adj, f_adj, first_adj);
+    for (int i = 0; i < p->n; i++) {
+        adj->target[i] -= c_adj[3 * i];
+        if (restores(p, i)) {
+            adj->e[i] += l_adj[i] * first->f[3 * i];
+            first_adj[3 * i] += p->e[i] * l_adj[i];
+        }
+    }
+    adj->left[adj->n_outer] = c_adj;
+    adj->right[adj->n_outer++] = first->f;
+    for (int i = 0; i < 3 * p->n; i++) {
+        adj->b[i] += c_adj[i];
+    }
+}
+
 void cri_impulse_vjp(const cri_contact_problem *p, const void *cached, const double *f,
                      const double *f_adj, cri_contact_adj *adj, cr_arena *scratch) {
     (void)f;
@@ -336,29 +380,18 @@ void cri_impulse_vjp(const cri_contact_problem *p, const void *cached, const dou
         newton_vjp(p, c, f_adj, adj, scratch);
         return;
     }
-    const phase *first = &c->phase[0], *second = &c->phase[1];
-
     // f = f_c + f_r,  f_r = solve(c = A f_c + b - v* e_n, l = e f_c,n)
-    double *l_adj = CR_PUSH(scratch, double, p->n);
     double *unused = CR_PUSH(scratch, double, p->n);
     double *first_adj = CR_PUSH_RAW(scratch, double, m);
-    const double *c_adj = phase_vjp(second, f_adj, adj, l_adj, scratch);
-    affine(p, c_adj, f_adj, first_adj);
-    for (int i = 0; i < p->n; i++) {
-        adj->target[i] -= c_adj[3 * i];
-        if (!p->is_plain[i]) {
-            adj->e[i] += l_adj[i] * first->f[3 * i];
-            first_adj[3 * i] += p->e[i] * l_adj[i];
-        }
-    }
-    adj->left[adj->n_outer] = (double *)c_adj;
-    adj->right[adj->n_outer++] = first->f;
-    for (int i = 0; i < m; i++) {
-        adj->b[i] += c_adj[i];
+    if (c->phase[1].is_idle) {
+        memcpy(first_adj, f_adj, sizeof *f_adj * (size_t)m);
+        idle_vjp(p, c, f_adj, adj, scratch);
+    } else {
+        second_vjp(p, c, f_adj, first_adj, adj, scratch);
     }
 
     // f_c = solve(c = b)
-    c_adj = phase_vjp(first, first_adj, adj, unused, scratch);
+    const double *c_adj = phase_vjp(&c->phase[0], first_adj, adj, unused, scratch);
     for (int i = 0; i < m; i++) {
         adj->b[i] += c_adj[i];
     }
@@ -417,19 +450,22 @@ void cri_impulse_jvp(const cri_contact_problem *p, const void *cached, const dou
     // f_c = solve(c = b)
     phase_jvp(first, tan, tan->b, l_tan, first_tan, scratch);
 
-    // f_r = solve(c = A f_c + b - v* e_n, l = e f_c,n)
-    tan->apply_A(tan->context, first->f, A_f);
-    affine(p, first_tan, tan->b, c_tan);
-    for (int i = 0; i < m; i++) {
-        c_tan[i] += A_f[i];
-    }
+    // f_r = solve(c = A f_c + b - v* e_n, l = e f_c,n); an idle one moves with e alone
+    cri_contact_tan second_tan = *tan;
     for (int i = 0; i < p->n; i++) {
-        c_tan[3 * i] -= tan->target[i];
-        if (!p->is_plain[i]) {
-            l_tan[i] = tan->e[i] * first->f[3 * i] + p->e[i] * first_tan[3 * i];
+        l_tan[i] = restores(p, i) ? tan->e[i] * first->f[3 * i] + p->e[i] * first_tan[3 * i] : 0.0;
+    }
+    if (second->is_idle) {
+        c_tan = CR_PUSH(scratch, double, m);
+        second_tan.mu = CR_PUSH(scratch, double, p->n);
+    } else {
+        tan->apply_A(tan->context, first->f, A_f);
+        affine(&first->problem, first_tan, tan->b, c_tan);
+        for (int i = 0; i < m; i++) {
+            c_tan[i] += A_f[i] - (i % 3 == 0 ? tan->target[i / 3] : 0.0);
         }
     }
-    phase_jvp(second, tan, c_tan, l_tan, f_tan, scratch);
+    phase_jvp(second, &second_tan, c_tan, l_tan, f_tan, scratch);
     for (int i = 0; i < m; i++) {
         f_tan[i] += first_tan[i];
     }

@@ -11,7 +11,7 @@
 typedef struct cri_impulse_form {
     cri_friction_kind kind;
     bool is_poisson; // else Newton's restitution
-    double epsilon;  // 1/kg, added to the diagonal of A
+    double epsilon;  // 1/kg, added to the diagonal of A where a contact does not merely rest
 } cri_impulse_form;
 
 /// cri_law's solve, vjp, jvp and n_byte for a form.

@@ -169,7 +169,8 @@ cri_contact_problem cri_jump_problem(const cri_jump *jump) {
                                  .mu = jump->mu,
                                  .e = jump->e,
                                  .target = jump->target,
-                                 .is_plain = jump->is_plain};
+                                 .is_plain = jump->is_plain,
+                                 .has_e = jump->has_e};
 }
 
 // ---- assembly ----------------------------------------------------------------------------------

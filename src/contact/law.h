@@ -19,6 +19,7 @@ typedef struct cri_contact_problem {
     const double *e;      // (n)
     const double *target; // (n) normal velocity to reach at least
     const bool *is_plain; // (n) no restitution: the target alone counts
+    const bool *has_e;    // (n) the derivative for e counts, also of a plain one; NULL: not there
 } cri_contact_problem;
 
 /// What a solve came to.

@@ -2,7 +2,7 @@
 //
 // Whole-rollout gradients against differences of the same rollout, every decision taken again:
 // {separating, sticking, sliding, impact, resting} x {state, control, mass, inertia, size,
-// friction, restitution, gravity}, for both steppers and both laws; and tangents against adjoints.
+// friction, restitution, gravity}, for both steppers and every law; and tangents against adjoints.
 //
 // A difference counts where its own uncertainty is small; where it is not (a class changes within
 // the sweep) the case is badly chosen, and the test says so.
@@ -120,6 +120,9 @@ static const regime regimes[] = {
 
 enum { N_REGIME = sizeof regimes / sizeof regimes[0] };
 
+static const char *const laws[] = {"ncp", "ncp-poisson", "cone", "cone-reg", "lcp"};
+enum { N_LAW = sizeof laws / sizeof laws[0] };
+
 static cr_run open_regime(const regime *g, const char *stepper, const char *law) {
     char scene[2048];
     snprintf(scene, sizeof scene,
@@ -185,12 +188,12 @@ static void check_number(cr_run *r, const regime *g, const double *seed, const c
     // 1e-6 relative, as asked; entries that are small beside the whole gradient have its noise
     double tolerance = 1e-6 * fmax(fabs(difference), 1e-3 * scale) + 4.0 * uncertainty;
     if (!(uncertainty <= 1e-5 * fmax(fabs(difference), 1e-2 * scale))) {
-        cr_test_fail("%s: %s: the difference is uncertain: %g +- %g", g->name, name, difference,
-                     uncertainty);
+        cr_test_fail("%s, %s, %s: %s: the difference is uncertain: %g +- %g", g->name,
+                     r->options.stepper, r->options.law, name, difference, uncertainty);
     }
     if (!(fabs(adjoint - difference) <= tolerance)) {
-        cr_test_fail("%s: %s: adjoint %.12g, difference %.12g +- %.1g", g->name, name, adjoint,
-                     difference, uncertainty);
+        cr_test_fail("%s, %s, %s: %s: adjoint %.12g, difference %.12g +- %.1g", g->name,
+                     r->options.stepper, r->options.law, name, adjoint, difference, uncertainty);
     }
 }
 
@@ -260,38 +263,70 @@ static void check_tangent(const regime *g, const char *stepper, const char *law)
 
 TEST(located_gradients_match_differences) {
     for (int i = 0; i < N_REGIME; i++) {
-        check_regime(&regimes[i], "located", "ncp");
-        check_regime(&regimes[i], "located", "ncp-poisson");
+        for (int law = 0; law < N_LAW; law++) {
+            check_regime(&regimes[i], "located", laws[law]);
+        }
     }
 }
 
 TEST(end_of_step_gradients_match_differences_of_the_discrete_map) {
     for (int i = 0; i < N_REGIME; i++) {
-        check_regime(&regimes[i], "end", "ncp");
-        check_regime(&regimes[i], "end", "ncp-poisson");
+        for (int law = 0; law < N_LAW; law++) {
+            check_regime(&regimes[i], "end", laws[law]);
+        }
     }
 }
 
 TEST(tangents_agree_with_adjoints) {
     for (int i = 0; i < N_REGIME; i++) {
-        check_tangent(&regimes[i], "located", "ncp");
-        check_tangent(&regimes[i], "located", "ncp-poisson");
-        check_tangent(&regimes[i], "end", "ncp");
-        check_tangent(&regimes[i], "end", "ncp-poisson");
+        for (int law = 0; law < N_LAW; law++) {
+            check_tangent(&regimes[i], "located", laws[law]);
+            check_tangent(&regimes[i], "end", laws[law]);
+        }
     }
+}
+
+// contacts that slide in some step
+static int count_sliding(cr_run *r) {
+    cr_error err = {0};
+    double x[13];
+    int n_sliding = 0;
+    memcpy(x, r->x, sizeof x);
+    for (int k = 0; k < r->n_step; k++) {
+        int n;
+        assert_int_equal(cr_sim_step(r->sim, r->dt, x, r->u, x, &err), CR_OK);
+        const cr_contact *contact = cr_sim_contacts(r->sim, &n);
+        for (int i = 0; i < n; i++) {
+            n_sliding += contact[i].is_sliding;
+        }
+    }
+    return n_sliding;
+}
+
+static void check_sticking(const regime *g, const char *stepper, const char *law) {
+    cr_run r = open_regime(g, stepper, law);
+    double seed[13];
+    fill_seed(seed, r.n.n_x);
+    cr_run_gradient(&r, seed);
+    // the end of the step bounces: with Poisson's restitution corners of a face slide on their way
+    // up
+    bool is_sliding = strcmp(stepper, "end") == 0 && strstr(g->geom, "box") && count_sliding(&r);
+    if (!is_sliding && r.p_adj[cr_run_p(&r, "floor:body/friction")] != 0.0) {
+        cr_test_fail("%s, %s, %s: friction has an adjoint", g->name, stepper, law);
+    }
+    for (int i = 0; i < r.n.n_p; i++) {
+        CHECK(isfinite(r.p_adj[i]));
+    }
+    cr_run_close(&r);
 }
 
 TEST(friction_has_exactly_no_influence_while_sticking) {
     for (int i = 0; i < N_REGIME; i++) {
-        if (strstr(regimes[i].name, "stick") || strstr(regimes[i].name, "resting")) {
-            cr_run r = open_regime(&regimes[i], "located", "ncp");
-            double seed[13];
-            fill_seed(seed, r.n.n_x);
-            cr_run_gradient(&r, seed);
-            if (r.p_adj[cr_run_p(&r, "floor:body/friction")] != 0.0) {
-                cr_test_fail("%s: friction has an adjoint", regimes[i].name);
+        for (int law = 0; law < N_LAW; law++) {
+            if (strstr(regimes[i].name, "stick") || strstr(regimes[i].name, "resting")) {
+                check_sticking(&regimes[i], "located", laws[law]);
+                check_sticking(&regimes[i], "end", laws[law]);
             }
-            cr_run_close(&r);
         }
     }
 }

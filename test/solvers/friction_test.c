@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The Coulomb laws through their interface: fixed vectors of an independent program
-// (friction_vectors.h), and random problems around a planted solution.
+// (friction_vectors*.h), and random problems around a planted solution.
 //
 // A problem is planted so that it is one of bodies: velocities v+ after the impact are drawn first,
 // then each contact's normal n to fit its class, w being the relative velocity at its point:
@@ -15,7 +15,7 @@
 
 #include "contact/law.h"
 #include "cr_test.h"
-#include "solvers/friction_vectors.h"
+#include "solvers/friction_vectors_other.h"
 
 #include <float.h>
 #include <math.h>
@@ -139,9 +139,18 @@ static void check_vector(const friction_vector *t) {
     call_close(&c);
 }
 
+enum {
+    N_COULOMB = sizeof coulomb_vectors / sizeof coulomb_vectors[0],
+    N_VECTOR = N_COULOMB + sizeof other_vectors / sizeof other_vectors[0],
+};
+
+static const friction_vector *vector_at(int i) {
+    return i < N_COULOMB ? &coulomb_vectors[i] : &other_vectors[i - N_COULOMB];
+}
+
 TEST(fixed_vectors_match_the_independent_program) {
-    for (size_t i = 0; i < sizeof friction_vectors / sizeof friction_vectors[0]; i++) {
-        check_vector(&friction_vectors[i]);
+    for (int i = 0; i < N_VECTOR; i++) {
+        check_vector(vector_at(i));
     }
 }
 
@@ -442,8 +451,8 @@ static void check_cache(const char *where, const cri_contact_problem *problem) {
 TEST(the_cache_of_the_derivatives_does_not_change_the_impulse) {
     // as given, and without restitution where an overlap opens
     static const double none[N_MAX] = {0}, aim[N_MAX] = {.1, .1, .1, .1, .1, .1, .1, .1};
-    for (size_t i = 0; i < sizeof friction_vectors / sizeof friction_vectors[0]; i += 2) {
-        const friction_vector *t = &friction_vectors[i];
+    for (int i = 0; i < N_VECTOR; i += 2) {
+        const friction_vector *t = vector_at(i);
         cri_contact_problem problem = {
             .n = t->n, .A = t->A, .b = t->b, .mu = t->mu, .e = t->e, .target = t->target};
         check_cache(t->name, &problem);
