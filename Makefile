@@ -2,7 +2,7 @@
 #
 #   make demo       installs what is missing, builds, identifies a bouncing ball from its recording
 #   make test       builds and passes every check and test
-#   make test-oracles   installs DART (300 to 900 MB with all it needs), compares with it and with MuJoCo
+#   make test-oracles   installs DART and Siconos (750 MB with all they need), compares with them and MuJoCo
 #   make build      the library and the command, optimised, in build/release
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make bench      speed, as ratios in one run
@@ -29,6 +29,8 @@ export DESTDIR
 
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
 DEMO_WRT := floor:ball/friction,floor:ball/restitution,ball/size[0],x0:ball/qpos[0],x0:ball/qpos[2],x0:ball/qvel[0],x0:ball/qvel[2]
+
+ORACLES := $(addprefix oracle_,$(addsuffix _test,mujoco mujoco_contact dart dart_contact siconos))
 
 # quiet LOG COMMAND: shows the log only when the command fails
 quiet = mkdir -p build; $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
@@ -97,8 +99,8 @@ test-minimal:
 
 # prints the largest differences; where the robots of ../shared are missing, it says so
 test-oracles: deps-oracles
-	@$(call quiet,configure,cmake --preset release -DCAROM_TESTS=ON -DCAROM_ORACLES=ON)
-	@$(call quiet,build,cmake --build $(RELEASE) --target oracle_mujoco_test oracle_dart_test -j $(JOBS))
+	@$(call quiet,configure,cmake --preset release -DCAROM_TESTS=ON -DCAROM_ORACLES=ON -DCAROM_WERROR=$(WERROR))
+	@$(call quiet,build,cmake --build $(RELEASE) --target $(ORACLES) -j $(JOBS))
 	@ctest --test-dir $(RELEASE) --no-tests=error --verbose -L oracle | sed -n 's/^[0-9]*: //p'
 
 tidy:

@@ -9,6 +9,7 @@
 #include "bench_process.h"
 #include "bench_run.h"
 #include "bench_scenes.h"
+#include "bench_solvers.h"
 #include "report/result.h"
 #include "scene.h"
 
@@ -19,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW_LIMIT 64
+// five laws with eight families and all, nine numbers each, and a count
+#define ROW_LIMIT 512
 
 // rollouts whose times are compared: long enough for the clock, repeated for the least time
 #define RATIO_STEPS 1000
@@ -171,12 +173,17 @@ static int bench_ir(const cli_options *options, rows *r) {
     return CLI_DONE;
 }
 
+static int bench_solvers(const cli_options *options, rows *r) {
+    return cli_bench_solvers(options, ROW_LIMIT, r->row, &r->n);
+}
+
 static const struct {
     const char *name;
     int (*run)(const cli_options *options, rows *r);
 } benches[] = {
     {"gradient", bench_gradient}, {"long", bench_long}, {"start", bench_start},
     {"load", bench_load},         {"gas", bench_gas},   {"ir", bench_ir},
+    {"solvers", bench_solvers},
 };
 
 // ---- command -----------------------------------------------------------------------------------
@@ -190,6 +197,9 @@ static int run_work(const cli_options *options) {
     }
     if (strcmp(options->work, "steps") == 0) {
         return cli_bench_steps(scene, (int)n_step);
+    }
+    if (strcmp(options->work, "solvers") == 0) {
+        return cli_bench_solves(scene, (int)n_step);
     }
     cli_bench_times times;
     int code = cli_bench_rollout(scene, (int)n_step, LONG_REPEATS, &times);
@@ -205,8 +215,16 @@ static int run(const cli_options *options) {
         return run_work(options);
     }
     const char *name = options->n_word > 0 ? options->word[0] : NULL;
-    if (options->n_word > 1 && strcmp(name, "ir") != 0) {
-        return cli_usage("only 'carom bench ir' takes a scene");
+    bool is_solvers = name && strcmp(name, "solvers") == 0;
+    bool is_ir = name && strcmp(name, "ir") == 0;
+    if (options->n_word > (is_ir ? 2 : 1) && !is_solvers) {
+        return cli_usage("only 'carom bench ir' takes a scene, only 'carom bench solvers' files");
+    }
+    bool has_problems = options->n_problem > 0 || options->keep || options->use_families ||
+                        options->seed > 0 || options->law;
+    if (has_problems && !is_solvers) {
+        return cli_usage("--law, --problems, --seed, --keep and --families are for "
+                         "'carom bench solvers'");
     }
     static rows r;
     int n_run = 0;
@@ -221,7 +239,8 @@ static int run(const cli_options *options) {
         }
     }
     if (n_run == 0) {
-        return cli_usage("unknown benchmark %.40s; there are gradient, long, start, load, gas, ir",
+        return cli_usage("unknown benchmark %.40s; there are gradient, long, start, load, gas, ir, "
+                         "solvers",
                          name);
     }
     cr_error err = {0};
@@ -234,18 +253,24 @@ static int run(const cli_options *options) {
 
 const cli_command cli_bench = {
     .name = "bench",
-    .arguments = "[NAME]",
+    .arguments = "[NAME] [SCENE | FILE...]",
     .summary = "speed, as ratios in one run",
     .help = "  carom bench gradient          gradient of a rollout against the rollout\n"
             "  carom bench long              1,000,000 steps: gradient and memory\n"
             "  carom bench start             start of the process to the first gradient\n"
             "  carom bench load              a robot scene, from text to model\n"
             "  carom bench gas               1000 and 2000 spheres that fly about in a box\n"
-            "  carom bench ir [SCENE]        instructions a step; needs valgrind\n\n"
+            "  carom bench ir [SCENE]        instructions a step; needs valgrind\n"
+            "  carom bench solvers [FILE]... contact laws on random problems, or on files\n\n"
             "  --steps N                     steps of long and ir\n"
+            "  --law LAW                     solvers: one law; without, all\n"
+            "  --problems N                  solvers: problems a law\n"
+            "  --seed K                      solvers: the first seed\n"
+            "  --families                    solvers: a row for each family too\n"
+            "  --keep DIR                    solvers: writes what is not solved there\n"
             "  --json FILE                   the rows as JSON\n",
-    .known = CLI_STEPS | CLI_WORK,
+    .known = CLI_STEPS | CLI_WORK | CLI_LAW | CLI_PROBLEMS,
     .n_word_least = 0,
-    .n_word_most = 2,
+    .n_word_most = CLI_WORD_LIMIT,
     .run = run,
 };

@@ -122,8 +122,9 @@ int cli_bench_start(double *milliseconds) {
 
 // ---- instructions ------------------------------------------------------------------------------
 
-/// Instructions of a run of so many steps, from callgrind's closing lines.
-static bool count(const char *self, const char *scene, int n_step, double *instructions) {
+/// Instructions of a run of so many units, from callgrind's closing lines.
+static bool count(const char *self, const char *work, const char *scene, int n_step,
+                  double *instructions) {
     char steps[16];
     static char text[CLI_PROCESS_TEXT];
     snprintf(steps, sizeof steps, "%d", n_step);
@@ -133,7 +134,7 @@ static bool count(const char *self, const char *scene, int n_step, double *instr
                                     self,
                                     "bench",
                                     "--work",
-                                    "steps",
+                                    work,
                                     scene,
                                     steps,
                                     NULL};
@@ -151,17 +152,21 @@ bool cli_bench_has_valgrind(void) {
     return cli_process_run(probe, text);
 }
 
-int cli_bench_instructions(const char *scene, int n_step, double *instructions) {
+int cli_bench_count(const char *work, const char *text, int n_before, int n, double *instructions) {
     char self[4096];
     if (!cli_process_self(self, sizeof self) || !cli_bench_has_valgrind()) {
         return cli_failed("no instruction counts: valgrind is not installed");
     }
     double less = 0.0;
     double more = 0.0;
-    if (!count(self, scene, STEPS_BEFORE, &less) ||
-        !count(self, scene, STEPS_BEFORE + n_step, &more)) {
-        return cli_failed("bench ir: valgrind could not run %.80s", scene);
+    if (!count(self, work, text, n_before, &less) ||
+        !count(self, work, text, n_before + n, &more)) {
+        return cli_failed("bench: valgrind could not run %.80s", text);
     }
-    *instructions = (more - less) / n_step;
+    *instructions = (more - less) / n;
     return CLI_DONE;
+}
+
+int cli_bench_instructions(const char *scene, int n_step, double *instructions) {
+    return cli_bench_count("steps", scene, STEPS_BEFORE, n_step, instructions);
 }

@@ -22,6 +22,10 @@ int cli_bench_start(double *milliseconds);
 /// True when instructions can be counted.
 bool cli_bench_has_valgrind(void);
 
+/// Instructions of one unit of work: 'carom bench --work WORK WORD N' is counted for n_before and
+/// n_before + n units. CLI_FAILED with a line on stderr when valgrind is not there.
+int cli_bench_count(const char *work, const char *text, int n_before, int n, double *instructions);
+
 /// Instructions a step over n_step steps, by callgrind. CLI_FAILED with a line on stderr when
 /// valgrind is not there.
 int cli_bench_instructions(const char *scene, int n_step, double *instructions);

@@ -56,6 +56,9 @@ static int prepare(task *t, const cli_options *options) {
     if (code == CLI_DONE) {
         code = cli_scene_sim(&t->scene, true, &t->sim);
     }
+    if (code == CLI_DONE) {
+        code = cli_scene_check_overlap(&t->scene, t->sim, options);
+    }
     cr_error err = {0};
     if (code == CLI_DONE &&
         cri_selection_create(t->scene.model, options->wrt, &t->selection, &err) != CR_OK) {
@@ -73,6 +76,9 @@ static int prepare(task *t, const cli_options *options) {
     }
     t->replay.has_control = t->replay.has_control || t->scene.has_control;
     cli_scene_fill(&t->scene, &t->replay.point);
+    if (cri_selection_check_ties(t->selection, &t->replay.point, &err) != CR_OK) {
+        return cli_error_in("--wrt", &err);
+    }
     return CLI_DONE;
 }
 
@@ -174,6 +180,7 @@ const cli_command cli_fit = {
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a start value, also x0:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"
+        "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  --json FILE           the result as JSON\n",
     .known = CLI_RUN | CLI_WRT,
     .n_word_least = 2,

@@ -3,6 +3,8 @@
 // carom gradient: how the distance of bodies from their targets changes with parameters, initial
 // state and controls, and with --check a comparison of every entry with differences.
 
+#define _POSIX_C_SOURCE 200809L
+
 #include "commands.h"
 
 #include "optimize/aim.h"
@@ -13,6 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /// Everything of one run. Released by clear.
 typedef struct task {
@@ -77,9 +80,10 @@ static int read_selection(task *t, const cli_options *options) {
     }
     t->aim.has_control = t->scene.has_control || cri_selection_has(t->selection, CR_VECTOR_U);
     cli_scene_fill(&t->scene, &t->point);
+    if (cri_selection_check_ties(t->selection, &t->point, &err) != CR_OK) {
+        return cli_error_in("--wrt", &err);
+    }
     cri_selection_read(t->selection, &t->point, t->z);
-    // tied entries start equal
-    cri_selection_write(t->selection, t->z, &t->point);
     return CLI_DONE;
 }
 
@@ -93,6 +97,9 @@ static int prepare(task *t, const cli_options *options) {
     int code = cli_scene_open(options->word[0], options, &t->scene);
     if (code == CLI_DONE) {
         code = cli_scene_sim(&t->scene, true, &t->sim);
+    }
+    if (code == CLI_DONE) {
+        code = cli_scene_check_overlap(&t->scene, t->sim, options);
     }
     if (code == CLI_DONE) {
         code = read_targets(t, options);
@@ -147,6 +154,20 @@ static int compute(task *t) {
     return CLI_DONE;
 }
 
+// where the comparison is, for who looks at it; name NULL wipes it out
+static void show_progress(int i, int n, const char *name) {
+    if (!isatty(STDERR_FILENO)) {
+        return;
+    }
+    if (name) {
+        // \033[K clears the rest of the line
+        fprintf(stderr, "\rchecking %d of %d: %.50s\033[K", i + 1, n, name);
+    } else {
+        fputs("\r\033[K", stderr);
+    }
+    fflush(stderr);
+}
+
 static int compare(task *t) {
     cr_sim *plain = NULL;
     int code = cli_scene_sim(&t->scene, false, &plain);
@@ -160,12 +181,15 @@ static int compare(task *t) {
                        .point = &t->point,
                        .scale = cri_aim_scale(&t->aim),
                        .is_one_sided = (t->report.grad & CR_GRAD_ONE_SIDED) != 0};
-    for (int i = 0; i < t->selection->n_variable; i++) {
+    int n = t->selection->n_variable;
+    for (int i = 0; i < n; i++) {
+        show_progress(i, n, t->entry[i].name);
         t->check[i] = cri_check_entry(&check, i, t->entry[i].value, t->z);
         t->entry[i].difference = t->check[i].difference;
         t->entry[i].uncertainty = t->check[i].uncertainty;
         t->entry[i].error = t->check[i].error;
     }
+    show_progress(n, n, NULL);
     t->result.is_checked = true;
     cr_sim_destroy(plain);
     return CLI_DONE;
@@ -215,27 +239,42 @@ static void print(const task *t) {
     }
 }
 
-/// The verdict on stderr when some entry is not confirmed.
-static int judge(const task *t) {
-    char names[160] = "";
+/// Names of the entries that differ, or that are undecided; returns how many.
+static int list_names(const task *t, bool is_decided, char names[160]) {
     size_t n = 0;
-    int n_bad = 0;
+    int count = 0;
+    names[0] = '\0';
     for (int i = 0; i < t->result.n_entry; i++) {
-        if (t->check[i].is_good) {
+        if (t->check[i].is_good || t->check[i].is_decided != is_decided) {
             continue;
         }
-        n_bad++;
-        if (n + strlen(t->entry[i].name) + 3 < sizeof names) {
-            n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n > 0 ? ", " : "",
-                                  t->entry[i].name);
+        count++;
+        const char *name = t->entry[i].name;
+        if (n + strlen(name) + 3 < 160) {
+            n += (size_t)snprintf(names + n, 160 - n, "%s%s", n > 0 ? ", " : "", name);
         }
     }
-    if (n_bad == 0) {
-        return CLI_DONE;
+    return count;
+}
+
+/// The verdict on stderr when some entry is not confirmed.
+static int judge(const task *t) {
+    char wrong[160], open[160];
+    int n_wrong = list_names(t, true, wrong), n_open = list_names(t, false, open);
+    int n = t->result.n_entry;
+    if (n_wrong > 0) {
+        return cli_failed("differences contradict %d of %d entries: %s; if the run is near a kink "
+                          "or a change of contacts, move its start a little (--set) and check "
+                          "again, see docs/gradients.md",
+                          n_wrong, n, wrong);
     }
-    return cli_failed("differences do not confirm %d of %d entries: %s; at a kink or where the "
-                      "contacts change this can be right, see docs/gradients.md",
-                      n_bad, t->result.n_entry, names);
+    if (n_open > 0) {
+        return cli_failed("differences are too unsure to judge %d of %d entries: %s; shorten the "
+                          "run (an earlier @T, fewer --steps) or move its start (--set), see "
+                          "docs/gradients.md",
+                          n_open, n, open);
+    }
+    return CLI_DONE;
 }
 
 static int run(const cli_options *options) {
@@ -268,18 +307,20 @@ const cli_command cli_gradient = {
     .summary = "gradient of the distance from targets",
     .help =
         "  --target BODY:X,Y,Z[@T]  where a body should be, in m, at T s (at the end without @T);\n"
-        "                        the loss is the sum of the squared distances; may be repeated\n"
+        "                        a site's name where no body has it; the loss is the sum of the\n"
+        "                        squared distances; may be repeated\n"
         "  --wrt NAMES           comma separated: ball/mass, floor:ball/friction, gravity[2],\n"
         "                        x0:ball/qvel[0], u:ball/force[0] (all steps),\n"
         "                        u:ball/force[0][17] (step 17); * fits any characters, a=b ties\n"
         "                        two names to one variable; 'carom params SCENE' lists names\n"
         "  --steps N             number of steps; without it up to the last target, or 1 s\n"
-        "  --check               compare each entry with differences; exit 1 when one differs\n"
+        "  --check               compare each entry with differences; exit 1 unless all agree\n"
         "  --dt S                longest step in s, else the scene's\n"
         "  --law LAW             contact law, see 'carom laws'\n"
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"
+        "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  --json FILE           the result as JSON\n",
     .known = CLI_RUN | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK,
     .n_word_least = 1,

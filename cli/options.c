@@ -14,6 +14,10 @@
 // largest count of steps that a run takes
 #define STEPS_LIMIT 2e9
 
+// largest count of problems, and largest seed that a double holds with room to count on
+#define PROBLEMS_LIMIT 1e8
+#define SEED_LIMIT 1e15
+
 static void say(const char *format, va_list args) {
     fputs("carom: ", stderr);
     vfprintf(stderr, format, args);
@@ -60,15 +64,27 @@ static int put_text(const text_option *option, const char *value) {
     return CLI_DONE;
 }
 
-static int put_steps(const char *value, cli_options *out) {
-    double n = 0.0;
-    bool is_number = cri_number_parse(value, strlen(value), &n) == CRI_NUMBER_OK;
-    if (!is_number || n < 1.0 || n > STEPS_LIMIT || n != floor(n)) {
-        return cli_usage("--steps %.40s: expected a whole number from 1 to %.0f", value,
-                         STEPS_LIMIT);
+static int put_whole(const char *name, const char *value, double least, double most, double *n) {
+    bool is_number = cri_number_parse(value, strlen(value), n) == CRI_NUMBER_OK;
+    if (!is_number || *n < least || *n > most || *n != floor(*n)) {
+        return cli_usage("%s %.40s: expected a whole number from %.0f to %.0f", name, value, least,
+                         most);
     }
-    out->n_step = (int)n;
     return CLI_DONE;
+}
+
+static int put_count(const char *name, const char *value, cli_options *out) {
+    double n = 0.0;
+    bool is_seed = strcmp(name, "--seed") == 0;
+    bool is_steps = strcmp(name, "--steps") == 0;
+    double most = is_seed ? SEED_LIMIT : is_steps ? STEPS_LIMIT : PROBLEMS_LIMIT;
+    int code = put_whole(name, value, is_seed ? 0.0 : 1.0, most, &n);
+    if (code == CLI_DONE && is_seed) {
+        out->seed = (uint64_t)n;
+    } else if (code == CLI_DONE) {
+        *(is_steps ? &out->n_step : &out->n_problem) = (int)n;
+    }
+    return code;
 }
 
 static int put_dt(const char *value, cli_options *out) {
@@ -93,10 +109,14 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--output", CLI_OUTPUT, &out->output, NULL, NULL},
         {"-o", CLI_OUTPUT, &out->output, NULL, NULL},
         {"--work", CLI_WORK, &out->work, NULL, NULL},
+        {"--overlap", CLI_OVERLAP, &out->overlap, NULL, NULL},
         {"--set", CLI_SET, NULL, out->set, &out->n_set},
         {"--target", CLI_TARGET, NULL, out->target, &out->n_target},
         {"--steps", CLI_STEPS, NULL, NULL, NULL},
         {"--dt", CLI_DT, NULL, NULL, NULL},
+        {"--keep", CLI_PROBLEMS, &out->keep, NULL, NULL},
+        {"--problems", CLI_PROBLEMS, NULL, NULL, NULL},
+        {"--seed", CLI_PROBLEMS, NULL, NULL, NULL},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const text_option *option = &texts[i];
@@ -108,10 +128,11 @@ static int take_value(const cli_command *command, const char *name, const char *
         if (!value || !*value) {
             return cli_usage("%s needs a value; see 'carom help %s'", name, command->name);
         }
-        if (option->known == CLI_STEPS) {
-            return put_steps(value, out);
+        if (option->known == CLI_DT) {
+            return put_dt(value, out);
         }
-        return option->known == CLI_DT ? put_dt(value, out) : put_text(option, value);
+        bool is_text = option->single || option->many;
+        return is_text ? put_text(option, value) : put_count(name, value, out);
     }
     return CLI_DONE;
 }
@@ -128,6 +149,10 @@ static int take_option(const cli_command *command, int n_arg, char **arg, int *i
         out->use_check = true;
         return CLI_DONE;
     }
+    if (strcmp(text, "--families") == 0 && (command->known & CLI_PROBLEMS)) {
+        out->use_families = true;
+        return CLI_DONE;
+    }
     char name[32];
     size_t n = strcspn(text, "=");
     bool has_equals = text[n] == '=';
@@ -140,6 +165,14 @@ static int take_option(const cli_command *command, int n_arg, char **arg, int *i
     }
     *i += has_equals ? 0 : 1;
     return code;
+}
+
+static int check_overlap(const cli_options *out) {
+    const char *word = out->overlap;
+    if (word && strcmp(word, "warn") != 0 && strcmp(word, "refuse") != 0) {
+        return cli_usage("--overlap %.40s: expected warn or refuse", word);
+    }
+    return CLI_DONE;
 }
 
 static int check_words(const cli_command *command, const cli_options *out) {
@@ -168,5 +201,6 @@ int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_opt
             out->word[out->n_word++] = arg[i];
         }
     }
-    return out->use_help ? CLI_DONE : check_words(command, out);
+    int code = out->use_help ? CLI_DONE : check_words(command, out);
+    return code == CLI_DONE ? check_overlap(out) : code;
 }

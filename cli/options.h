@@ -6,6 +6,8 @@
 
 #include "carom/carom.h"
 
+#include <stdint.h>
+
 // how often an option may be repeated, and how many words a command takes
 #define CLI_REPEAT_LIMIT 256
 #define CLI_WORD_LIMIT 64
@@ -27,8 +29,10 @@ typedef enum cli_known {
     CLI_WRT = 1 << 7,
     CLI_CHECK = 1 << 8,
     CLI_OUTPUT = 1 << 9,
-    CLI_WORK = 1 << 10, // what a benchmark starts itself with
-    CLI_RUN = CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
+    CLI_WORK = 1 << 10,     // what a benchmark starts itself with
+    CLI_PROBLEMS = 1 << 11, // --problems, --seed, --keep, --families
+    CLI_OVERLAP = 1 << 12,
+    CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 
 /// A command line, taken apart. Strings belong to argv.
@@ -42,12 +46,17 @@ typedef struct cli_options {
     const char *json;
     const char *output;
     const char *work;
+    const char *overlap; // warn or refuse, NULL: not given
     const char *set[CLI_REPEAT_LIMIT];
     int n_set;
     const char *target[CLI_REPEAT_LIMIT];
     int n_target;
-    int n_step; // 0: not given
-    double dt;  // s, 0: not given
+    int n_step;        // 0: not given
+    double dt;         // s, 0: not given
+    int n_problem;     // 0: not given
+    uint64_t seed;     // 0: not given
+    const char *keep;  // folder
+    bool use_families; // a row for each
     bool use_check;
     bool use_help;
 } cli_options;

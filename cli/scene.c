@@ -7,6 +7,8 @@
 #include "scene.h"
 
 #include "io/number.h"
+#include "model/model.h"
+#include "sim/scan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +28,9 @@ double cli_seconds(void) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
+
+// overlaps from here on are no rounding, m: the simulator opens them slowly (sim/motion.c)
+#define OVERLAP_LEAST 1e-6
 
 // ---- options -----------------------------------------------------------------------------------
 
@@ -170,6 +175,29 @@ int cli_scene_sim(const cli_scene *scene, bool use_gradient, cr_sim **out) {
     }
     *out = sim;
     return CLI_DONE;
+}
+
+int cli_scene_check_overlap(const cli_scene *scene, cr_sim *sim, const cli_options *options) {
+    cr_error err = {0};
+    cri_overlap found = {0};
+    if (cri_scan_overlap(sim, scene->x0, OVERLAP_LEAST, &found, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    if (found.n_pair == 0) {
+        return CLI_DONE;
+    }
+    char others[64] = "";
+    if (found.n_pair > 1) {
+        snprintf(others, sizeof others, ", the deepest of %d pairs", found.n_pair);
+    }
+    const char *const *name = scene->model->geom_name;
+    bool is_refused = options->overlap && strcmp(options->overlap, "refuse") == 0;
+    int code = cli_failed("%.60s and %.60s overlap by %.3g m at the start%s; %s",
+                          name[found.geom[0]], name[found.geom[1]], found.depth, others,
+                          is_refused ? "move them apart (pos, keyframe, --set x0:...)"
+                                     : "this opens over eight steps and leaves speed: move them "
+                                       "apart (pos, keyframe, --set x0:...)");
+    return is_refused ? code : CLI_DONE;
 }
 
 void cli_scene_fill(const cli_scene *scene, cri_point *point) {

@@ -34,6 +34,10 @@ void cli_scene_close(cli_scene *scene);
 /// Makes a simulator with the scene's parameters set. Destroy it before the scene.
 int cli_scene_sim(const cli_scene *scene, bool use_gradient, cr_sim **out);
 
+/// Looks for geoms that overlap in the start state: one line on stderr about the deepest pair, and
+/// CLI_FAILED when the options ask to refuse.
+int cli_scene_check_overlap(const cli_scene *scene, cr_sim *sim, const cli_options *options);
+
 /// Copies the start values to a point; every row of its u gets the scene's.
 void cli_scene_fill(const cli_scene *scene, cri_point *point);
 

@@ -4,12 +4,14 @@
 
 #include "commands.h"
 
+#include "io/hdf5_table.h"
 #include "report/result.h"
 #include "report/trajectory.h"
 #include "scene.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 // length of a run when --steps is not given, s
 #define DEFAULT_TIME 1.0
@@ -46,8 +48,9 @@ static int step_all(run_state *s) {
 
 static void print(const run_state *s) {
     const cri_simulate_result *r = &s->result;
-    printf("%d steps of %g s with %s, %d impacts, in %.3g s\n", r->n_step, r->dt, r->law,
-           s->n_impact, r->seconds);
+    printf("%d step%s of %g s with %s, %d impact%s, in %.3g s\n", r->n_step,
+           r->n_step == 1 ? "" : "s", r->dt, r->law, s->n_impact, s->n_impact == 1 ? "" : "s",
+           r->seconds);
     printf("energy %.9g J -> %.9g J, deepest overlap %.3g m\n", r->energy[0], r->energy[1],
            r->max_penetration);
     for (int i = 0; i < r->n_q + r->n_v; i++) {
@@ -99,12 +102,29 @@ static int open_file(run_state *s, const char *path) {
     return CLI_DONE;
 }
 
+// a name without an extension, such as a device, is CSV
+static int check_format(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    bool is_known = !dot || dot == name || strcmp(dot, ".csv") == 0 || cri_hdf5_is_name(path);
+    return is_known ? CLI_DONE
+                    : cli_usage("-o %.80s: motions are written as .csv, .h5 or .hdf5, not %.20s",
+                                path, dot);
+}
+
 static int run(const cli_options *options) {
-    cli_scene scene;
+    cli_scene scene = {0};
     run_state s = {.scene = &scene};
-    int code = cli_scene_open(options->word[0], options, &scene);
+    int code = options->output ? check_format(options->output) : CLI_DONE;
+    if (code == CLI_DONE) {
+        code = cli_scene_open(options->word[0], options, &scene);
+    }
     if (code == CLI_DONE) {
         code = cli_scene_sim(&scene, false, &s.sim);
+    }
+    if (code == CLI_DONE) {
+        code = cli_scene_check_overlap(&scene, s.sim, options);
     }
     if (code == CLI_DONE && options->n_step == 0 && DEFAULT_TIME / scene.dt > 1e9) {
         code = cli_usage(
@@ -146,8 +166,9 @@ const cli_command cli_simulate = {
             "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
             "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
             "  --key NAME            start from that keyframe, else from the first\n"
-            "  -o FILE               the motion, one row a step: HDF5 when FILE ends in .h5 or\n"
-            "                        .hdf5, else CSV\n"
+            "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
+            "  -o FILE               the motion, one row a step: CSV (.csv or no extension) or\n"
+            "                        HDF5 (.h5, .hdf5)\n"
             "  --json FILE           the result as JSON\n",
     .known = CLI_RUN | CLI_STEPS | CLI_OUTPUT,
     .n_word_least = 1,

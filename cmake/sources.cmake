@@ -5,8 +5,9 @@ set(CAROM_SOURCES
     src/base/arena.c
     src/base/base.c
     src/math/cholesky.c
+    src/base/random.c
     src/math/lu.c
-    src/math/null_space.c
+    src/math/psd.c
     src/math/orient.c
     src/math/qr.c
     src/math/quat.c
@@ -22,6 +23,7 @@ set(CAROM_SOURCES
     src/solvers/friction_classes.c
     src/solvers/friction_diff.c
     src/solvers/friction_newton.c
+    src/solvers/cone_path.c
     src/solvers/cone_qp.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
@@ -86,6 +88,7 @@ set(CAROM_SOURCES
     src/scene/urdf_joint.c
     src/scene/urdf_link.c
     src/scene/urdf_mesh.c
+    src/contact/certificate.c
     src/contact/frame.c
     src/contact/islands.c
     src/contact/jump.c
@@ -97,6 +100,9 @@ set(CAROM_SOURCES
     src/contact/lcp.c
     src/contact/impulse_law.c
     src/contact/near.c
+    src/contact/problem_make.c
+    src/contact/problem_reach.c
+    src/contact/problem_scene.c
     src/contact/row.c
     src/sim/batch.c
     src/sim/event.c
@@ -128,6 +134,7 @@ set(CAROM_SOURCES
     src/optimize/tangent.c
     src/optimize/target.c
     src/report/atomic_file.c
+    src/report/problem_file.c
     src/report/result.c
     src/report/trajectory.c
 )
@@ -148,6 +155,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_process.c
     cli/bench_run.c
     cli/bench_scenes.c
+    cli/bench_solvers.c
     cli/fit.c
     cli/gradient.c
     cli/laws.c

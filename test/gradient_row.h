@@ -59,6 +59,7 @@ int gradient_table_body(void);
 int gradient_table_state(void);
 int gradient_table_tree(void);
 int gradient_table_solver(void);
+int gradient_table_cone(void);
 int gradient_table_contact(void);
 int gradient_table_near(void);
 int gradient_table_jump(void);

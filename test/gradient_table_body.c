@@ -150,6 +150,7 @@ static const char workshop[] =
     "<joint joint='wrist' coef='0.5'/><joint joint='slide' coef='-0.8'/></fixed></tendon>"
     "<actuator><motor name='m' joint='wrist' gear='2'/>"
     "<position name='servo' joint='slide' kp='3' kv='0.4'/>"
+    "<velocity name='brake' joint='wrist' kv='0.6'/>"
     "<motor name='jet' site='tip' gear='0.1 0.2 0.3 0.4 0.5 0.6'/>"
     "<motor name='pull' tendon='cord' gear='1.5'/></actuator></mujoco>";
 

@@ -17,8 +17,10 @@ static const char arm[] =
     "<mujoco><worldbody><body name='base'><freejoint/><geom size='0.1'/>"
     "<body name='upper' pos='0.1 0.2 0.3'><joint type='ball' pos='0.1 0 0.2'/><geom size='0.1'/>"
     "<body name='hand' pos='0.3 -0.2 0.1'><joint axis='1 2 3' pos='0.1 0.2 0'/>"
-    "<joint type='slide' axis='0 1 1'/><geom size='0.1'/></body></body></body>"
-    "<body name='ball'><freejoint/><geom size='0.1'/></body></worldbody></mujoco>";
+    "<joint type='slide' axis='0 1 1'/><geom size='0.1'/>"
+    "<site name='tip' pos='0.2 -0.1 0.3' euler='10 20 30'/></body></body></body>"
+    "<body name='ball'><freejoint/><geom size='0.1'/><site name='mark' pos='0 0.1 0.2'/>"
+    "</body></worldbody></mujoco>";
 
 enum { N_ARM_X = 20 + 17 };
 
@@ -65,6 +67,8 @@ TEST(target_loss_has_its_gradient) {
     check_target(model, "base:0.3,-0.4,1.5", points, 1);
     check_target(model, "upper:0.3,-0.4,1.5", points, 1);
     check_target(model, "hand:0.3,-0.4,1.5", points, 1);
+    check_target(model, "tip:0.3,-0.4,1.5", points, 1);
+    check_target(model, "mark:0.3,-0.4,1.5", points, 1);
     cr_model_destroy(model);
 }
 

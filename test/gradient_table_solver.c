@@ -109,7 +109,7 @@ static void coulomb_forward(const double *x, double *y) {
     memset(solved.f, 0, sizeof solved.f);
     cri_solve_report report = cri_friction_solve(&problem, solved.f, solved.scratch);
     CHECK_INT(report.outcome, CR_SOLVED);
-    cri_friction_reduce(&problem, solved.f, NULL, &solved.cache, solved.keep, solved.scratch);
+    cri_friction_reduce(&problem, solved.f, NULL, true, &solved.cache, solved.keep, solved.scratch);
     memcpy(y, solved.f, sizeof(double) * 3 * (size_t)solved.n);
 }
 

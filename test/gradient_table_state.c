@@ -94,15 +94,16 @@ TEST(advancing_every_joint_has_its_gradient) {
     table_close(&stage);
 }
 
-/// The body of the row.
+/// The body of the row, and the point of it.
 static int body_i;
+static cri_vec3 off;
 
 static void position_forward(const double *x, double *y) {
-    cri_v3_store(cri_body_position(stage.model, body_i, x), y);
+    cri_v3_store(cri_body_position(stage.model, body_i, off, x), y);
 }
 
 static void position_vjp(const double *x, const double *y_adj, double *x_adj) {
-    cri_body_position_vjp(stage.model, body_i, x, cri_v3_load(y_adj), x_adj);
+    cri_body_position_vjp(stage.model, body_i, off, x, cri_v3_load(y_adj), x_adj);
 }
 
 TEST(positions_of_bodies_have_their_gradients) {
@@ -112,7 +113,10 @@ TEST(positions_of_bodies_have_their_gradients) {
         stage.x[3 + i] *= 1.5;
         stage.x[7 + i] *= 0.5;
     }
-    for (body_i = 0; body_i < stage.n.n_body; body_i++) {
+    // its origin, and a point of it
+    for (int k = 0; k < 2 * stage.n.n_body; k++) {
+        body_i = k / 2;
+        off = k % 2 == 0 ? cri_v3(0.0, 0.0, 0.0) : cri_v3(0.3, -0.2, 0.4);
         table_check(&(table_row){.name = "body_position",
                                  .vjp_name = "cri_body_position_vjp",
                                  .n_in = stage.n.n_x,

@@ -45,7 +45,7 @@
 #define CR_MUST_CHECK
 #endif
 
-#define CR_VERSION "0.1.0"
+#define CR_VERSION "0.2.0"
 
 CR_BEGIN_C
 

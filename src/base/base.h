@@ -32,5 +32,15 @@ _Noreturn void cri_assert_failed(const char *condition, const char *file, int li
 cr_status cri_fail(cr_error *err, cr_status status, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/// Edits that turn a into b: one character put in, taken out or changed, or two neighbours swapped
+/// (optimal string alignment). CRI_TEXT_LIMIT when one of them is that long.
+int cri_text_distance(const char *a, const char *b);
+
+#define CRI_TEXT_LIMIT 100
+
+/// How many edits a mistyped word of n_byte may be away from what was meant: one in three
+/// characters, two at most.
+int cri_text_slack(size_t n_byte);
+
 /// True when every one of n numbers is finite.
 bool cri_all_finite(int n, const double *a);

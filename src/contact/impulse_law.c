@@ -76,27 +76,45 @@ static bool may_be_redundant(const cri_friction *p) {
     return det <= 1e-6 * trace * trace * trace;
 }
 
+static bool has_start(const phase *ph) {
+    bool has = false;
+    for (int i = 0; i < 3 * ph->problem.n; i++) {
+        has = has || ph->f[i] != 0.0;
+    }
+    return has;
+}
+
 // solves ph from ph->f; a single contact needs its reduced system only for derivatives. Nothing is
 // solved where the compression has left nothing to do: then zero it is, whatever rounding says.
 static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cache,
                         cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
+    const cri_friction *p = &ph->problem;
     cri_solve_report r = {.outcome = CR_SOLVED};
+    bool is_redundant = may_be_redundant(p), is_reduced = false, is_kink = false;
+    double margin;
     if (!ph->is_idle) {
-        r = cri_friction_solve(&ph->problem, ph->f, scratch);
+        // never depends on has_cache, nor do the bits of f
+        is_reduced = is_redundant && has_start(ph) &&
+                     cri_friction_reduce_at_once(p, ph->f, has_cache, &ph->reduced, keep, scratch);
+        r = is_reduced ? (cri_solve_report){.n_iteration = 1,
+                                            .residual = cri_friction_certificate(p, ph->f)}
+                       : cri_friction_solve(p, ph->f, scratch);
     }
-    if (may_be_redundant(&ph->problem) || (has_cache && !limit)) {
+    if (!is_reduced && (is_redundant || (has_cache && !limit))) {
         // the selection is part of the solution, whoever asks for derivatives
-        cri_friction_reduce(&ph->problem, ph->f, NULL, &ph->reduced, keep, scratch);
-        report->margin = fmin(report->margin, ph->reduced.margin);
-        report->is_one_sided = report->is_one_sided || ph->reduced.is_one_sided;
-    } else {
-        bool is_kink;
-        double margin = cri_friction_margin(&ph->problem, ph->f, &is_kink, scratch);
-        report->margin = fmin(report->margin, margin);
-        report->is_one_sided = report->is_one_sided || is_kink;
+        cri_friction_reduce(p, ph->f, NULL, has_cache, &ph->reduced, keep, scratch);
+        is_reduced = true;
     }
+    if (is_reduced) {
+        margin = ph->reduced.margin;
+        is_kink = ph->reduced.is_one_sided;
+    } else {
+        margin = cri_friction_margin(p, ph->f, &is_kink, scratch);
+    }
+    report->margin = fmin(report->margin, margin);
+    report->is_one_sided = report->is_one_sided || is_kink;
     if (limit) {
-        cri_friction_reduce(&ph->problem, ph->f, limit, &ph->reduced, keep, scratch);
+        cri_friction_reduce(p, ph->f, limit, has_cache, &ph->reduced, keep, scratch);
     }
     report->n_iteration += r.n_iteration;
     report->residual = fmax(report->residual, r.residual);
@@ -182,6 +200,14 @@ static const double *regularised(const cri_contact_problem *p, double epsilon, c
     return A;
 }
 
+static const double *shift_of(int n, double epsilon, cr_arena *keep) {
+    double *shift = CR_PUSH_RAW(keep, double, n);
+    for (int i = 0; i < n; i++) {
+        shift[i] = epsilon;
+    }
+    return shift;
+}
+
 static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cache, cache *c,
                            cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
     int m = 3 * p->n;
@@ -198,7 +224,7 @@ static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cac
     c->n_phase = 2;
     affine(p, first->f, p->b, second->c);
     bool is_kink = false;
-    second->is_idle = true;
+    second->is_idle = c->form.epsilon == 0.0;
     for (int i = 0; i < p->n; i++) {
         double fn = fmax(first->f[3 * i], 0.0);
         second->c[3 * i] -= p->target[i];
@@ -220,6 +246,7 @@ static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cac
     for (int i = 0; i < m; i++) {
         f[i] = first->f[i] + second->f[i];
     }
+    report->compression = first->f;
     note_sliding(p, c, first->f, report);
     note_sliding(p, c, second->f, report);
 }
@@ -233,6 +260,8 @@ const void *cri_impulse_solve(const cri_impulse_form *form, const cri_contact_pr
     c->A = regularised(p, form->epsilon, keep);
     c->takes_target = CR_PUSH(keep, bool, p->n);
     memset(report->is_sliding, 0, sizeof(bool) * (size_t)p->n);
+    report->compression = NULL;
+    report->shift = form->epsilon != 0.0 ? shift_of(p->n, form->epsilon, keep) : NULL;
     if (form->is_poisson && !all_plain(p)) {
         poisson_phases(p, f, has_cache, c, report, keep, scratch);
     } else {

@@ -26,9 +26,11 @@ typedef struct cri_law_report {
     cr_outcome outcome;
     int n_iteration;
     double residual;
-    double margin;     // relative distance to another contact class
-    bool is_one_sided; // at a kink
-    bool *is_sliding;  // (n), filled by the law: what slides in some phase of it
+    double margin;             // relative distance to another contact class
+    bool is_one_sided;         // at a kink
+    bool *is_sliding;          // (n), filled by the law: what slides in some phase of it
+    const double *compression; // (3n), in keep: impulse of the first phase of two, else NULL
+    const double *shift;       // (n), in keep: what the law adds to the diagonal of A, else NULL
 } cri_law_report;
 
 enum { CRI_MAX_OUTER = 6 };

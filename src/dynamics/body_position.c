@@ -79,15 +79,16 @@ static cri_pose walk(const cr_model *m, int body, const double *x, const pull *p
     return f;
 }
 
-cri_vec3 cri_body_position(const cr_model *m, int body, const double *x) {
-    CR_ASSERT(body >= 0 && body < m->mech.n_body);
-    return walk(m, body, x, &(pull){.x_adj = NULL}).pos;
+cri_vec3 cri_body_position(const cr_model *m, int body, cri_vec3 point, const double *x) {
+    CR_ASSERT(body >= -1 && body < m->mech.n_body);
+    cri_pose f = walk(m, body, x, &(pull){.x_adj = NULL});
+    return cri_v3_add(f.pos, cri_m3_mul(&f.R, point));
 }
 
-void cri_body_position_vjp(const cr_model *m, int body, const double *x, cri_vec3 pos_adj,
-                           double *x_adj) {
-    CR_ASSERT(body >= 0 && body < m->mech.n_body);
+void cri_body_position_vjp(const cr_model *m, int body, cri_vec3 point, const double *x,
+                           cri_vec3 pos_adj, double *x_adj) {
+    CR_ASSERT(body >= -1 && body < m->mech.n_body);
     CR_ASSERT(x_adj);
-    pull p = {.end = cri_body_position(m, body, x), .adj = pos_adj, .x_adj = x_adj};
+    pull p = {.end = cri_body_position(m, body, point, x), .adj = pos_adj, .x_adj = x_adj};
     walk(m, body, x, &p);
 }

@@ -366,6 +366,7 @@ static cr_status build_actuators(cri_builder *b) {
     for (int i = 0; i < def->n_actuator; i++) {
         const cri_actuator_def *a = &def->actuator[i];
         list[i] = (cri_actuator){.kind = a->kind,
+                                 .servo = a->servo,
                                  .joint = a->joint,
                                  .tendon = a->tendon,
                                  .site = a->site,

@@ -191,6 +191,19 @@ static void add_joint(cri_builder *b, int j) {
     }
 }
 
+// one number for what stands twice in gain and bias, so that nobody changes half a servo
+static void add_servo(cri_builder *b, const cri_actuator_def *ad) {
+    // a file cannot say less than 0 for kp or kv, but a default for <general> can
+    double kp = ad->gain, kv = ad->bias[2] == 0.0 ? 0.0 : -ad->bias[2];
+    if (ad->servo == CRI_SERVO_POSITION) {
+        CR_ASSERT(ad->bias[1] == -kp);
+        add_slots(b, ad->name, "kp", 1, &kp, kp < 0.0 ? any_value : not_negative);
+    } else {
+        CR_ASSERT(ad->gain == kv);
+    }
+    add_slots(b, ad->name, "kv", 1, &kv, kv < 0.0 ? any_value : not_negative);
+}
+
 static void add_actuator(cri_builder *b, int i) {
     const cri_actuator_def *ad = &b->def->actuator[i];
     const cri_actuator *a = &b->model->mech.actuator[i];
@@ -198,8 +211,13 @@ static void add_actuator(cri_builder *b, int i) {
                  : a->kind == CRI_DRIVE_BALL ? b->model->mech.joint[a->joint].n_v
                                              : 1;
     b->model->n_gear[i] = n_gear;
-    b->model->slot_actuator[i] = add_slots(b, ad->name, "gain", 1, &ad->gain, any_value);
-    add_slots(b, ad->name, "bias", 3, ad->bias, any_value);
+    b->model->slot_actuator[i] = b->n_p;
+    if (ad->servo == CRI_SERVO_GENERAL) {
+        add_slots(b, ad->name, "gain", 1, &ad->gain, any_value);
+        add_slots(b, ad->name, "bias", 3, ad->bias, any_value);
+    } else {
+        add_servo(b, ad);
+    }
     add_slots(b, ad->name, "gear", n_gear, ad->gear, any_value);
 }
 
@@ -294,6 +312,9 @@ static void name_state(cri_builder *b) {
     }
     for (int g = 0; g < b->def->n_geom; g++) {
         m->geom_name[g] = cri_arena_push_text(b->arena, b->def->geom[g].name);
+    }
+    for (int i = 0; i < b->def->n_site; i++) {
+        m->site_name[i] = cri_arena_push_text(b->arena, b->def->site[i].name);
     }
 }
 
@@ -397,6 +418,7 @@ cr_status cri_build_names(cri_builder *b) {
                           .dt = def->dt};
     m->x_name = CR_PUSH(b->arena, const char *, n_q + n_v);
     m->u_name = CR_PUSH(b->arena, const char *, m->mech.n_u);
+    m->site_name = CR_PUSH(b->arena, const char *, def->n_site);
     m->body_name = CR_PUSH(b->arena, const char *, def->n_body);
     m->geom_name = CR_PUSH(b->arena, const char *, def->n_geom);
     m->joint_name = CR_PUSH(b->arena, const char *, def->n_joint);

@@ -5,6 +5,7 @@
 //   mass, com, J    slots of p, or those of the body's shapes with their densities
 //                   (geometry/mass.h)
 //   free bodies     1/m, I, 1/I of the same numbers
+//   servos          position: gain = kp, bias = 0 -kp -kv; velocity: gain = kv, bias = 0 0 -kv
 //   the rest        slots of p, in another order
 
 #include "model/derived.h"
@@ -239,58 +240,92 @@ static void derive_body_jvp(const cr_model *m, const double *p, int b, const cri
     }
 }
 
-/// A run of numbers that stands both in p and in d.
+/// A run of numbers that stands both in p and in d, there perhaps with the other sign.
 typedef struct copy {
     double *in_d;
     int slot;
     int n;
+    bool is_negated;
 } copy;
 
 typedef void copy_visitor(const copy *c, void *context);
 
-// everything that is copied as it stands
+// gain, bias and gear; what is not visited here stays 0
+static void visit_actuator(const cr_model *m, cri_actuator_derived *d, int a, copy_visitor *visit,
+                           void *context) {
+    int slot = m->slot_actuator[a];
+    switch (m->mech.actuator[a].servo) {
+    case CRI_SERVO_GENERAL:
+        visit(&(copy){.in_d = &d->gain, .slot = slot, .n = N_BIAS}, context);
+        slot += N_BIAS;
+        break;
+    case CRI_SERVO_POSITION:
+        visit(&(copy){.in_d = &d->gain, .slot = slot, .n = 1}, context);
+        visit(&(copy){.in_d = &d->bias[1], .slot = slot, .n = 1, .is_negated = true}, context);
+        visit(&(copy){.in_d = &d->bias[2], .slot = slot + 1, .n = 1, .is_negated = true}, context);
+        slot += 2;
+        break;
+    case CRI_SERVO_VELOCITY:
+        visit(&(copy){.in_d = &d->gain, .slot = slot, .n = 1}, context);
+        visit(&(copy){.in_d = &d->bias[2], .slot = slot, .n = 1, .is_negated = true}, context);
+        slot += 1;
+        break;
+    }
+    visit(&(copy){.in_d = d->gear, .slot = slot, .n = m->n_gear[a]}, context);
+}
+
+// everything that is copied as it stands, or negated
 static void visit_copies(const cr_model *m, const cri_derived *d, copy_visitor *visit,
                          void *context) {
-    visit(&(copy){d->mech.gravity, 0, 3}, context);
+    visit(&(copy){.in_d = d->mech.gravity, .slot = 0, .n = 3}, context);
     for (int g = 0; g < m->sizes.n_geom; g++) {
         const cri_geom *geom = &m->geom[g];
-        visit(&(copy){d->geom[g].size, geom->slot_size, geom->n_size}, context);
-        visit(&(copy){&d->geom[g].friction, geom->slot_friction, 1}, context);
-        visit(&(copy){&d->geom[g].restitution, geom->slot_restitution, 1}, context);
+        visit(&(copy){.in_d = d->geom[g].size, .slot = geom->slot_size, .n = geom->n_size},
+              context);
+        visit(&(copy){.in_d = &d->geom[g].friction, .slot = geom->slot_friction, .n = 1}, context);
+        visit(&(copy){.in_d = &d->geom[g].restitution, .slot = geom->slot_restitution, .n = 1},
+              context);
     }
     for (int k = 0; k < m->n_pair; k++) {
         const cri_pair *pair = &m->pair[k];
         if (pair->slot_friction >= 0) {
-            visit(&(copy){&d->pair[k].friction, pair->slot_friction, 1}, context);
+            visit(&(copy){.in_d = &d->pair[k].friction, .slot = pair->slot_friction, .n = 1},
+                  context);
         }
         if (pair->slot_restitution >= 0) {
-            visit(&(copy){&d->pair[k].restitution, pair->slot_restitution, 1}, context);
+            visit(&(copy){.in_d = &d->pair[k].restitution, .slot = pair->slot_restitution, .n = 1},
+                  context);
         }
     }
     for (int j = 0; j < m->mech.n_joint; j++) {
         if (m->slot_joint[j] >= 0) {
             bool has_rest = m->mech.joint[j].n_q == 1;
-            visit(&(copy){&d->mech.joint[j].stiffness, m->slot_joint[j], has_rest ? 4 : 3},
+            visit(&(copy){.in_d = &d->mech.joint[j].stiffness,
+                          .slot = m->slot_joint[j],
+                          .n = has_rest ? 4 : 3},
                   context);
         }
     }
     for (int a = 0; a < m->mech.n_actuator; a++) {
-        visit(&(copy){&d->mech.actuator[a].gain, m->slot_actuator[a], N_BIAS + m->n_gear[a]},
-              context);
+        visit_actuator(m, &d->mech.actuator[a], a, visit, context);
     }
     for (int k = 0; k < m->mech.n_tendon; k++) {
-        visit(&(copy){&d->mech.tendon[k].stiffness, m->slot_tendon[k], 3}, context);
+        visit(&(copy){.in_d = &d->mech.tendon[k].stiffness, .slot = m->slot_tendon[k], .n = 3},
+              context);
     }
 }
 
 static void copy_in(const copy *c, void *context) {
-    memcpy(c->in_d, (const double *)context + c->slot, sizeof(double) * (size_t)c->n);
+    const double *p = (const double *)context + c->slot;
+    for (int i = 0; i < c->n; i++) {
+        c->in_d[i] = c->is_negated ? -p[i] : p[i];
+    }
 }
 
 static void copy_out(const copy *c, void *context) {
     double *p_adj = context;
     for (int i = 0; i < c->n; i++) {
-        p_adj[c->slot + i] += c->in_d[i];
+        p_adj[c->slot + i] += c->is_negated ? -c->in_d[i] : c->in_d[i];
     }
 }
 

@@ -64,10 +64,18 @@ typedef struct cri_tendon {
     const double *coef; // (n)
 } cri_tendon;
 
+/// What gain and bias of an actuator derive from.
+typedef enum cri_servo_kind {
+    CRI_SERVO_GENERAL,  // gain and bias themselves
+    CRI_SERVO_POSITION, // kp and kv: gain kp, bias 0 -kp -kv
+    CRI_SERVO_VELOCITY, // kv: gain kv, bias 0 0 -kv
+} cri_servo_kind;
+
 /// force = gain u + bias[0] + bias[1] length + bias[2] velocity, both limited; the dofs get gear
 /// force (dofs), or the site a wrench R_ref gear force.
 typedef struct cri_actuator {
     cri_drive_kind kind;
+    cri_servo_kind servo;
     int joint;       // dofs and ball, -1: a tendon
     int tendon;      // -1: a joint
     int site;        // site kind

@@ -8,9 +8,9 @@
 // Order of p: gravity; per moving body mass, centre of mass and inertia (or the densities of its
 // geoms, when they follow from the shapes); per geom size (plane: offset along its normal),
 // friction, restitution; coefficients of pairs that have their own; per joint stiffness, damping,
-// armature, rest position; per actuator gain, bias, gear; per tendon stiffness, damping, rest
-// length. A free body with nothing attached has no joint parameters, and its centre of mass is its
-// origin.
+// armature, rest position; per actuator gain and bias (a servo: kp, kv), gear; per tendon
+// stiffness, damping, rest length. A free body with nothing attached has no joint parameters, and
+// its centre of mass is its origin.
 
 #pragma once
 
@@ -104,7 +104,7 @@ struct cr_model {
     int (*exclude)[2];       // (n_exclude) bodies, -1: world
     cri_pose *static_pose;   // (n_body) of bodies that do not move
     int *slot_joint;         // (n_joint) first of 3 slots, 4 with a rest position; -1: none
-    int *slot_actuator;      // (n_actuator) first of 4 + n_gear slots
+    int *slot_actuator;      // (n_actuator) gain and bias (4 slots), kp and kv, or kv; then n_gear
     int *n_gear;             // (n_actuator)
     int *slot_tendon;        // (n_tendon) first of 3 slots
     cri_slot *slot;          // (n_p)
@@ -112,6 +112,7 @@ struct cr_model {
     const char **u_name;     // (n_u)
     const char **body_name;  // (n_body)
     const char **geom_name;  // (n_geom)
+    const char **site_name;  // (mech.n_site)
     const char **joint_name; // (n_joint)
     double *x_placed;        // (n_x) bodies as placed, at rest
     cri_key *key;

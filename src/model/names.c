@@ -170,6 +170,25 @@ static int find_in_joint(const cr_model *m, const char *name) {
     return -1;
 }
 
+// gain and bias of a servo derive from its kp and kv; false when the name is none of these
+static bool explain_servo(const cr_model *m, const char *name, cr_error *err) {
+    const char *slash = strrchr(name, '/');
+    if (!slash || (strcmp(slash, "/gain") != 0 && strncmp(slash, "/bias", 5) != 0)) {
+        return false;
+    }
+    for (int a = 0; a < m->mech.n_actuator; a++) {
+        cri_servo_kind servo = m->mech.actuator[a].servo;
+        size_t n = strlen(m->u_name[a]);
+        if (servo != CRI_SERVO_GENERAL && n == (size_t)(slash - name) &&
+            memcmp(m->u_name[a], name, n) == 0) {
+            cri_fail(err, CR_ERR_ARGUMENT, 0, "%s would change half a servo; use %s/%s", name,
+                     m->u_name[a], servo == CRI_SERVO_POSITION ? "kp or kv" : "kv");
+            return true;
+        }
+    }
+    return false;
+}
+
 int cr_model_find(const cr_model *model, cr_vector vector, const char *name, cr_error *err) {
     CR_ASSERT(model && name);
     int i = find_exact(model, vector, name);
@@ -181,6 +200,9 @@ int cr_model_find(const cr_model *model, cr_vector vector, const char *name, cr_
         return i;
     }
     static const char *const kinds[] = {"parameter", "state", "control"};
+    if (vector == CR_VECTOR_P && explain_servo(model, name, err)) {
+        return -1;
+    }
     cri_fail(err, CR_ERR_ARGUMENT, 0, "no %s is named %s", kinds[vector], name);
     return vector == CR_VECTOR_P ? find_in_pair(model, name, err) : -1;
 }

@@ -100,7 +100,8 @@ typedef struct cri_tendon_def {
 typedef struct cri_actuator_def {
     const char *name;
     cri_drive_kind kind;
-    int joint; // -1: none
+    cri_servo_kind servo; // of its kind, gain and bias are what follows from kp and kv
+    int joint;            // -1: none
     int tendon;
     int site;
     int ref_site;

@@ -12,8 +12,11 @@
 // largest relative error of a good entry
 #define ERROR_LIMIT 1e-5
 
-// a difference that is less sure than this, relative, decides nothing
+// a difference that is less sure than this, relative, confirms nothing
 #define SHARP 1e-3
+
+// last step of cr_gradient_check's sweep, relative to the first
+#define LAST_STEP 0x1p-17
 
 // derivatives below this part of the loss's own scale, per unit of the variable, are rounding
 #define FLOOR 1e-9
@@ -58,8 +61,12 @@ static cri_check_result compare(const cri_check *check, int i, double value, dou
     double size = fmax(fmax(fabs(value), fabs(out.difference)), floor);
     double gap = fabs(value - out.difference);
     out.error = size > 0.0 ? gap / size : 0.0;
-    out.is_decided = out.uncertainty <= fmax(SHARP * size, floor);
-    out.is_good = out.is_decided && gap - out.uncertainty <= ERROR_LIMIT * size;
+    bool is_sharp = out.uncertainty <= fmax(SHARP * size, floor);
+    // where the value would change the loss by more than all of it within the last step, every
+    // difference is too coarse: a chaotic run
+    bool is_coarse = fabs(value) * LAST_STEP * first_step > check->scale;
+    out.is_decided = !is_coarse && (is_sharp || gap > out.uncertainty);
+    out.is_good = is_sharp && !is_coarse && gap - out.uncertainty <= ERROR_LIMIT * size;
     return out;
 }
 

@@ -25,7 +25,8 @@ typedef struct cri_check_result {
     double uncertainty; // of the difference
     double error;       // |value - difference| / max(|value|, |difference|, floor)
     int side;           // 0: central, +1 or -1: one-sided, at a bound of the domain or a kink
-    bool is_decided;    // the difference is sharp enough to judge
+    bool is_decided;    // the difference is sharp, or further from the value than it is unsure, and
+                        // its steps are small enough for a slope like the value
     bool is_good;       // the error is below 1e-5, the uncertainty of the difference allowed for
 } cri_check_result;
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Names that match a pattern, and the name that a mistyped one may have meant.
-//
-// Distance of two names (optimal string alignment), over prefixes of lengths i and j:
-//   d(i, j) = min( d(i-1, j) + 1, d(i, j-1) + 1, d(i-1, j-1) + [a_i != b_j],
-//                  d(i-2, j-2) + 1 when the last two characters are swapped )
 
 #include "optimize/nearest.h"
+
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,36 +36,6 @@ bool cri_name_matches(const char *pattern, const char *name) {
     return *pattern == '\0';
 }
 
-static int least(int a, int b) {
-    return a < b ? a : b;
-}
-
-static int distance(const char *a, const char *b) {
-    int n = (int)strlen(b);
-    int rows[3][NAME_LIMIT + 1];
-    int *before = rows[0]; // row i - 2
-    int *above = rows[1];  // row i - 1
-    int *row = rows[2];
-    for (int j = 0; j <= n; j++) {
-        row[j] = j;
-    }
-    for (int i = 1; a[i - 1]; i++) {
-        int *oldest = before;
-        before = above;
-        above = row;
-        row = oldest;
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
-            row[j] = least(replaced, least(above[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                row[j] = least(row[j], before[j - 2] + 1);
-            }
-        }
-    }
-    return row[n];
-}
-
 const char *cri_name_nearest(const cr_model *model, cr_vector vector, const char *text) {
     size_t length = strlen(text);
     if (length == 0 || length > NAME_LIMIT) {
@@ -85,7 +53,7 @@ const char *cri_name_nearest(const cr_model *model, cr_vector vector, const char
         if (strlen(name) > NAME_LIMIT) {
             continue;
         }
-        int d = distance(text, name);
+        int d = cri_text_distance(text, name);
         if (d < best) {
             best = d;
             nearest = name;

@@ -149,9 +149,9 @@ static cr_status unknown_name(const builder *b, const side *s, const cr_error *w
         return cri_fail(b->err, CR_ERR_ARGUMENT, 0,
                         "%.80s: no name fits; 'carom params SCENE' lists them", s->text);
     }
-    // a pair of geoms: the model knows why it has no such coefficient
-    bool is_pair = strchr(s->name, ':') && strncmp(why->text, "no parameter", 12) != 0;
-    if (s->vector == CR_VECTOR_P && is_pair) {
+    // a pair of geoms or a servo: the model knows why it has no such number
+    bool is_told = why->text[0] && strncmp(why->text, "no parameter", 12) != 0;
+    if (s->vector == CR_VECTOR_P && is_told) {
         return cri_fail(b->err, CR_ERR_ARGUMENT, 0, "%.230s", why->text);
     }
     const char *nearest = cri_name_nearest(b->model, s->vector, s->name);

@@ -65,6 +65,11 @@ CR_MUST_CHECK cr_status cri_selection_check_steps(const cri_selection *selection
 CR_MUST_CHECK cr_status cri_point_push(const cri_selection *selection, int n_step, cr_arena *arena,
                                        cri_point *out, cr_error *err);
 
+/// Refuses ties of places with different values: err names two of them, their values and what to
+/// set.
+CR_MUST_CHECK cr_status cri_selection_check_ties(const cri_selection *selection,
+                                                 const cri_point *point, cr_error *err);
+
 /// z (n_variable): the value of each variable's first place.
 void cri_selection_read(const cri_selection *selection, const cri_point *point, double *z);
 

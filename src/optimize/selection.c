@@ -10,6 +10,8 @@
 #include "optimize/tangent.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 cr_status cri_selection_check_steps(const cri_selection *selection, int n_step, cr_error *err) {
@@ -83,6 +85,44 @@ static double *at_place(const cri_selection *selection, const cri_point *point,
 /// How many numbers a place stands for.
 static int place_rows(const cri_point *point, const cri_variable_place *place) {
     return place->vector == CR_VECTOR_U && place->step < 0 ? point->n_u_row : 1;
+}
+
+/// The fewest digits that stand for value.
+static void print_short(double value, char text[32]) {
+    int digits = 6;
+    do {
+        snprintf(text, 32, "%.*g", digits++, value);
+    } while (digits <= 17 && strtod(text, NULL) != value);
+}
+
+static cr_status refuse_tie(const cri_selection *selection, const cri_variable *variable, int k,
+                            const double value[2], cr_error *err) {
+    static const char *const prefix[] = {"", "x0:", "u:"};
+    const cri_variable_place *place = &variable->place[k];
+    char first[32], other[32];
+    print_short(value[0], first);
+    print_short(value[1], other);
+    // without a step: --set takes whole runs
+    return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                    "%.80s: tied values start at %s and %s; make them equal, such as --set "
+                    "%s%.60s=%s",
+                    variable->name, first, other, prefix[place->vector],
+                    cr_model_name(selection->model, place->vector, place->index), first);
+}
+
+cr_status cri_selection_check_ties(const cri_selection *selection, const cri_point *point,
+                                   cr_error *err) {
+    for (int j = 0; j < selection->n_variable; j++) {
+        const cri_variable *variable = &selection->variable[j];
+        double first = *at_place(selection, point, &variable->place[0], 0);
+        for (int k = 1; k < variable->n_place; k++) {
+            double other = *at_place(selection, point, &variable->place[k], 0);
+            if (other != first) {
+                return refuse_tie(selection, variable, k, (double[]){first, other}, err);
+            }
+        }
+    }
+    return CR_OK;
 }
 
 void cri_selection_read(const cri_selection *selection, const cri_point *point, double *z) {

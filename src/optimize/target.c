@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Where a body should be at some time, and the loss for being elsewhere.
+// Where a body or a site should be at some time, and the loss for being elsewhere.
 
 #include "optimize/target.h"
 
@@ -44,18 +44,18 @@ static cr_status unknown_body(const cr_model *model, const char *text, const cha
     const char *nearest = cri_name_nearest(model, CR_VECTOR_X, entry);
     int n = nearest ? (int)strcspn(nearest, "/") : 0;
     if (n > 0) {
-        return cri_fail(err, CR_ERR_ARGUMENT, 0, "%.80s: unknown body; did you mean %.*s?", text, n,
-                        nearest);
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "%.80s: unknown body or site; did you mean %.*s?",
+                        text, n, nearest);
     }
     return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                    "%.80s: unknown body; 'carom params SCENE' lists the names", text);
+                    "%.80s: unknown body or site; 'carom params SCENE' lists the bodies", text);
 }
 
-// index of the body whose name is text[0 .. n)
-static int find_body(const cr_model *m, const char *text, size_t n) {
-    for (int b = 0; b < m->sizes.n_body; b++) {
-        if (strlen(m->body_name[b]) == n && memcmp(m->body_name[b], text, n) == 0) {
-            return b;
+// index of the name that is text[0 .. n)
+static int find(int n_name, const char *const *name, const char *text, size_t n) {
+    for (int i = 0; i < n_name; i++) {
+        if (strlen(name[i]) == n && memcmp(name[i], text, n) == 0) {
+            return i;
         }
     }
     return -1;
@@ -74,8 +74,12 @@ cr_status cri_target_parse(const cr_model *model, const char *text, cri_target *
     CR_TRY(read_place(text, colon + 1, &target, err));
 
     target.model = model;
-    target.body = find_body(model, text, n);
-    if (target.body < 0) {
+    target.body = find(model->sizes.n_body, model->body_name, text, n);
+    int site = target.body < 0 ? find(model->mech.n_site, model->site_name, text, n) : -1;
+    if (site >= 0) {
+        target.body = model->mech.site[site].body;
+        target.at = model->mech.site[site].pos;
+    } else if (target.body < 0) {
         char entry[NAME_LIMIT + 16];
         snprintf(entry, sizeof entry, "%.*s/qpos[0]", (int)n, text);
         return unknown_body(model, text, entry, err);
@@ -84,9 +88,9 @@ cr_status cri_target_parse(const cr_model *model, const char *text, cri_target *
     return CR_OK;
 }
 
-// where the body is, less where it should be
+// where the body or site is, less where it should be
 static cri_vec3 miss(const cri_target *target, const double *x) {
-    cri_vec3 pos = cri_body_position(target->model, target->body, x);
+    cri_vec3 pos = cri_body_position(target->model, target->body, target->at, x);
     return cri_v3_sub(pos, cri_v3_load(target->point));
 }
 
@@ -99,11 +103,11 @@ void cri_target_loss_vjp(const cri_target *target, const double *x, double loss_
                          double *x_adj) {
     // loss = d . d
     cri_vec3 d_adj = cri_v3_scale(2.0 * loss_adj, miss(target, x));
-    cri_body_position_vjp(target->model, target->body, x, d_adj, x_adj);
+    cri_body_position_vjp(target->model, target->body, target->at, x, d_adj, x_adj);
 }
 
 double cri_target_scale(const cri_target *target, const double *x) {
-    cri_vec3 pos = cri_body_position(target->model, target->body, x);
+    cri_vec3 pos = cri_body_position(target->model, target->body, target->at, x);
     cri_vec3 point = cri_v3_load(target->point);
     return cri_v3_dot(pos, pos) + cri_v3_dot(point, point);
 }

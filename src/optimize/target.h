@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: MIT
 //
-// Where a body should be at some time, and the loss for being elsewhere.
+// Where a body or a site should be at some time, and the loss for being elsewhere.
 //
-//     loss = |body origin - point|^2, m^2; no factor 1/2
+//     loss = |body origin or site - point|^2, m^2; no factor 1/2
 
 #pragma once
 
 #include "base/base.h"
+#include "math/vec3.h"
 
 typedef struct cri_target {
     const cr_model *model; // borrowed
-    int body;
-    double point[3]; // world, m
-    bool has_time;   // else at the end of the run
-    double time;     // s after the start
+    int body;              // -1: a site of the world
+    cri_vec3 at;           // what should be there, in the body's frame, m
+    double point[3];       // world, m
+    bool has_time;         // else at the end of the run
+    double time;           // s after the start
 } cri_target;
 
-/// Reads BODY:X,Y,Z or BODY:X,Y,Z@T. err names the part that is wrong.
+/// Reads BODY:X,Y,Z or BODY:X,Y,Z@T; where no body has the name, that of a site. err names the part
+/// that is wrong.
 CR_MUST_CHECK cr_status cri_target_parse(const cr_model *model, const char *text, cri_target *out,
                                          cr_error *err);
 

@@ -79,6 +79,9 @@ static cr_status check_sections(const cri_mjcf *m, const cri_xml_node *root) {
 
 static cr_status read_root(cri_mjcf *m, const cri_xml_node *root) {
     CR_TRY(check_sections(m, root));
+    if (!cri_mjcf_reserve_names(m, root)) {
+        return cri_mjcf_fail_memory(m);
+    }
     CR_TRY(cri_mjcf_read_settings(m, root));
     CR_TRY(cri_mjcf_read_defaults(m, root));
     CR_TRY(cri_mjcf_read_assets(m, root));

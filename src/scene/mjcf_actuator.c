@@ -131,6 +131,9 @@ static cr_status read_servo(const cri_mjcf *m, const cri_mjcf_elem *e, cri_actua
         CR_TRY(lay_servo(m, e->base[i], &s));
     }
     CR_TRY(lay_servo(m, e->node, &s));
+    a->servo = strcmp(e->node->name, "position") == 0   ? CRI_SERVO_POSITION
+               : strcmp(e->node->name, "velocity") == 0 ? CRI_SERVO_VELOCITY
+                                                        : CRI_SERVO_GENERAL;
     a->gain = s.gain;
     for (int k = 0; k < 3 && s.is_affine; k++) {
         // a bias of -0 would only look odd

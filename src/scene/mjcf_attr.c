@@ -37,10 +37,6 @@ cr_status cri_mjcf_fail_memory(const cri_mjcf *m) {
     return cri_file_fail_memory(m->err, m->def->file ? m->def->file : "scene");
 }
 
-cr_status cri_mjcf_fail_element(const cri_mjcf *m, const cri_xml_node *node, const char *remedy) {
-    return cri_mjcf_fail(m, CR_ERR_UNSUPPORTED, node, "is not supported here: %s", remedy);
-}
-
 void cri_mjcf_warn(cri_mjcf *m, cri_mjcf_warning what, const cri_xml_node *node, const char *format,
                    ...) {
     if (m->warned & (1u << what)) {
@@ -129,6 +125,62 @@ static bool has_only(const char *value, const char *wanted, size_t n_wanted) {
     return true;
 }
 
+// looks for a word nearer to name than *slack, which becomes its distance less one; entries
+// name=value stand for the name
+static void seek_nearest(const char *list, const char *name, int *slack, char near[SHOWN]) {
+    const char *at = list ? list : "";
+    const char *entry;
+    size_t n;
+    while (next_word(&at, &entry, &n)) {
+        char word[SHOWN];
+        snprintf(word, sizeof word, "%.*s", (int)n, entry);
+        word[strcspn(word, "=")] = '\0';
+        int d = cri_text_distance(name, word);
+        if (d <= *slack) {
+            *slack = d - 1;
+            memcpy(near, word, sizeof word);
+        }
+    }
+}
+
+// elements of MJCF, read or not
+static const char elements[] =
+    "mujoco compiler option flag default worldbody custom keyframe asset visual statistic size "
+    "sensor actuator tendon equality contact body geom site joint freejoint inertial frame "
+    "replicate light camera include attach composite flexcomp plugin deformable motor position "
+    "velocity general intvelocity damper cylinder muscle adhesion fixed spatial connect weld "
+    "distance flex pair exclude key numeric text tuple mesh texture material hfield skin";
+
+cr_status cri_mjcf_fail_element(const cri_mjcf *m, const cri_xml_node *node, const char *remedy) {
+    char near[SHOWN] = "";
+    int slack = cri_text_slack(strlen(node->name));
+    if (!cri_mjcf_is_word(elements, node->name)) {
+        seek_nearest(elements, node->name, &slack, near);
+    }
+    if (near[0]) {
+        return cri_mjcf_fail(m, CR_ERR_UNSUPPORTED, node, "is unknown: did you mean <%s>?", near);
+    }
+    return cri_mjcf_fail(m, CR_ERR_UNSUPPORTED, node, "is not supported here: %s", remedy);
+}
+
+static cr_status fail_attr(const cri_mjcf *m, const cri_xml_node *node, const char *name,
+                           const cri_mjcf_rules *rules) {
+    // what is refused would be no help
+    char near[SHOWN] = "";
+    int slack = cri_text_slack(strlen(name));
+    seek_nearest(rules->read, name, &slack, near);
+    seek_nearest(rules->ignored, name, &slack, near);
+    seek_nearest(rules->fixed, name, &slack, near);
+    if (near[0]) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                             "has an unknown attribute '%.*s': did you mean '%s'?", SHOWN, name,
+                             near);
+    }
+    return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                         "has an unknown attribute '%.*s': check its spelling or remove it", SHOWN,
+                         name);
+}
+
 static cr_status check_attr(const cri_mjcf *m, const cri_xml_node *node, const cri_xml_attr *attr,
                             const cri_mjcf_rules *rules) {
     if (cri_mjcf_is_word(rules->read, attr->name) || cri_mjcf_is_word(rules->ignored, attr->name)) {
@@ -147,9 +199,7 @@ static cr_status check_attr(const cri_mjcf *m, const cri_xml_node *node, const c
         return cri_mjcf_fail(m, CR_ERR_UNSUPPORTED, node, "%s is not supported: %s", attr->name,
                              rules->remedy);
     }
-    return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
-                         "has an unknown attribute '%.*s': check its spelling or remove it", SHOWN,
-                         attr->name);
+    return fail_attr(m, node, attr->name, rules);
 }
 
 cr_status cri_mjcf_check_attrs(const cri_mjcf *m, const cri_xml_node *node,

@@ -3,7 +3,7 @@
 // Names in MJCF: what they stand for, what is nearest to a wrong one, what comes twice.
 //
 // Things without a name are called by their kind and their number in document order, those with a
-// name counted: geom0, geom1, ...
+// name counted: geom0, geom1, ... Where the file gives such a name to another one, _ is appended.
 
 #include "scene/mjcf_parts.h"
 
@@ -19,6 +19,67 @@
 // longest name, bytes: two of them and what they own make the name of a parameter
 #define NAME_LIMIT 100
 
+// ---- names of things without one ---------------------------------------------------------------
+
+// elements of the kind whose unnamed members begin so
+static const struct {
+    const char *prefix;
+    const char *elements;
+} kinds[] = {{"body", "body"},
+             {"joint", "joint freejoint"},
+             {"geom", "geom"},
+             {"site", "site"},
+             {"tendon", "fixed"},
+             {"actuator", "motor position velocity general"},
+             {"equality", "connect weld joint tendon"},
+             {"key", "key"},
+             {"mesh", "mesh"}};
+
+// is it of that kind, with a name that begins like those of the kind's unnamed members?
+static bool is_reserved(const cri_xml_node *node, const char *prefix, const char *elements) {
+    const char *name = cri_xml_get(node, "name");
+    size_t n = strlen(prefix);
+    return name && strncmp(name, prefix, n) == 0 && name[n] >= '0' && name[n] <= '9' &&
+           cri_mjcf_is_word(elements, node->name);
+}
+
+// counts what is reserved below node, and lists it when there is a list
+static int reserve(const cri_xml_node *node, const cri_xml_node **list, int n) {
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        if (is_reserved(node, kinds[k].prefix, kinds[k].elements)) {
+            if (list) {
+                list[n] = node;
+            }
+            n++;
+        }
+    }
+    for (const cri_xml_node *child = node->child; child; child = child->next) {
+        n = reserve(child, list, n);
+    }
+    return n;
+}
+
+bool cri_mjcf_reserve_names(cri_mjcf *m, const cri_xml_node *root) {
+    CR_ASSERT(root && !m->reserved);
+    m->n_reserved = reserve(root, NULL, 0);
+    m->reserved = CR_PUSH(m->scratch, const cri_xml_node *, m->n_reserved + 1);
+    return m->reserved && reserve(root, m->reserved, 0) == m->n_reserved;
+}
+
+static bool is_taken(const cri_mjcf *m, const char *prefix, const char *name) {
+    const char *elements = "";
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        elements = strcmp(kinds[k].prefix, prefix) == 0 ? kinds[k].elements : elements;
+    }
+    for (int i = 0; i < m->n_reserved; i++) {
+        if (cri_mjcf_is_word(elements, m->reserved[i]->name) &&
+            strcmp(cri_xml_get(m->reserved[i], "name"), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 cr_status cri_mjcf_name(const cri_mjcf *m, const cri_xml_node *node, const char *suffix,
                         const char *prefix, int i, const char **out) {
     CR_ASSERT(suffix && prefix && i >= 0);
@@ -27,6 +88,10 @@ cr_status cri_mjcf_name(const cri_mjcf *m, const cri_xml_node *node, const char 
     size_t n;
     if (!name || !*name) {
         n = (size_t)snprintf(text, sizeof text, "%s%d", prefix, i);
+        while (n < NAME_LIMIT && is_taken(m, prefix, text)) {
+            text[n++] = '_';
+            text[n] = '\0';
+        }
     } else {
         n = strlen(name) + strlen(suffix);
         snprintf(text, sizeof text, "%s%s", name, suffix);
@@ -103,39 +168,12 @@ static cri_mjcf_label *push_labels(const cri_mjcf *m, cri_mjcf_kind kind, int *n
 
 // ---- references --------------------------------------------------------------------------------
 
-// edits that turn a into b: one character put in, taken out or changed (Levenshtein)
-static int edit_distance(const char *a, const char *b) {
-    int row[NAME_LIMIT + 1];
-    int n = (int)strlen(b);
-    if (strlen(a) >= NAME_LIMIT || n >= NAME_LIMIT) {
-        return NAME_LIMIT;
-    }
-    for (int j = 0; j <= n; j++) {
-        row[j] = j;
-    }
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
-            int insert = row[j - 1] + 1;
-            int remove = row[j] + 1;
-            diagonal = row[j];
-            row[j] = change < insert ? change : insert;
-            row[j] = row[j] < remove ? row[j] : remove;
-        }
-    }
-    return row[n];
-}
-
 // the label nearest to name, NULL when none is near
 static const char *nearest_label(const char *name, const cri_mjcf_label *label, int n) {
     const char *best = NULL;
-    // one edit in three characters, two at most
-    size_t n_name = strlen(name);
-    int limit = n_name < 3 ? 0 : n_name < 6 ? 1 : 2;
+    int limit = cri_text_slack(strlen(name));
     for (int i = 0; i < n; i++) {
-        int d = edit_distance(name, label[i].name);
+        int d = cri_text_distance(name, label[i].name);
         if (d <= limit) {
             best = label[i].name;
             limit = d - 1;

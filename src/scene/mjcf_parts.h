@@ -95,6 +95,8 @@ typedef struct cri_mjcf {
     cri_mjcf_class *main; // the class of whatever names none
     cri_mjcf_mesh *mesh;  // (n_mesh)
     int n_mesh;
+    const cri_xml_node **reserved; // (n_reserved) whose names look like those of unnamed things
+    int n_reserved;
     int n_replica;   // walked so far
     unsigned warned; // bits of cri_mjcf_warning
 } cri_mjcf;
@@ -231,6 +233,9 @@ typedef struct cri_mjcf_label {
     const char *name;
     cri_place place;
 } cri_mjcf_label;
+
+/// Notes which names of the file unnamed things must not get. False for lack of memory.
+CR_MUST_CHECK bool cri_mjcf_reserve_names(cri_mjcf *m, const cri_xml_node *root);
 
 /// Sets *out to a copy of the node's name and suffix, or to PREFIXi when it has none.
 cr_status cri_mjcf_name(const cri_mjcf *m, const cri_xml_node *node, const char *suffix,

@@ -316,3 +316,49 @@ void cri_scan_now(cr_sim *sim, const cri_state *state) {
         cri_near_touches(&sim->world, &s->near[k], state, s->margin[k], s->now + s->near[k].first);
     }
 }
+
+// the deepest of what the scan found
+static cri_overlap deepest(const cri_scan *s, double least) {
+    cri_overlap out = {.geom = {-1, -1}};
+    for (int k = 0; k < s->n_near; k++) {
+        const cri_near *near = &s->near[k];
+        double depth = 0.0;
+        for (int f = near->first; f < near->first + near->n_slot; f++) {
+            depth = fmax(depth, -s->gap[f]);
+        }
+        if (near->kind == CRI_NEAR_LIMIT || depth <= least) {
+            continue;
+        }
+        out.n_pair++;
+        if (depth > out.depth) {
+            out.depth = depth;
+            memcpy(out.geom, near->geom, sizeof out.geom);
+        }
+    }
+    return out;
+}
+
+cr_status cri_scan_overlap(cr_sim *sim, const double *x, double least, cri_overlap *out,
+                           cr_error *err) {
+    CR_ASSERT(sim && x && least >= 0.0);
+    CR_TRY(cri_sim_check_state(sim, x, err));
+    const cr_sizes *z = &sim->model->sizes;
+    cri_arena_mark mark = cri_arena_get_mark(sim->tape);
+    double *unit = CR_PUSH_RAW(sim->tape, double, z->n_x);
+    cri_motion motion = {0};
+    bool is_good = unit != NULL;
+    if (is_good) {
+        memcpy(unit, x, sizeof *x * (size_t)z->n_x);
+        cri_model_normalise(sim->model, unit);
+        is_good = cri_motion_push(sim, &motion, unit, sim->zero_u, z->dt);
+    }
+    if (is_good) {
+        cri_state_set(sim->model, &motion.state);
+        is_good = cri_scan_start(sim, &motion, 0.0);
+    }
+    if (is_good) {
+        *out = deepest(&sim->scan, least);
+    }
+    cri_arena_rewind(sim->tape, mark);
+    return is_good ? CR_OK : cri_no_memory(err);
+}

@@ -16,6 +16,18 @@ CR_MUST_CHECK bool cri_scan_start(cr_sim *sim, const cri_motion *motion, double 
 /// Touches of all features at another state, into scan->now.
 void cri_scan_now(cr_sim *sim, const cri_state *state);
 
+/// The two geoms that overlap most.
+typedef struct cri_overlap {
+    int geom[2];
+    double depth; // m, 0: no overlap, and then no geoms
+    int n_pair;   // pairs that overlap by more than the least depth
+} cri_overlap;
+
+/// Looks for overlaps deeper than least (m) at the state x (n_x), by the parameters that are set.
+/// The last step or rollout stays valid.
+CR_MUST_CHECK cr_status cri_scan_overlap(cr_sim *sim, const double *x, double least,
+                                         cri_overlap *out, cr_error *err);
+
 /// The near of a feature, and its slot.
 static inline const cri_near *cri_scan_near(const cri_scan *scan, int feature) {
     return &scan->near[scan->near_of[feature]];

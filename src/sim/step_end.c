@@ -58,7 +58,12 @@ static bool run_jumps(cr_sim *sim, end_data *data, int n, double *x_next, cri_st
         cri_jump_begin(&sim->world, n_group, scan->ref, &data->state, jump, sim->tape,
                        sim->scratch);
         for (int i = 0; i < n_group; i++) {
-            jump->target[i] = -jump->row[i].touch.gap / (n_open * record->h);
+            const cri_row *row = &jump->row[i];
+            const double *warm = cri_warm_find(&sim->warm, &row->near, row->touch.id);
+            jump->target[i] = -row->touch.gap / (n_open * record->h);
+            for (int r = 0; warm && r < 3; r++) {
+                jump->f[3 * i + r] = warm[r];
+            }
         }
         cri_jump_solve(&sim->world, jump, data->y + n_q, sim->has_cache, x_next + n_q, sim->tape,
                        sim->scratch);
@@ -66,7 +71,7 @@ static bool run_jumps(cr_sim *sim, end_data *data, int n, double *x_next, cri_st
         record->report.grad |= CR_GRAD_DISCRETE;
         record->report.n_event++;
     }
-    return is_good;
+    return is_good && cri_warm_store(&sim->warm, data->n_jump, data->jump);
 }
 
 static cr_status end_step(cr_sim *sim, cri_step_record *record, double *x_next, cr_error *err) {
@@ -98,7 +103,9 @@ static cr_status end_step(cr_sim *sim, cri_step_record *record, double *x_next, 
         }
     }
     memcpy(x_next, y, sizeof *y * (size_t)sim->model->sizes.n_x);
-    if (n > 0 && !run_jumps(sim, data, n, x_next, record)) {
+    if (n == 0) {
+        cri_warm_clear(&sim->warm);
+    } else if (!run_jumps(sim, data, n, x_next, record)) {
         return cri_no_memory(err);
     }
     record->data = data;

@@ -3,21 +3,25 @@
 // Nesterov-Todd predictor-corrector in the unit cone Q = { g : |g_t| <= g_n }, f = S g with
 // S = diag(1, mu, mu), which has no 1/mu and no case for mu = 0.
 //
-//   P = S A S + d 1, q = S c, d = 1e-11;   multipliers z in Q, and y > 0 of s = g_n - l where l > 0
-//   r = P g + q - z - y e_n                            k = (g'z + s'y)/(contacts + bounds)
-//   scaling V of each contact, V z = V^-1 g = lam, V^-2 = (2 Jw (Jw)' - J)/eta^2, J = diag(1, -1, -1)
-//     w = (g' + J z')/(2 gam), eta^2 = |g|/|z|, gam^2 = (1 + g'.z')/2; |x|^2 = x'Jx, x' = x/|x|
-//   H = P + V^-2 + diag(y/s)                           one factor for predictor and corrector
+//   P = S A S, q = S c;   multipliers z in Q, and y > 0 of s = g_n - l where l > 0
+//   residual P g + q - z - y e_n,    k = (g'z + s'y)/(contacts + bounds)
+//   scaling V of each contact, V z = V^-1 g = lam, V^-2 = (2 Jw (Jw)' - J)/eta^2
+//     w = (g' + J z')/(2 gam), eta^2 = |g|/|z|, gam^2 = (1 + g'.z')/2
+//     J = diag(1, -1, -1), |x|^2 = x'Jx, x' = x/|x|
+//   H = P + V^-2 + diag(y/s) + d 1                     one factor for predictor and corrector
 //   predictor    H dg = -(P g + q),                    V dz = -lam - V^-1 dg
 //   corrector    H dg = -(P g + q) + V^-1 b + b_y e_n, V dz = -lam - V^-1 dg + b
-//     b = lam \ (sigma k e - (V^-1 dg) o (V dz)),      b_y = (sigma k - dg_n dy)/s,  of the predictor
+//     b = lam \ (sigma k e - (V^-1 dg) o (V dz)),      b_y = (sigma k - dg_n dy)/s
+//     of the predictor's dg, dz, dy
 //
-// with x o y = (x'y, x_n y_t + y_n x_t), and \ its inverse. g stays feasible; z and y come from
-// where they are. The step goes 0.99 of the way to the boundary, found in the scaled variables,
-// where primal and dual start from the same point lam.
+// with x o y = (x'y, x_n y_t + y_n x_t), and \ its inverse. g stays feasible. The step goes 0.99 of
+// the way to the boundary, found in the scaled variables, where g and z are the same point lam.
 //
-// Bodies wedged between contacts have no strictly feasible dual and thus no central path; d makes
-// one. Source: Vandenberghe, "The CVXOPT linear and quadratic cone program solvers" (2010).
+// Bodies wedged between contacts have no strictly feasible dual and thus no central path, and A is
+// singular for redundant ones: d 1 is a proximal term around the point itself, which vanishes with
+// the step, so that the answer has no trace of it. Entries of V^-2 grow to 1/k where a contact
+// slides, and rounding keeps residuals from falling far below 1e-11.
+// Source: Vandenberghe, "The CVXOPT linear and quadratic cone program solvers" (2010).
 
 #include "solvers/cone_qp.h"
 
@@ -30,14 +34,15 @@
 #include <string.h>
 
 enum {
-    N_ITERATION = 60, // problems take 8 to 20
-    N_IDLE = 8,       // iterations without a better point
+    N_ITERATION = 60, // most problems take 8, mass ratios of a million 40
+    N_IDLE = 8,       // iterations without a better point, near the end
 };
 
 static const double prox = 1e-11;
 static const double to_boundary = 0.99;
 static const double least_sigma = 1e-6;
 static const double least_step = 1e-9;
+static const double near_end = 1e-6; // of gap and residual; before, both may rise for long
 
 /// Scaling of a contact at its g and z, and its step. The point is lam = root (x0, x1, x2).
 typedef struct block {
@@ -162,7 +167,6 @@ static interior start(const cri_friction *p, cr_arena *scratch) {
                 to[3 * j + 1] = S_mu * from[3 * j + 1];
                 to[3 * j + 2] = S_mu * from[3 * j + 2];
             }
-            to[3 * i + r] += prox;
             s.q[3 * i + r] = S * p->c[3 * i + r];
             s.g[3 * i + r] = s.z[3 * i + r] = 0.0;
         }
@@ -199,20 +203,20 @@ static bool scale_all(interior *s) {
     return true;
 }
 
-// minus_u; returns the largest residual, without the proximal term
+// minus_u; returns the largest residual
 static double measure(interior *s) {
     int m = 3 * s->n;
     double worst = 0.0;
     for (int i = 0; i < m; i++) {
         double u = s->q[i] + cri_dot(m, s->P + (size_t)i * (size_t)m, s->g);
-        double r = u - s->z[i] - (i % 3 == 0 ? s->y[i / 3] : 0.0) - prox * s->g[i];
+        double r = u - s->z[i] - (i % 3 == 0 ? s->y[i / 3] : 0.0);
         s->minus_u[i] = -u;
         worst = fmax(worst, fabs(r));
     }
     return worst;
 }
 
-// H = P + V^-2 + diag(y/s), factored
+// H, factored
 static bool factor(interior *s) {
     int m = 3 * s->n;
     for (int i = 0; i < m; i++) {
@@ -222,14 +226,14 @@ static bool factor(interior *s) {
     for (int i = 0; i < s->n; i++) {
         const block *b = &s->contact[i];
         double *row = s->H + (size_t)(3 * i) * (size_t)m + 3 * i;
-        double e2 = b->eta_inv * b->eta_inv, twice = 2.0 * e2;
+        double e2 = b->eta_inv * b->eta_inv, twice = 2.0 * e2, own = e2 + prox;
         double w0 = b->w[0], w1 = b->w[1], w2 = b->w[2];
-        row[0] += e2 * (w0 * w0 + w1 * w1 + w2 * w2) + b->y_s;
+        row[0] += e2 * (w0 * w0 + w1 * w1 + w2 * w2) + prox + b->y_s;
         row[1] -= twice * w0 * w1;
         row[2] -= twice * w0 * w2;
-        row[m + 1] += twice * w1 * w1 + e2;
+        row[m + 1] += twice * w1 * w1 + own;
         row[m + 2] += twice * w1 * w2;
-        row[2 * m + 2] += twice * w2 * w2 + e2;
+        row[2 * m + 2] += twice * w2 * w2 + own;
     }
     return cri_cholesky_factor(m, s->H);
 }
@@ -310,7 +314,7 @@ cri_cone_report cri_cone_interior(const cri_friction *p, double gap, double *f, 
     // the last point that is strictly inside has been measured and is the best but for rounding
     while (scale_all(&s)) {
         double residual = measure(&s), mean = s.gap / s.degree;
-        idle++;
+        idle += fmax(report.gap, report.residual) < near_end;
         if (fmax(mean, residual) < fmax(report.gap, report.residual)) {
             report.gap = mean;
             report.residual = residual;

@@ -16,19 +16,21 @@
 typedef struct cri_cone_report {
     int n_iteration; // factorisations
     double gap;      // complementarity a contact and bound
-    double residual; // largest entry of A f + c - z - y e_n
+    double residual; // largest entry of S (A f + c) - z - y e_n, S = diag(1, mu, mu)
 } cri_cone_report;
 
 /// Follows the central path down to gap and overwrites f (3n) with the last point, which is
 /// strictly inside. Never fails: a factorisation that breaks down ends the search, and the report
-/// tells how far it came.
+/// tells how far it came; rounding may end it from 1e-10 downwards. The objective is known to the
+/// gap, but velocities and directions of sliding only to its square root: polish them.
 cri_cone_report cri_cone_interior(const cri_friction *problem, double gap, double *f,
                                   cr_arena *scratch);
 
 /// Room that cri_cone_interior needs.
 size_t cri_cone_interior_bytes(int n);
 
-/// The point of the central path at a parameter kappa, and the factor of its derivative.
+/// The point of the central path at a parameter kappa, and the factor of its derivative. Velocities
+/// are those of the solution to about kappa.
 typedef struct cri_cone_path {
     int n;
     double kappa;
@@ -38,8 +40,8 @@ typedef struct cri_cone_path {
     double *factor; // (3n, 3n) of the Hessian on the path
 } cri_cone_path;
 
-/// Centres at kappa > 0, to rounding; f (3n) is where to start, NULL for nowhere. False when it
-/// does not converge.
+/// Centres at kappa > 0, to rounding; f (3n) is a solution to start from, NULL for none. False when
+/// it does not converge: impulses of 1e3 and more may hide a kappa of 1e-9 in rounding.
 bool cri_cone_path_at(const cri_friction *problem, double kappa, const double *f,
                       cri_cone_path *path, cr_arena *keep, cr_arena *scratch);
 
@@ -47,7 +49,7 @@ bool cri_cone_path_at(const cri_friction *problem, double kappa, const double *f
 size_t cri_cone_path_bytes(int n);
 
 /// Adjoint of path->f. Overwrites p (3n): A_adj = -p f', c_adj = -p (A_adj is for an unsymmetric
-/// A_tan); adds to mu_adj and l_adj (n).
+/// A_tan); adds to mu_adj and l_adj (n), nothing to the latter where l = 0.
 void cri_cone_path_vjp(const cri_friction *problem, const cri_cone_path *path, const double *f_adj,
                        double *p, double *mu_adj, double *l_adj, cr_arena *scratch);
 

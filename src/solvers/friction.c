@@ -20,7 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-// m/s: a contact that would change its own speed by less carries no force
+// m/s: a contact that would change no speed by more carries no force
 static const double weak_speed = 1e-12;
 
 // cosine and sine of 22.5 degrees: distance of a side, half its length
@@ -206,7 +206,13 @@ double cri_friction_rho(const cri_friction *p, int i) {
 
 bool cri_friction_is_weak(const cri_friction *p, int i, double f_n, double l) {
     size_t m = 3 * (size_t)p->n, at = 3 * (size_t)i;
-    return l == 0.0 && f_n * p->A[at * m + at] <= weak_speed;
+    const double *row = p->A + at * m;
+    bool is_weak = l == 0.0 && f_n * row[at] <= weak_speed;
+    // what hardly moves its own heavy body may move a light one
+    for (size_t j = 0; is_weak && f_n > 0.0 && j < m; j++) {
+        is_weak = f_n * fabs(row[j]) <= weak_speed;
+    }
+    return is_weak;
 }
 
 static double norm3(const double *a) {
@@ -239,7 +245,11 @@ double cri_friction_certificate(const cri_friction *p, const double *f) {
         double tolerance = 1e-10 * scale + 64.0 * DBL_EPSILON * rho * rounding;
         // what the solve drops as weak is no miss
         tolerance += (2.0 + p->mu[i]) * rho * weak_speed;
-        worst = fmax(worst, tolerance > 0.0 ? norm3(miss) / tolerance : 0.0);
+        double ratio = tolerance > 0.0 ? norm3(miss) / tolerance : 0.0;
+        worst = ratio <= worst ? worst : ratio; // NaN, from an overflow, is the worst of all
+        if (isnan(worst)) {
+            return INFINITY;
+        }
     }
     return worst;
 }
@@ -264,13 +274,13 @@ double cri_friction_inside_by(cri_friction_kind kind, const double *f, double r)
         const double *out = outward[side_at(f[1], f[2])];
         return SIDE_NEAR * r - (out[0] * f[1] + out[1] * f[2]);
     }
-    return r - hypot(f[1], f[2]);
+    return r - cri_tangent_size(f);
 }
 
 double cri_friction_margin_of(const cri_friction *p, int i, const cri_projection *at,
                               const double *f, const double *u, double f_scale) {
     CR_ASSERT(p && at && f && u);
-    double u_scale = f_scale / cri_friction_rho(p, i), mu = p->mu[i], slip = hypot(u[1], u[2]);
+    double u_scale = f_scale / cri_friction_rho(p, i), mu = p->mu[i], slip = cri_tangent_size(u);
     bool is_slide = at->branch == CRI_SLIDE || at->branch == CRI_BOUND_SLIDE;
     bool is_bound = at->branch == CRI_BOUND_STICK || at->branch == CRI_BOUND_SLIDE;
     // a convex contact opens when u leaves the dual cone

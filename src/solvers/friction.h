@@ -17,6 +17,8 @@
 
 #include "carom/carom.h"
 
+#include <math.h>
+
 struct cr_arena;
 
 typedef enum cri_friction_kind {
@@ -93,6 +95,11 @@ double cri_friction_margin_of(const cri_friction *problem, int i, const cri_proj
 
 /// True when a normal impulse f_n of contact i is rounding noise: touching without force is open.
 bool cri_friction_is_weak(const cri_friction *problem, int i, double f_n, double l);
+
+/// Size of the tangential part of three rows. Of speeds and impulses: no overflow to fear.
+static inline double cri_tangent_size(const double *a) {
+    return sqrt(a[1] * a[1] + a[2] * a[2]);
+}
 
 /// 3/trace of the diagonal block of contact i: turns its velocities into impulses.
 double cri_friction_rho(const cri_friction *problem, int i);

@@ -41,7 +41,7 @@ static void add_column(cri_friction_cache *cache, int contact, cri_friction_colu
 
 // sliding direction: of the velocity, else of the impulse that opposes it, else none
 static void set_slip(const double *u, const double *f, double *s) {
-    double r = hypot(u[1], u[2]), g = hypot(f[1], f[2]);
+    double r = cri_tangent_size(u), g = cri_tangent_size(f);
     if (r > 0.0) {
         s[0] = u[1] / r;
         s[1] = u[2] / r;
@@ -81,7 +81,7 @@ static void add_sliding(const cri_friction *p, cri_friction_cache *cache, int i,
         }
         add_column(cache, i, a);
     }
-    double slip = hypot(u[1], u[2]), pull = mu * fmax(fn, 0.0);
+    double slip = cri_tangent_size(u), pull = mu * fmax(fn, 0.0);
     if (pull <= cri_friction_rho(p, i) * slip || pull == 0.0) {
         double k = slip > 0.0 ? sqrt(pull / slip) : 0.0;
         add_column(cache, i,
@@ -149,6 +149,7 @@ void cri_friction_classify(const cri_friction *p, double *f, const cri_friction_
     cri_friction_multiply(p, f, p->c, u);
     cache->m = 0;
     cache->margin = 1.0;
+    cache->has_slide = false;
     for (int i = 0; i < p->n; i++) {
         const double *fi = limit ? limit->f + 3 * i : f + 3 * i;
         const double *ui = limit ? limit->u + 3 * i : u + 3 * i;
@@ -158,8 +159,10 @@ void cri_friction_classify(const cri_friction *p, double *f, const cri_friction_
             memset(f + 3 * i, 0, 3 * sizeof *f);
         }
         cache->contact[i] = at.branch;
-        cache->speed[i] = hypot(u[3 * i + 1], u[3 * i + 2]);
+        cache->speed[i] = cri_tangent_size(u + 3 * i);
         cache->margin = fmin(cache->margin, cri_friction_margin_of(p, i, &at, fi, ui, f_scale));
+        cache->has_slide = cache->has_slide || at.branch == CRI_SLIDE || at.branch == CRI_EDGE ||
+                           at.branch == CRI_BOUND_SLIDE;
         bool is_slide = at.branch == CRI_SLIDE || at.branch == CRI_BOUND_SLIDE;
         if (at.branch == CRI_EDGE || (is_slide && p->kind == CRI_OCTAGON)) {
             add_corner(p, cache, i, at.face);

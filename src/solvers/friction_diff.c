@@ -32,7 +32,7 @@ static bool is_free_slide(cri_friction_class c) {
 
 // has the selection columns that move?
 static bool turns(const cri_friction *p, const cri_friction_cache *cache) {
-    return p->kind == CRI_CONVEX && cache->n_null > 0;
+    return p->kind == CRI_CONVEX && cache->n_null > 0 && cache->has_slide;
 }
 
 // out = Z weight
@@ -88,8 +88,7 @@ void cri_friction_reduced_jvp(const cri_friction *p, const cri_friction_cache *c
     CR_ASSERT(cache->n == p->n && tan && f_tan);
     int rows = 3 * p->n, m = cache->m;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *rhs = CR_PUSH_RAW(scratch, double, 2 * m + cache->n_null), *y = rhs + m;
-    double *rhs2 = y + m;
+    double *rhs = CR_PUSH_RAW(scratch, double, 2 * m), *y = rhs + m;
     double *w = CR_PUSH_RAW(scratch, double, rows);
 
     // h of the bound and sliding contacts
@@ -115,11 +114,8 @@ void cri_friction_reduced_jvp(const cri_friction *p, const cri_friction_cache *c
         bool is_a = p->kind == CRI_CONVEX && cache->contact[i] == CRI_SLIDE && cj->d == 0.0;
         rhs[j] = (is_a ? cache->speed[i] * tan->mu[i] : 0.0) - cri_dot(3, cj->c, w + 3 * i);
     }
-    for (int k = 0; k < cache->n_null; k++) {
-        const double *z = cache->null_space + (size_t)k * (size_t)rows;
-        rhs2[k] = turns(p, cache) ? 0.0 : cri_dot(rows, z, tan->A_q);
-    }
-    cri_friction_solve_columns(cache, rhs, rhs2, y);
+    bool takes_q = cache->n_null > 0 && !turns(p, cache);
+    cri_friction_solve_columns(cache, rhs, takes_q ? tan->A_q : NULL, y, scratch);
     for (int j = 0; j < m; j++) {
         const cri_friction_column *cj = &cache->column[j];
         for (int r = 0; r < 3; r++) {
@@ -197,8 +193,8 @@ void cri_friction_reduced_vjp(const cri_friction *p, const cri_friction_cache *c
     CR_ASSERT(cache->n == p->n && f_adj && p_out && z_out && mu_adj && l_adj);
     int rows = 3 * p->n, m = cache->m;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *y_adj = CR_PUSH_RAW(scratch, double, 2 * m + cache->n_null), *rhs_adj = y_adj + m;
-    double *rhs2_adj = rhs_adj + m;
+    double *y_adj = CR_PUSH_RAW(scratch, double, 2 * m + rows), *rhs_adj = y_adj + m;
+    double *x_adj = rhs_adj + m;
     double *g = CR_PUSH_RAW(scratch, double, 2 * rows), *h_adj = g + rows;
     double *u_adj = CR_PUSH(scratch, double, rows);
     memcpy(g, f_adj, sizeof *g * (size_t)rows);
@@ -212,10 +208,10 @@ void cri_friction_reduced_vjp(const cri_friction *p, const cri_friction_cache *c
         const cri_friction_column *cj = &cache->column[j];
         y_adj[j] = cri_dot(3, cj->b, g + 3 * cj->contact);
     }
-    cri_friction_solve_columns_vjp(cache, y_adj, rhs_adj, rhs2_adj);
+    cri_friction_solve_columns_vjp(cache, y_adj, rhs_adj, x_adj, scratch);
     rhs_vjp(p, cache, rhs_adj, p_out, mu_adj);
     if (!turns(p, cache)) {
-        along_null_space(cache, rhs2_adj, z_out);
+        memcpy(z_out, x_adj, sizeof *z_out * (size_t)rows);
     }
     cri_friction_multiply(p, p_out, NULL, h_adj);
     for (int i = 0; i < rows; i++) {

@@ -179,7 +179,9 @@ double cri_friction_newton(cri_scaled *s, int n_max, double prox) {
     for (int it = 0; it < n_max; it++) {
         double norm = natural_map(s, s->g, true);
         double relative = relative_residual(s, s->g);
-        if (!(relative >= best)) {
+        // an overflow makes the residual anything but small
+        relative = isfinite(norm) ? relative : INFINITY;
+        if (it == 0 || relative < best) {
             best = relative;
             memcpy(s->best, s->g, bytes);
         }
@@ -232,7 +234,7 @@ size_t cri_friction_scale_bytes(int n) {
 static cri_scaled push_scaled(const cri_friction *p, cr_arena *arena) {
     int n = p->n, m = 3 * n;
     // a larger problem that has not been solved by then hardly ever will be
-    cri_scaled s = {.kind = p->kind, .n = n, .rho = 1.0, .budget = n <= 8 ? 4000 : 1500};
+    cri_scaled s = {.kind = p->kind, .n = n, .rho = 1.0, .budget = n <= 8 ? 4000 : 2500};
     s.A = CR_PUSH_RAW(arena, double, 2 * m * m + 8 * m + 13 * n);
     s.matrix = s.A + m * m;
     double *rows = s.matrix + m * m;

@@ -13,6 +13,9 @@
 // solution: L' times it is the selection, the rest is H. What of rhs lies along L is dropped, as
 // least squares would. L is found by Cholesky with pivoting of C' A C on the columns with D = 0.
 //
+// Where nothing slides, B = C picks entries of f, H is a block of A, and its pseudoinverse is all
+// there is to it: y = H^+ rhs + (1 - H H^+) x (math/psd.h).
+//
 // Where that matrix is still singular the solution is not isolated (Painleve's rod): least squares
 // by QR, never a division, and the label one-sided.
 
@@ -21,7 +24,6 @@
 #include "base/base.h"
 #include "math/dense.h"
 #include "math/lu.h"
-#include "math/null_space.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,7 +35,7 @@ static const double selection_stop = 1e-13;
 
 size_t cri_friction_reduce_bytes(int n) {
     size_t m = 3 * (size_t)n;
-    return sizeof(double) * (8 * m * m + 32 * m + 8 * (size_t)n) +
+    return sizeof(double) * (10 * m * m + 40 * m + 8 * (size_t)n) +
            (sizeof(cri_friction_column) + sizeof(cri_friction_class) + sizeof(int)) * m + 4096;
 }
 
@@ -88,15 +90,6 @@ static void build_H(const cri_friction *p, cri_friction_cache *cache, double *T,
     }
 }
 
-// B = C unless something slides freely under a law that is not convex
-static bool is_symmetric(const cri_friction *p, const cri_friction_cache *cache) {
-    bool has_slide = false;
-    for (int i = 0; i < p->n; i++) {
-        has_slide = has_slide || cache->contact[i] == CRI_SLIDE || cache->contact[i] == CRI_EDGE;
-    }
-    return p->kind == CRI_CONVEX || !has_slide;
-}
-
 // left null space of H, and Zc = C L: those columns with D = 0 on which A vanishes
 static void find_null_space(const cri_friction *p, cri_friction_cache *cache, const double *H,
                             double *T, cr_arena *scratch) {
@@ -109,7 +102,7 @@ static void find_null_space(const cri_friction *p, cri_friction_cache *cache, co
             place[m0++] = j;
         }
     }
-    bool has_own = !is_symmetric(p, cache);
+    bool has_own = p->kind != CRI_CONVEX; // else B = C
     if (has_own) {
         times_columns(p, cache, true, T);
         columns_times(cache, T, Z);
@@ -121,7 +114,11 @@ static void find_null_space(const cri_friction *p, cri_friction_cache *cache, co
             S[i * m0 + j] = scale * (has_own ? Z[a * m + b] : H[a * m + b]);
         }
     }
-    int n_null = m0 > 0 ? cri_psd_null_space(m0, S, rank_tolerance, Z, scratch) : 0;
+    int n_null = 0;
+    if (m0 > 0) {
+        const cri_psd psd = cri_psd_factor(m0, S, rank_tolerance, scratch);
+        n_null = cri_psd_null_space(&psd, Z, CR_PUSH_RAW(scratch, double, m0));
+    }
     cache->n_null = 0;
     for (int k = 0; k < n_null; k++) {
         double *z = cache->null_space + (size_t)cache->n_null * (size_t)rows;
@@ -150,7 +147,7 @@ static void find_q(const cri_friction *p, cri_friction_cache *cache, const doubl
         const cri_friction_column *cj = &cache->column[j];
         rhs[j] = cri_dot(3, cj->c, f + 3 * cj->contact);
     }
-    cri_friction_solve_columns(cache, rhs, NULL, y);
+    cri_friction_solve_columns(cache, rhs, NULL, y, scratch);
     memset(cache->q, 0, sizeof(double) * (size_t)rows);
     for (int j = 0; j < m; j++) {
         const cri_friction_column *cj = &cache->column[j];
@@ -165,13 +162,41 @@ static void find_q(const cri_friction *p, cri_friction_cache *cache, const doubl
     cri_arena_rewind(scratch, mark);
 }
 
+// the entry of f that column j of a sticking contact is
+static int row_of(const cri_friction_cache *cache, int j) {
+    const cri_friction_column *cj = &cache->column[j];
+    return 3 * cj->contact + (cj->b[0] != 0.0 ? 0 : cj->b[1] != 0.0 ? 1 : 2);
+}
+
+// H = A on the rows that stick
+static void factor_sticking(const cri_friction *p, cri_friction_cache *cache, cr_arena *keep,
+                            cr_arena *scratch) {
+    int m = cache->m, rows = 3 * p->n;
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *S = CR_PUSH_RAW(scratch, double, m *m);
+    for (int i = 0; i < m; i++) {
+        const double *row = p->A + (size_t)row_of(cache, i) * (size_t)rows;
+        for (int j = 0; j <= i; j++) {
+            S[i * m + j] = row[row_of(cache, j)];
+        }
+    }
+    cri_arena_rewind(keep, cache->qr_mark);
+    cache->psd = cri_psd_factor(m, S, rank_tolerance, keep);
+    cache->n_null = m - cache->psd.rank;
+    cri_arena_rewind(scratch, mark);
+}
+
 // factors the scaled H + left' (weight Zc' B)
 static void factor(const cri_friction *p, cri_friction_cache *cache, cr_arena *keep,
                    cr_arena *scratch) {
     int m = cache->m, rows = 3 * p->n;
     cache->n_null = 0;
-    cache->qr.n = 0;
+    cache->qr.n = cache->psd.n = 0;
     if (m == 0) {
+        return;
+    }
+    if (!cache->has_slide) {
+        factor_sticking(p, cache, keep, scratch);
         return;
     }
     cri_arena_mark mark = cri_arena_get_mark(scratch);
@@ -202,49 +227,95 @@ static void factor(const cri_friction *p, cri_friction_cache *cache, cr_arena *k
     cri_arena_rewind(scratch, mark);
 }
 
-void cri_friction_solve_columns(const cri_friction_cache *cache, double *rhs, const double *rhs2,
-                                double *y) {
-    CR_ASSERT(rhs && y);
+static void solve_sticking(const cri_friction_cache *cache, const double *rhs, const double *x,
+                           double *y, cr_arena *scratch) {
     int m = cache->m;
+    double *work = CR_PUSH_RAW(scratch, double, 4 * m), *at = work + 2 * m, *part = at + m;
+    cri_psd_solve(&cache->psd, rhs, y, work);
+    if (x && cache->n_null > 0) {
+        for (int j = 0; j < m; j++) {
+            at[j] = x[row_of(cache, j)];
+        }
+        cri_psd_null_part(&cache->psd, at, part, work);
+        for (int j = 0; j < m; j++) {
+            y[j] += part[j];
+        }
+    }
+}
+
+void cri_friction_solve_columns(const cri_friction_cache *cache, const double *rhs, const double *x,
+                                double *y, cr_arena *scratch) {
+    CR_ASSERT(rhs && y && scratch);
+    int m = cache->m, rows = 3 * cache->n;
+    if (m == 0) {
+        return;
+    }
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    if (cache->psd.n > 0) {
+        solve_sticking(cache, rhs, x, y, scratch);
+        cri_arena_rewind(scratch, mark);
+        return;
+    }
+    double *scaled = CR_PUSH_RAW(scratch, double, m);
     for (int j = 0; j < m; j++) {
-        rhs[j] *= cache->scale[j];
+        scaled[j] = cache->scale[j] * rhs[j];
     }
     for (int k = 0; k < cache->n_null; k++) {
         const double *left = cache->left + (size_t)k * (size_t)m;
-        double along = (rhs2 ? cache->weight * rhs2[k] : 0.0) - cri_dot(m, left, rhs);
+        const double *z = cache->null_space + (size_t)k * (size_t)rows;
+        double along = (x ? cache->weight * cri_dot(rows, z, x) : 0.0) - cri_dot(m, left, scaled);
         for (int j = 0; j < m; j++) {
-            rhs[j] += along * left[j];
+            scaled[j] += along * left[j];
         }
     }
     if (cache->qr.n > 0) {
-        cri_qr_solve(&cache->qr, rhs, y);
-    } else if (m > 0) {
-        memcpy(y, rhs, sizeof *y * (size_t)m);
+        cri_qr_solve(&cache->qr, scaled, y);
+    } else {
+        memcpy(y, scaled, sizeof *y * (size_t)m);
         cri_lu_solve(m, cache->lu, cache->pivot, y);
     }
     for (int j = 0; j < m; j++) {
         y[j] *= cache->scale[j];
     }
+    cri_arena_rewind(scratch, mark);
 }
 
-void cri_friction_solve_columns_vjp(const cri_friction_cache *cache, double *y_adj, double *rhs_adj,
-                                    double *rhs2_adj) {
-    CR_ASSERT(y_adj && rhs_adj && rhs2_adj);
-    int m = cache->m;
+void cri_friction_solve_columns_vjp(const cri_friction_cache *cache, const double *y_adj,
+                                    double *rhs_adj, double *x_adj, cr_arena *scratch) {
+    CR_ASSERT(y_adj && rhs_adj && x_adj && scratch);
+    int m = cache->m, rows = 3 * cache->n;
+    memset(x_adj, 0, sizeof *x_adj * (size_t)rows);
+    if (m == 0) {
+        return;
+    }
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *scaled = CR_PUSH_RAW(scratch, double, 3 * m);
+    if (cache->psd.n > 0) {
+        cri_psd_solve(&cache->psd, y_adj, rhs_adj, scaled + m);
+        cri_psd_null_part(&cache->psd, y_adj, scaled, scaled + m);
+        for (int j = 0; j < m; j++) {
+            x_adj[row_of(cache, j)] = scaled[j];
+        }
+        cri_arena_rewind(scratch, mark);
+        return;
+    }
     for (int j = 0; j < m; j++) {
-        y_adj[j] *= cache->scale[j];
+        scaled[j] = cache->scale[j] * y_adj[j];
     }
     if (cache->qr.n > 0) {
-        cri_qr_solve_vjp(&cache->qr, y_adj, rhs_adj);
-    } else if (m > 0) {
-        memcpy(rhs_adj, y_adj, sizeof *y_adj * (size_t)m);
+        cri_qr_solve_vjp(&cache->qr, scaled, rhs_adj);
+    } else {
+        memcpy(rhs_adj, scaled, sizeof *rhs_adj * (size_t)m);
         cri_lu_solve_transposed(m, cache->lu, cache->pivot, rhs_adj);
     }
-    // rhs += left (weight rhs2 - left.rhs)
+    // rhs += left (weight z.x - left.rhs)
     for (int k = cache->n_null - 1; k >= 0; k--) {
         const double *left = cache->left + (size_t)k * (size_t)m;
+        const double *z = cache->null_space + (size_t)k * (size_t)rows;
         double along = cri_dot(m, left, rhs_adj);
-        rhs2_adj[k] = cache->weight * along;
+        for (int i = 0; i < rows; i++) {
+            x_adj[i] += cache->weight * along * z[i];
+        }
         for (int j = 0; j < m; j++) {
             rhs_adj[j] -= along * left[j];
         }
@@ -252,6 +323,7 @@ void cri_friction_solve_columns_vjp(const cri_friction_cache *cache, double *y_a
     for (int j = 0; j < m; j++) {
         rhs_adj[j] *= cache->scale[j];
     }
+    cri_arena_rewind(scratch, mark);
 }
 
 // ---- selection ---------------------------------------------------------------------------------
@@ -283,8 +355,7 @@ static double selection_step(const cri_friction *p, const cri_friction_cache *ca
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *h = CR_PUSH(scratch, double, rows);
     double *Ah = CR_PUSH_RAW(scratch, double, rows);
-    double *rhs = CR_PUSH_RAW(scratch, double, 2 * m + cache->n_null), *y = rhs + m;
-    double *rhs2 = y + m;
+    double *rhs = CR_PUSH_RAW(scratch, double, 2 * m + rows), *y = rhs + m, *x = y + m;
     for (int i = 0; i < p->n; i++) {
         onto_class(p, cache, i, f + 3 * i, h + 3 * i);
     }
@@ -294,11 +365,10 @@ static double selection_step(const cri_friction *p, const cri_friction_cache *ca
         int at = 3 * cj->contact;
         rhs[j] = -cri_dot(3, cj->c, Ah + at) - (cj->d == 0.0 ? cri_dot(3, cj->c, u + at) : 0.0);
     }
-    for (int k = 0; k < cache->n_null; k++) {
-        const double *z = cache->null_space + (size_t)k * (size_t)rows;
-        rhs2[k] = -cri_dot(rows, z, f) - cri_dot(rows, z, h);
+    for (int i = 0; i < rows; i++) {
+        x[i] = -f[i] - h[i];
     }
-    cri_friction_solve_columns(cache, rhs, rhs2, y);
+    cri_friction_solve_columns(cache, rhs, x, y, scratch);
     for (int j = 0; j < m; j++) {
         const cri_friction_column *cj = &cache->column[j];
         for (int r = 0; r < 3; r++) {
@@ -321,10 +391,7 @@ static bool select_impulse(const cri_friction *p, double *f, cri_friction_cache 
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_friction_class *old = CR_PUSH_RAW(scratch, cri_friction_class, n);
     memcpy(old, cache->contact, sizeof *old * (size_t)n);
-    bool is_same = true, has_slide = false;
-    for (int i = 0; i < n; i++) {
-        has_slide = has_slide || old[i] == CRI_SLIDE || old[i] == CRI_BOUND_SLIDE;
-    }
+    bool is_same = true;
     for (int k = 0; k < 8 && is_same; k++) {
         double size = selection_step(p, cache, u, f, scratch), largest = 0.0;
         is_same = cri_all_finite(rows, f);
@@ -336,7 +403,7 @@ static bool select_impulse(const cri_friction *p, double *f, cri_friction_cache 
         }
         cri_friction_classify(p, f, NULL, cache, u);
         is_same = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
-        if (has_slide && is_same) {
+        if (cache->has_slide && is_same) {
             factor(p, cache, keep, scratch); // its columns follow the slip
         }
     }
@@ -364,7 +431,8 @@ static void push_cache(const cri_friction *p, double *f, cri_friction_cache *cac
 }
 
 void cri_friction_reduce(const cri_friction *p, double *f, const cri_friction_limit *limit,
-                         cri_friction_cache *cache, cr_arena *keep, cr_arena *scratch) {
+                         bool has_derivative, cri_friction_cache *cache, cr_arena *keep,
+                         cr_arena *scratch) {
     CR_ASSERT(p->n > 0 && f && cache && keep != scratch);
     int rows = 3 * p->n;
     push_cache(p, f, cache, keep);
@@ -380,8 +448,67 @@ void cri_friction_reduce(const cri_friction *p, double *f, const cri_friction_li
         factor(p, cache, keep, scratch);
         cache->is_one_sided = true;
     }
-    if (cache->n_null > 0) {
+    if (cache->n_null > 0 && has_derivative) {
         find_q(p, cache, f, scratch);
     }
     cri_arena_rewind(scratch, mark);
+}
+
+// the impulse of sticking contacts from nothing: H^+, refined once. u is work space.
+static void solve_linear(const cri_friction *p, const cri_friction_cache *cache, double *f,
+                         double *u, cr_arena *scratch) {
+    int m = cache->m, rows = 3 * p->n;
+    double *rhs = CR_PUSH_RAW(scratch, double, 2 * m), *y = rhs + m;
+    memset(f, 0, sizeof *f * (size_t)rows);
+    bool has_bound = false;
+    for (int i = 0; i < p->n; i++) {
+        bool is_bound = cache->contact[i] == CRI_BOUND_STICK;
+        f[3 * i] = is_bound ? p->l[i] : 0.0;
+        has_bound = has_bound || is_bound;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        const double *at = pass == 0 && !has_bound ? p->c : u;
+        if (at == u) {
+            cri_friction_multiply(p, f, p->c, u);
+        }
+        for (int j = 0; j < m; j++) {
+            rhs[j] = -at[row_of(cache, j)];
+        }
+        cri_friction_solve_columns(cache, rhs, NULL, y, scratch);
+        for (int j = 0; j < m; j++) {
+            f[row_of(cache, j)] += y[j];
+        }
+    }
+}
+
+bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_derivative,
+                                 cri_friction_cache *cache, cr_arena *keep, cr_arena *scratch) {
+    CR_ASSERT(p->n > 0 && f && cache && keep != scratch);
+    int n = p->n, rows = 3 * n;
+    cri_arena_mark keep_mark = cri_arena_get_mark(keep), mark = cri_arena_get_mark(scratch);
+    double *u = CR_PUSH_RAW(scratch, double, 2 * rows), *start = u + rows;
+    cri_friction_class *old = CR_PUSH_RAW(scratch, cri_friction_class, n);
+    memcpy(start, f, sizeof *f * (size_t)rows);
+    push_cache(p, f, cache, keep);
+    cri_friction_classify(p, f, NULL, cache, u);
+    bool is_solved = false;
+    if (cache->m > 0 && !cache->has_slide) {
+        memcpy(old, cache->contact, sizeof *old * (size_t)n);
+        factor(p, cache, keep, scratch);
+        solve_linear(p, cache, f, u, scratch);
+        is_solved = cri_all_finite(rows, f) && cri_friction_certificate(p, f) <= 0.1;
+    }
+    if (is_solved) {
+        // the same columns, and the margin of what came out
+        cri_friction_classify(p, f, NULL, cache, u);
+        is_solved = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
+    }
+    if (!is_solved) {
+        memcpy(f, start, sizeof *f * (size_t)rows);
+        cri_arena_rewind(keep, keep_mark);
+    } else if (cache->n_null > 0 && has_derivative) {
+        find_q(p, cache, f, scratch);
+    }
+    cri_arena_rewind(scratch, mark);
+    return is_solved;
 }

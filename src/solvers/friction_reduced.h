@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "math/psd.h"
 #include "math/qr.h"
 #include "solvers/friction.h"
 
@@ -23,6 +24,7 @@ typedef struct cri_friction_cache {
     int n;                       // contacts
     int m;                       // columns
     int n_null;                  // redundant directions
+    bool has_slide;              // some column is more than an entry of f
     cri_friction_class *contact; // (n)
     double *slip;                // (n, 2) s, of f_t = -mu f_n s
     double *speed;               // (n) |u_t|
@@ -33,6 +35,7 @@ typedef struct cri_friction_cache {
     double weight;               // of the selection rows
     double *q, *w;               // (3n), for the derivative of the selection
     const double *f;             // (3n) the impulse
+    cri_psd psd;                 // of H when nothing slides, else psd.n = 0
     double *lu;                  // (m, m) of the scaled H + left' selection
     int *pivot;                  // (m)
     cri_qr qr;                   // of the same where lu is singular, else qr.n = 0
@@ -50,8 +53,15 @@ typedef struct cri_friction_limit {
 /// the problem (f is overwritten), and factors. limit, if not NULL, decides the classes instead of
 /// f.
 void cri_friction_reduce(const cri_friction *problem, double *f, const cri_friction_limit *limit,
-                         cri_friction_cache *cache, struct cr_arena *keep,
+                         bool has_derivative, cri_friction_cache *cache, struct cr_arena *keep,
                          struct cr_arena *scratch);
+
+/// Guesses that the classes at the start f are those of the solution, with nothing sliding, so that
+/// one linear solve is all there is. True when that is so, to a tenth of the certificate; else f is
+/// as it was, and nothing is kept.
+bool cri_friction_reduce_at_once(const cri_friction *problem, double *f, bool has_derivative,
+                                 cri_friction_cache *cache, struct cr_arena *keep,
+                                 struct cr_arena *scratch);
 
 /// The margin that cri_friction_reduce would find, and whether it is that of a kink.
 double cri_friction_margin(const cri_friction *problem, const double *f, bool *is_kink,
@@ -89,11 +99,10 @@ void cri_friction_classify(const cri_friction *problem, double *f, const cri_fri
 void cri_friction_multiply(const cri_friction *problem, const double *x, const double *c0,
                            double *y);
 
-/// y (m) of [H; Zc' B] y = [rhs; rhs2] in the scaled coordinates of the cache: rhs (m) and rhs2
-/// (n_null, NULL: zero) come unscaled; rhs is overwritten.
-void cri_friction_solve_columns(const cri_friction_cache *cache, double *rhs, const double *rhs2,
-                                double *y);
+/// y (m) of [H; Zc' B] y = [rhs; Zc' x] with rhs (m) and x (3n, NULL: zero).
+void cri_friction_solve_columns(const cri_friction_cache *cache, const double *rhs, const double *x,
+                                double *y, struct cr_arena *scratch);
 
-/// Its adjoint: from y_adj (m), overwritten, to rhs_adj (m) and rhs2_adj (n_null).
-void cri_friction_solve_columns_vjp(const cri_friction_cache *cache, double *y_adj, double *rhs_adj,
-                                    double *rhs2_adj);
+/// Its adjoint: from y_adj (m) to rhs_adj (m) and x_adj (3n), both overwritten.
+void cri_friction_solve_columns_vjp(const cri_friction_cache *cache, const double *y_adj,
+                                    double *rhs_adj, double *x_adj, struct cr_arena *scratch);

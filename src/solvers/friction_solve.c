@@ -9,7 +9,7 @@
 //   Coulomb   De Saxce      f = convex solution for c + mu |u_t| e_n, iterated
 //   octagon   interior      of the complementarity problem, then Lemke's method
 //   the last  sweeps        Gauss-Seidel
-//   two       corner        Lemke's point of the octagon law as a start for Coulomb's
+//   two       corners       Lemke's points of turned octagons as starts for Coulomb's law
 //             homotopy      mu -> theta mu, theta from 0 to 1, each warm-started
 //             Tikhonov      A + d 1 with d from 1 down by tens, homotopy where a step fails
 //             restarts      impulses scaled up and down, other prox and rho
@@ -170,24 +170,67 @@ static void fixed_point(search *t) {
     cri_arena_rewind(t->scratch, mark);
 }
 
-// a point of the octagon law as a start: by the interior point, or by Lemke's method
-static void corner_start(search *t, bool is_lemke) {
+// turns the tangents of every contact: entries 1 and 2 of each three, stride apart
+static void turn(int n, double cosine, double sine, double *x, int stride) {
+    for (int i = 0; i < n; i++) {
+        double *a = x + (size_t)(3 * i + 1) * (size_t)stride, *b = a + stride, first = *a;
+        *a = cosine * first + sine * *b;
+        *b = cosine * *b - sine * first;
+    }
+}
+
+// the problem seen in tangents turned by an angle, as one of the octagon law without bounds
+static cri_friction turned(const cri_scaled *s, double angle, cr_arena *arena) {
+    int n = s->n, m = 3 * n;
+    cri_friction problem = cri_scaled_problem(s);
+    double *A = CR_PUSH_RAW(arena, double, m *m + m), *c = A + m * m;
+    memcpy(A, s->A, sizeof *A * (size_t)m * (size_t)m);
+    memcpy(c, s->c, sizeof *c * (size_t)m);
+    for (int i = 0; i < m; i++) {
+        turn(n, cos(angle), sin(angle), A + (size_t)i * (size_t)m, 1);
+    }
+    for (int i = 0; i < m; i++) {
+        turn(n, cos(angle), sin(angle), A + i, m);
+    }
+    turn(n, cos(angle), sin(angle), c, 1);
+    problem.kind = CRI_OCTAGON;
+    problem.A = A;
+    problem.c = c;
+    problem.l = CR_PUSH(arena, double, n); // bounds do not matter for a start
+    return problem;
+}
+
+// a point of the octagon law as a start, by the interior point or by Lemke's method
+static void corner_start(search *t, bool is_lemke, double angle) {
     cri_scaled *s = t->s;
     if (s->n > MAX_LCP) {
         return;
     }
     cri_arena_mark mark = cri_arena_get_mark(t->scratch);
-    cri_friction problem = cri_scaled_problem(s);
-    problem.kind = CRI_OCTAGON;
-    problem.l = CR_PUSH(t->scratch, double, s->n); // bounds do not matter for a start
+    const cri_friction problem = turned(s, angle, t->scratch);
     const cri_lcp lcp = cri_octagon_lcp(&problem, t->scratch);
     double *z = CR_PUSH(t->scratch, double, lcp.n);
-    cri_lcp_report report =
-        is_lemke ? cri_lcp_lemke(&lcp, z, t->scratch) : cri_lcp_interior(&lcp, 1e-9, z, t->scratch);
-    s->n_iteration += report.n_iteration;
+    if (is_lemke) {
+        cri_lcp_lemke(&lcp, z, t->scratch);
+        s->n_iteration++; // its pivots are no linear solves
+    } else {
+        s->n_iteration += cri_lcp_interior(&lcp, 1e-9, z, t->scratch).n_iteration;
+    }
     cri_octagon_impulse(s->n, z, s->g);
+    turn(s->n, cos(angle), -sin(angle), s->g, 1);
     cri_arena_rewind(t->scratch, mark);
     climb(t, (int)(sizeof short_ladder / sizeof short_ladder[0]), short_ladder, false);
+}
+
+// a quarter of the 45 degrees after which an octagon is itself again
+static const double sixteenth = 0.19634954084936207;
+
+// Lemke's points: for Coulomb's law no octagon is better than another, so that four may be tried
+static void corner_starts(search *t) {
+    int n_angle = t->s->kind == CRI_COULOMB ? 4 : 1;
+    for (int k = 0; k < n_angle && !is_done(t); k++) {
+        corner_start(t, true, k * sixteenth);
+    }
 }
 
 // follows the solution from mu = 0 to mu; mu is restored. The residual at the end, infinite when
@@ -281,13 +324,13 @@ static void try_harder(search *t) {
     take(t, t->best);
     climb(t, n_rung, ladder, true);
     if (!is_done(t) && t->s->kind == CRI_OCTAGON) {
-        corner_start(t, false);
+        corner_start(t, false, 0.0);
     }
     if (!is_done(t) && t->s->kind == CRI_COULOMB) {
         fixed_point(t);
     }
     if (!is_done(t)) {
-        corner_start(t, true);
+        corner_starts(t);
     }
     if (!is_done(t)) {
         sweeps(t);
@@ -306,9 +349,9 @@ static void try_harder(search *t) {
 // ---- the solve ---------------------------------------------------------------------------------
 
 size_t cri_friction_bytes(int n) {
-    size_t lcp = n <= MAX_LCP ? 2 * cri_lcp_bytes(10 * n) : 0;
+    size_t lcp = n <= MAX_LCP ? 2 * cri_lcp_bytes(10 * n) : 0, m = 3 * (size_t)n;
     return cri_friction_scale_bytes(n) + cri_cone_interior_bytes(n) + lcp +
-           sizeof(double) * 24 * (size_t)n + 1024;
+           sizeof(double) * (m * m + 12 * m) + 2048;
 }
 
 // velocities below what the certificate can see, as at the start of a step from rest: no impulse is

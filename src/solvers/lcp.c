@@ -87,8 +87,8 @@ double cri_lcp_tolerance(const cri_lcp *p, const double *z) {
         largest = fmax(largest, fabs(p->q[i]));
         rounding = fmax(rounding, sum);
     }
-    // sums of some ten terms each, and a few solves
-    return 1e-10 * largest + 64.0 * DBL_EPSILON * rounding;
+    // sums of some ten terms each, and a few solves; but a huge z is no excuse for any w
+    return 1e-10 * largest + fmin(64.0 * DBL_EPSILON * rounding, 1e-8 * largest);
 }
 
 cri_lcp_balanced cri_lcp_balance(const cri_lcp *p, cr_arena *arena) {

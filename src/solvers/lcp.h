@@ -5,7 +5,8 @@
 //   w = M z + q,    w_i = 0 for i < n_free (z_i of any sign),    0 <= z_i perp w_i >= 0 else
 //
 // M (n, n) need not be symmetric. An interior point for the copositive ones of friction, Lemke's
-// method behind it, which ends in finitely many steps. A point is judged by |min(z_i, w_i)|.
+// method behind it, which ends in finitely many steps. A point is judged by |min(z_i, w_i)|, so z
+// and w should be of like size; inside, the methods balance M themselves.
 
 #pragma once
 
@@ -32,11 +33,13 @@ double cri_lcp_residual(const cri_lcp *problem, const double *z);
 cri_lcp_report cri_lcp_interior(const cri_lcp *problem, double tolerance, double *z,
                                 cr_arena *scratch);
 
-/// Lemke's method with the covering vector 1 and lexicographic ratios; overwrites z (n).
-/// CR_ITERATION_LIMIT for a ray or too many pivots.
+/// Lemke's method with the covering vector 1 (others after a ray) and lexicographic ratios;
+/// overwrites z (n). CR_ITERATION_LIMIT for rays, too many pivots, or an M that is singular on the
+/// free rows.
 cri_lcp_report cri_lcp_lemke(const cri_lcp *problem, double *z, cr_arena *scratch);
 
-/// Interior point, then Lemke where that fails, then one solve on the active set.
+/// Interior point, then Lemke where that fails, each with one solve on the active set behind it.
+/// Solved means a residual of 1e-10 of the largest q, and what rounding adds.
 cri_lcp_report cri_lcp_solve(const cri_lcp *problem, double *z, cr_arena *scratch);
 
 /// The solution's active set, factored: what derivatives replay.
@@ -49,7 +52,7 @@ typedef struct cri_lcp_cache {
 } cri_lcp_cache;
 
 /// Reads the active set off a solution and factors; false when M is singular there (multipliers
-/// that are not unique), and then there is no derivative.
+/// that are not unique), and then there is no derivative. Rows with z = w = 0 count as active.
 bool cri_lcp_reduce(const cri_lcp *problem, const double *z, cri_lcp_cache *cache, cr_arena *keep);
 
 /// Adjoint of z: overwrites q_adj (n); M_adj = q_adj z'.

@@ -3,12 +3,13 @@
 // Lemke's method (Cottle, Pang, Stone, The Linear Complementarity Problem, 4.4), in balanced
 // numbers:
 //
-//   w - M z - 1 z_0 = q      one of each pair w_i, z_i is basic, but for the pair that z_0 stands for
+//   w - M z - h z_0 = q      of each pair w_i, z_i one is basic, but for the pair of z_0
 //
-// z_0 enters for the smallest q; then the partner of what left enters, until z_0 leaves (solved) or
-// nothing can leave (a ray). Ratios are compared as vectors, right side first and then the columns
-// of w, which hold the inverse of the basis: rows (q, 1) stay lexicographically positive, no basis
-// comes twice, whatever the ties. Free rows are eliminated first:
+// h = 1, and after a ray again with others. z_0 enters for the smallest q/h; then the partner of
+// what left enters, until z_0 leaves (solved) or nothing can leave (a ray). Ratios are compared as
+// vectors, right side first and then the columns of w, which hold the inverse of the basis: rows
+// (q, 1) stay lexicographically positive, no basis comes twice, whatever the ties. Free rows are
+// eliminated first:
 //
 //   z_f = -M_ff^-1 (M_fc z_c + q_f)      M = M_cc - M_cf M_ff^-1 M_fc,   q = q_c - M_cf M_ff^-1 q_f
 
@@ -25,6 +26,9 @@ static const double least_pivot = 1e-10;
 static const double tie = 1e-12;
 // pivots a row: 99 of 100 problems need 2 at most; pivots from one fresh tableau to the next
 enum { N_PIVOT = 20, N_FRESH = 20 };
+// covering vectors h_i = 1 + tilt i/n; a ray of one says little of another
+static const double tilt[] = {0.0, 1.0, -0.5};
+enum { N_TILT = sizeof tilt / sizeof tilt[0] };
 
 /// Columns w (n), z (n), z_0, right side.
 typedef struct tableau {
@@ -70,13 +74,13 @@ static bool eliminate(const cri_lcp *p, freed *f, cr_arena *scratch) {
 static tableau tableau_start(const cri_lcp *p, const freed *f, cr_arena *scratch) {
     int m = f->n, n = f->n_c;
     tableau t = {.n = n, .width = 2 * n + 2};
-    t.T = CR_PUSH(scratch, double, n *t.width);
-    t.start = CR_PUSH_RAW(scratch, double, n *t.width);
+    t.T = CR_PUSH_RAW(scratch, double, n *t.width);
+    t.start = CR_PUSH(scratch, double, n *t.width);
     t.basis = CR_PUSH_RAW(scratch, int, n);
     t.is_basic = CR_PUSH_RAW(scratch, bool, t.width);
     for (int i = 0; i < n; i++) {
         const double *M = p->M + (size_t)(m + i) * (size_t)p->n;
-        double *row = t.T + (size_t)i * (size_t)t.width;
+        double *row = t.start + (size_t)i * (size_t)t.width;
         for (int j = 0; j <= n; j++) {
             double sum = j < n ? M[m + j] : p->q[m + i];
             for (int k = 0; k < m; k++) {
@@ -85,10 +89,7 @@ static tableau tableau_start(const cri_lcp *p, const freed *f, cr_arena *scratch
             row[j < n ? n + j : 2 * n + 1] = j < n ? -sum : sum;
         }
         row[i] = 1.0;
-        row[2 * n] = -1.0;
-        t.basis[i] = i;
     }
-    memcpy(t.start, t.T, sizeof *t.T * (size_t)n * (size_t)t.width);
     return t;
 }
 
@@ -126,17 +127,21 @@ static int leaving_row(const tableau *t, int enter) {
     return best;
 }
 
-// the row of the smallest q, the last of them: (q, e_i) is the least vector; -1 when q >= 0
-static int first_row(const tableau *t) {
-    int best = -1;
+// sets h; returns the row of the smallest q/h, the last of them: (q, e_i)/h_i is the least vector;
+// -1 when q >= 0
+static int cover(tableau *t, double slope) {
+    int best = -1, n = t->n;
     double least = 0.0;
-    for (int i = 0; i < t->n; i++) {
-        double q = t->T[(size_t)(i + 1) * (size_t)t->width - 1];
-        if (q < 0.0 && q <= least) {
+    for (int i = 0; i < n; i++) {
+        double *row = t->start + (size_t)i * (size_t)t->width, h = 1.0 + slope * i / n;
+        row[2 * n] = -h;
+        t->basis[i] = i;
+        if (row[2 * n + 1] < 0.0 && row[2 * n + 1] / h <= least) {
             best = i;
-            least = q;
+            least = row[2 * n + 1] / h;
         }
     }
+    memcpy(t->T, t->start, sizeof *t->T * (size_t)n * (size_t)t->width);
     return best;
 }
 
@@ -188,8 +193,8 @@ static void refresh(tableau *t) {
 }
 
 // pivots until z_0 has left, nothing can leave or there were too many; returns how many
-static int run(tableau *t) {
-    int n = t->n, row = first_row(t), enter = 2 * n, n_pivot = 0, n_stale = 0;
+static int run(tableau *t, double slope) {
+    int n = t->n, row = cover(t, slope), enter = 2 * n, n_pivot = 0, n_stale = 0;
     while (row >= 0 && n_pivot < N_PIVOT * n) {
         int leave = exchange(t, row, enter);
         n_pivot++;
@@ -233,21 +238,29 @@ cri_lcp_report cri_lcp_lemke(const cri_lcp *p, double *z, cr_arena *scratch) {
     cri_lcp_report report = {.outcome = CR_ITERATION_LIMIT};
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_lcp_balanced b = cri_lcp_balance(p, scratch);
-    freed f;
+    double *point = CR_PUSH_RAW(scratch, double, n);
     memset(z, 0, sizeof *z * (size_t)n);
+    report.residual = cri_lcp_residual(p, z);
+    freed f;
     if (eliminate(&b.problem, &f, scratch)) {
         tableau t = tableau_start(&b.problem, &f, scratch);
-        report.n_iteration = run(&t);
-        refresh(&t);
-        read_point(&t, &f, z);
-        for (int i = 0; i < n; i++) {
-            z[i] *= b.size * b.d[i];
+        for (int k = 0; k < N_TILT && report.outcome != CR_SOLVED; k++) {
+            report.n_iteration += run(&t, tilt[k]);
+            refresh(&t);
+            read_point(&t, &f, point);
+            for (int i = 0; i < n; i++) {
+                point[i] *= b.size * b.d[i];
+            }
+            // a z_0 of rounding that never left is no harm
+            double residual = cri_lcp_residual(p, point);
+            if (residual <= report.residual) {
+                report.residual = residual;
+                memcpy(z, point, sizeof *z * (size_t)n);
+            }
+            if (report.residual <= cri_lcp_tolerance(p, z)) {
+                report.outcome = CR_SOLVED;
+            }
         }
-    }
-    // a z_0 of rounding that never left is no harm
-    report.residual = cri_lcp_residual(p, z);
-    if (report.residual <= cri_lcp_tolerance(p, z)) {
-        report.outcome = CR_SOLVED;
     }
     cri_arena_rewind(scratch, mark);
     return report;

@@ -17,7 +17,8 @@ typedef struct cri_lcp_balanced {
 /// Pushes M', q' and d on the arena.
 cri_lcp_balanced cri_lcp_balance(const cri_lcp *problem, cr_arena *arena);
 
-/// What a residual may be to count as solved: 1e-10 of the largest q, and the rounding of M z.
+/// What a residual may be to count as solved: 1e-10 of the largest q, and the rounding of M z up to
+/// 1e-8 of it.
 double cri_lcp_tolerance(const cri_lcp *problem, const double *z);
 
 /// w (n) = M z + q

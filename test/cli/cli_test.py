@@ -12,6 +12,7 @@ import csv
 import json
 import math
 import os
+import pty
 import subprocess
 import sys
 import tempfile
@@ -108,7 +109,7 @@ class Help(Command):
             text = self.good("help", name)
             self.assertTrue(text.startswith(f"carom {name}"))
             self.assertEqual(self.good(name, "--help"), text)
-        self.assertRegex(self.good("--version"), r"^carom \d+\.\d+\.\d+\n$")
+        self.assertEqual(self.good("--version"), "carom 0.2.0\n")
 
     def test_wrong_usage(self):
         self.bad(2, "which command")
@@ -209,12 +210,78 @@ class Simulate(Command):
         for row in rows[1:]:
             self.assertAlmostEqual(float(row[3]), bounce_height(float(row[0])), 8)
 
+    def test_an_overlap_at_the_start_is_said(self):
+        low = ["--set", "x0:ball/qpos[2]=0.0975", "--key", "drop"]
+        data = self.write("data.csv", "t,ball/qpos[2]\n0,0.0975\n0.01,0.1\n0.02,0.1\n")
+        commands = (["simulate", self.scene, *low],
+                    ["gradient", self.scene, *low, "--target", "ball:0,0,0@0.1", "--wrt",
+                     "x0:ball/qpos[0]"],
+                    ["fit", self.scene, data, *low, "--wrt", "x0:ball/qpos[2]"])
+        for command in commands:
+            for end in ([], ["--overlap", "warn"]):
+                done = self.run_carom(*command, *end)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+                for part in ("carom: floor and ball overlap by 0.0025 m", "eight steps", "apart"):
+                    self.assertIn(part, done.stderr)
+            self.bad(1, ["floor and ball overlap by 0.0025 m", "apart"], *command, "--overlap",
+                     "refuse")
+            self.bad(2, "warn or refuse", *command, "--overlap", "ignore")
+        # rounding is no overlap, nor is what touches
+        for depth in (0.0, 1e-7):
+            self.good("simulate", self.scene, "--key", "drop", "--set",
+                      f"x0:ball/qpos[2]={0.1 - depth}", "--overlap", "refuse")
+        two = self.write("two.xml", SCENE.replace("</worldbody>", """
+          <body name="cube" pos="0.3 0 0.95"><freejoint/>
+            <geom name="cube" type="box" size="0.1 0.1 0.96"/></body>
+          <body name="cone" pos="0.38 0 3"><freejoint/><geom name="other" size="0.5"/></body>
+        </worldbody>""").replace(' qvel="1 0 0 0 0 0"', ""))
+        # the box reaches 0.95 - 0.96 below the floor, and nothing else
+        done = self.run_carom("simulate", two, "--steps", "1")
+        self.assertIn("floor and cube overlap by 0.01 m at the start;", done.stderr)
+        done = self.run_carom("simulate", two, "--steps", "1", "--set", "x0:cone/qpos[2]=0.48")
+        # the sphere's centre is 0.02 inside the box; it is in the floor and in the ball as well
+        self.assertIn("cube and other overlap by 0.52 m at the start, the deepest of 4 pairs",
+                      done.stderr)
+
     def test_set_changes_the_run(self):
         heavy = self.json_of("simulate", self.scene, "--key", "drop", "--steps", "10",
                              "--set", "gravity[2]=-1", "--set", "x0:ball/qpos[2]=3",
                              "--set", "u:ball/force[0]=2")
         self.assertAlmostEqual(heavy["qpos"][2], 3.0 - 0.5 * 0.05 ** 2, 12)
         self.assertAlmostEqual(heavy["qpos"][0], 0.5 * 2.0 * 0.05 ** 2, 12)
+
+    def test_a_servo_is_changed_as_a_whole(self):
+        scene = self.write("servo.xml", """<mujoco><option gravity="0 0 0" integrator="RK4"/>
+          <worldbody>
+            <body name="a"><joint name="x" type="slide" axis="1 0 0" ref="0.3"/>
+              <geom size="0.1" mass="2" contype="0"/></body>
+            <body name="b"><joint name="y" type="slide" axis="0 1 0"/>
+              <geom size="0.1" mass="2" contype="0"/></body>
+          </worldbody>
+          <actuator><position name="servo" joint="x" kp="1"/>
+            <velocity name="brake" joint="y" kv="1"/>
+            <motor name="motor" joint="y" gear="0"/></actuator></mujoco>""")
+        base = ["simulate", scene, "--set"]
+        # 2 kg on a spring of 8 N/m about 0.1: half a turn takes pi / 2 s, so at 1 s the phase is 2
+        end = self.json_of(*base, "servo/kp=8", "--set", "u:servo=0.1", "--dt", "0.001")
+        self.assertAlmostEqual(end["qpos"][0], 0.1 + 0.2 * math.cos(2.0), 9)
+        # with kv = 8 critically damped: (1 + 2 t) exp(-2 t)
+        end = self.json_of(*base, "servo/kp=8", "--set", "servo/kv=8", "--dt", "0.001")
+        self.assertAlmostEqual(end["qpos"][0], 0.3 * 3.0 * math.exp(-2.0), 9)
+        # towards 0.5 m/s with the rate 6 / 2
+        end = self.json_of(*base, "brake/kv=6", "--set", "u:brake=0.5", "--dt", "0.001")
+        self.assertAlmostEqual(end["qvel"][1], 0.5 * (1.0 - math.exp(-3.0)), 9)
+        self.good(*base, "motor/gain=2", "--set", "motor/bias[1]=1")
+        self.bad(2, ["half a servo", "servo/kp or kv"], *base, "servo/gain=2")
+        self.bad(2, ["half a servo", "servo/kp or kv"], *base, "servo/bias[1]=2")
+        self.bad(2, ["half a servo", "brake/kv"], *base, "brake/bias[2]=2")
+        self.bad(2, "at least 0", *base, "servo/kp=-1")
+        result = self.json_of("gradient", scene, "--target", "a:1,0,0@0.5", "--target", "b:0,1,0@0.5",
+                              "--set", "u:servo=0.1", "--set", "u:brake=1", "--check", "--wrt",
+                              "servo/kp,servo/kv,brake/kv", "--set", "servo/kv=1")
+        for entry in result["entries"]:
+            self.assertGreater(abs(entry["value"]), 1e-3)
 
     def test_the_control_of_a_keyframe_acts(self):
         scene = self.write("cart.xml", """<mujoco>
@@ -237,6 +304,20 @@ class Simulate(Command):
         self.bad(1, "nofolder", "simulate", self.scene, "-o", self.path("nofolder/out.csv"))
         self.bad(1, "nofolder", "simulate", self.scene, "--json", self.path("nofolder/out.json"))
         self.bad(1, self.folder.name[-8:], "simulate", self.scene, "--json", self.folder.name)
+
+    def test_formats_that_are_not_written(self):
+        for name in ("out.png", "out.H5", "a.csv.gz", "out."):
+            self.bad(2, [name, ".csv, .h5 or .hdf5"], "simulate", self.scene, "-o", self.path(name))
+        for name in ("out", "out.csv", ".hidden"):
+            self.good("simulate", self.scene, "--steps", "1", "-o", self.path(name))
+            with open(self.path(name), encoding="utf-8") as file:
+                self.assertTrue(file.readline().startswith("t,ball/qpos[0]"))
+
+    def test_one_impact_is_one(self):
+        base = ["simulate", self.scene, "--key", "drop", "--steps"]
+        self.assertIn("1 step of 0.005 s with ncp, 0 impacts, in", self.good(*base, "1"))
+        # it falls 0.4 m in 0.286 s and is in the air for the next 0.457 s
+        self.assertIn("60 steps of 0.005 s with ncp, 1 impact, in", self.good(*base, "60"))
 
     def test_an_old_result_is_replaced_whole(self):
         self.write("out.json", "x" * 100000)
@@ -366,6 +447,45 @@ class Gradient(Command):
                               "--wrt", "x0:ball/qvel", "--check")
         self.assertIn("discrete", result["status"])
 
+    def test_a_chaotic_run_is_undecided(self):
+        # a ball shut in by three spheres: after 40 impacts the gradient is 1e9, true and useless
+        balls = "".join(f'<geom name="{n}" pos="{x} {y} 0" size="0.35"/>' for n, x, y in
+                        (("a", 0.5, 0), ("b", -0.25, 0.433), ("c", -0.25, -0.433)))
+        scene = self.write("gas.xml", f"""<mujoco><option timestep="0.01" gravity="0 0 0"/>
+          <custom><numeric name="carom:restitution:ball" data="1"/></custom>
+          <default><geom friction="0"/></default>
+          <worldbody>{balls}<body name="ball" pos="0 0.01 0"><freejoint/>
+          <geom name="ball" size="0.1" mass="1"/></body></worldbody>
+          <keyframe><key qvel="1 0 0 0 0 0"/></keyframe></mujoco>""")
+        base = ["gradient", scene, "--wrt", "x0:ball/qpos[1]", "--check", "--target"]
+        self.good(*base, "ball:0,0,0@1")
+        done = self.run_carom(*base, "ball:0,0,0@3")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("undecided", done.stdout)
+        for part in ("1 of 1 entries: x0:ball/qpos[1]", "earlier @T"):
+            self.assertIn(part, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_progress_of_a_check_is_for_terminals(self):
+        command = [CAROM, "gradient", self.scene, "--target", "ball:1,0,0.3@0.25", "--wrt",
+                   "ball/mass,gravity[2]", "--check"]
+        main, other = pty.openpty()
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=other, text=True, check=False)
+        os.close(other)
+        shown = ""
+        try:
+            while chunk := os.read(main, 4096).decode():
+                shown += chunk
+        except OSError:
+            pass  # that is how a terminal ends
+        os.close(main)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("checking 2 of 2: gravity[2]", shown)
+        # wiped out at the end, no line left
+        self.assertTrue(shown.endswith("\r\x1b[K"), shown)
+        self.assertNotIn("\n", shown)
+        self.assertEqual(self.good(*command[1:]).splitlines()[3:], done.stdout.splitlines()[3:])
+
     def test_ties_sum(self):
         names = ["x0:ball/qvel[0]", "x0:ball/qpos[0]"]
         target = ["--target", "ball:1,0,1", "--set", "x0:ball/qpos[0]=1"]
@@ -374,6 +494,23 @@ class Gradient(Command):
         self.assertEqual(len(tied["entries"]), 1)
         self.assertAlmostEqual(tied["entries"][0]["value"],
                                sum(e["value"] for e in alone["entries"]), 10)
+
+    def test_ties_start_equal(self):
+        base = ["gradient", self.scene, "--target", "ball:1,0,1", "--wrt",
+                "floor:ball/friction=floor:ball/restitution"]
+        self.bad(2, ["--wrt", "0.3 and 0.8", "--set floor:ball/restitution=0.3"], *base)
+        self.good(*base, "--set", "floor:ball/restitution=0.3")
+        # the remedy is exact even where six digits would not tell the values apart
+        self.bad(2, ["0.3 and 0.3000000001", "--set floor:ball/restitution=0.3\n"], *base, "--set",
+                 "floor:ball/restitution=0.3000000001")
+        self.bad(2, ["x0:ball/qvel[0]=x0:ball/qpos[0]", "1 and 0", "--set x0:ball/qpos[0]=1"],
+                 "gradient", self.scene, "--target", "ball:1,0,1", "--wrt",
+                 "x0:ball/qvel[0]=x0:ball/qpos[0]")
+        self.bad(2, ["2 and 0", "--set u:ball/force[1]=2"], "gradient", self.scene, "--target",
+                 "ball:1,0,1", "--set", "u:ball/force[0]=2", "--wrt",
+                 "u:ball/force[0][3]=u:ball/force[1][4]")
+        data = self.write("data.csv", "t,ball/qpos[2]\n0,0.5\n0.01,0.5\n0.02,0.5\n")
+        self.bad(2, ["--wrt", "0.3 and 0.8"], "fit", self.scene, data, *base[-2:])
 
     def test_bad_requests(self):
         base = ["gradient", self.scene, "--json", self.path("out.json")]
@@ -466,6 +603,32 @@ class Bench(Command):
         # linear is 2, all pairs would be 4; a shared machine is no stopwatch
         self.assertLess(rows["2000 / 1000 spheres, no impact: step"], 3.5)
         self.assertEqual(len(rows), 5)
+
+    def test_solvers(self):
+        folder = self.path("unsolved")
+        rows = self.json_of("bench", "solvers", "--law", "ncp", "--problems", "64", "--seed", "3", "--families",
+                            "--keep", folder)["rows"]
+        value = {row["name"]: row["value"] for row in rows}
+        self.assertEqual(sum(value["ncp, all: " + v] for v in ("solved", "loosely", "unsolved")), 64)
+        self.assertEqual(sum(value[f"ncp, {f}: solved"] for f in (
+            "single", "patch", "redundant", "stack", "pile", "chain", "wedge", "limits")), value["ncp, all: solved"])
+        self.assertEqual(value["ncp, all: disputed"], 0)
+        kept = os.listdir(folder)
+        self.assertEqual(len(kept), value["ncp, all: loosely"] + value["ncp, all: unsolved"])
+
+    def test_solvers_on_files(self):
+        head = "carom-problem 1\nlaw ncp\nfamily none\nseed 0\ncontacts 1\ncontact 0.5 0.5 0 bouncing\n"
+        self.write("one.txt", head + "velocity -1 2 0\nmatrix 1 0 1 0 0 1\n")
+        rows = self.json_of("bench", "solvers", self.path("one.txt"))["rows"]
+        self.assertEqual(rows[0]["name"], "one.txt, ncp: residual")
+        self.assertLess(rows[0]["value"], 1.0)
+        self.write("bad.txt", head + "velocity -1 2\n")
+        self.bad(1, "bad.txt:8", "bench", "solvers", self.path("bad.txt"))
+        self.write("bad.txt", head.replace("law ncp", "law none"))
+        self.bad(1, "expected 'velocity'", "bench", "solvers", self.path("bad.txt"))
+        self.bad(2, "unknown", "bench", "solvers", "--law", "magic")
+        self.bad(2, "whole number", "bench", "solvers", "--problems", "0")
+        self.bad(2, "for 'carom bench solvers'", "bench", "load", "--problems", "3")
 
     def test_bad_requests(self):
         self.bad(2, "unknown benchmark", "bench", "everything")

@@ -64,5 +64,29 @@ TEST(the_loss_is_the_squared_distance_without_a_half) {
     cr_model_destroy(model);
 }
 
+TEST(a_site_is_meant_where_no_body_has_the_name) {
+    static const char text[] =
+        "<mujoco><worldbody><site name='corner' pos='1 2 3'/><body name='arm' pos='0 0 1'>"
+        "<joint name='turn' axis='0 0 1'/><geom size='.1'/><site name='tip' pos='.5 0 0'/>"
+        "<site name='arm' pos='9 9 9'/></body></worldbody></mujoco>";
+    cr_model *model = NULL;
+    assert_int_equal(cr_model_parse(text, strlen(text), "text", &model, NULL), CR_OK);
+    cri_target target = {0};
+    // a quarter of a turn takes the tip to 0 0.5 1
+    const double x[2] = {0.5 * 3.14159265358979323846, 0.0};
+    CHECK_INT(cri_target_parse(model, "tip:0,0.5,3", &target, NULL), CR_OK);
+    CHECK_CLOSE(cri_target_loss(&target, x), 4.0, 0.0, 1e-15);
+    CHECK_INT(cri_target_parse(model, "arm:0,0,0", &target, NULL), CR_OK);
+    CHECK_CLOSE(cri_target_loss(&target, x), 1.0, 0.0, 1e-15);
+    CHECK_INT(cri_target_parse(model, "corner:1,2,0", &target, NULL), CR_OK);
+    CHECK_CLOSE(cri_target_loss(&target, x), 9.0, 0.0, 1e-15);
+    double x_adj[2] = {0};
+    cri_target_loss_vjp(&target, x, 1.0, x_adj);
+    CHECK(x_adj[0] == 0.0 && x_adj[1] == 0.0);
+    check_refused(model, "top:1,2,3", "unknown body or site");
+    cr_model_destroy(model);
+}
+
 CR_TEST_MAIN(targets_are_read_with_and_without_a_time, wrong_targets_are_refused_by_name,
-             the_loss_is_the_squared_distance_without_a_half)
+             the_loss_is_the_squared_distance_without_a_half,
+             a_site_is_meant_where_no_body_has_the_name)

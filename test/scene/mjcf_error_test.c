@@ -27,8 +27,14 @@ static void unknown_elements_are_reported(void **state) {
          "<deformable> is not supported here: remove it; plugins and soft bodies are not "
          "simulated"},
         {HEAD "<worldbody>\n<boody/>" BALL "</worldbody>" TAIL, CR_ERR_UNSUPPORTED, 3,
-         "<boody> is not supported here: expected body, joint, freejoint, geom, site, inertial, "
+         "<boody> is unknown: did you mean <body>?"},
+        {HEAD "<worldbody>\n<goem/>" BALL "</worldbody>" TAIL, CR_ERR_UNSUPPORTED, 3,
+         "<goem> is unknown: did you mean <geom>?"},
+        {HEAD "<worldbody>\n<lamp/>" BALL "</worldbody>" TAIL, CR_ERR_UNSUPPORTED, 3,
+         "<lamp> is not supported here: expected body, joint, freejoint, geom, site, inertial, "
          "frame, replicate, light or camera"},
+        {BEFORE("<wordlbody/>"), CR_ERR_UNSUPPORTED, 2,
+         "<wordlbody> is unknown: did you mean <worldbody>?"},
         {BODY("<freejoint/><geom size='1'/>\n<composite/>"), CR_ERR_UNSUPPORTED, 4,
          "<composite> is not supported here: soft and composite bodies are not read; write the "
          "bodies out"},
@@ -39,7 +45,9 @@ static void unknown_elements_are_reported(void **state) {
         {HEAD "<worldbody>\n<joint/>" BALL "</worldbody>" TAIL, CR_ERR_UNSUPPORTED, 3,
          "<joint> is not supported here: the world has no joints; move it into a <body>"},
         {BEFORE("<option><flags/></option>"), CR_ERR_UNSUPPORTED, 2,
-         "<flags> is not supported here: <option> has flag only; remove it"},
+         "<flags> is unknown: did you mean <flag>?"},
+        {BEFORE("<option><key/></option>"), CR_ERR_UNSUPPORTED, 2,
+         "<key> is not supported here: <option> has flag only; remove it"},
         {BEFORE("<keyframe><frame/></keyframe>"), CR_ERR_UNSUPPORTED, 2,
          "<frame> is not supported here: <keyframe> has <key> only; remove it"},
         {CUSTOM("<number/>"), CR_ERR_UNSUPPORTED, 2,
@@ -52,13 +60,17 @@ static void unknown_attributes_are_reported(void **state) {
     (void)state;
     static const refused cases[] = {
         {"<mujoco modle='m'>" WORLD TAIL, CR_ERR_SYNTAX, 1,
-         "<mujoco> has an unknown attribute 'modle': check its spelling or remove it"},
+         "<mujoco> has an unknown attribute 'modle': did you mean 'model'?"},
         {GEOM("size='1' fricton='.5'"), CR_ERR_SYNTAX, 3,
-         "<geom> has an unknown attribute 'fricton': check its spelling or remove it"},
+         "<geom> has an unknown attribute 'fricton': did you mean 'friction'?"},
+        {GEOM("size='1' frictoin='.5'"), CR_ERR_SYNTAX, 3,
+         "<geom> has an unknown attribute 'frictoin': did you mean 'friction'?"},
+        {GEOM("size='1' Friction='.5'"), CR_ERR_SYNTAX, 3,
+         "<geom> has an unknown attribute 'Friction': did you mean 'friction'?"},
         {BEFORE("<option dt='.1'/>"), CR_ERR_SYNTAX, 2,
          "<option> has an unknown attribute 'dt': check its spelling or remove it"},
         {BEFORE("<keyframe><key pos='1'/></keyframe>"), CR_ERR_SYNTAX, 2,
-         "<key> has an unknown attribute 'pos': check its spelling or remove it"},
+         "<key> has an unknown attribute 'pos': did you mean 'qpos'?"},
         {BODY("<freejoint damping='0'/><geom size='1'/>"), CR_ERR_SYNTAX, 3,
          "<freejoint> has an unknown attribute 'damping': check its spelling or remove it"},
         {HEAD "<worldbody name='w'>" BALL "</worldbody>" TAIL, CR_ERR_SYNTAX, 2,
@@ -119,7 +131,7 @@ static void wrong_classes_are_reported(void **state) {
          "<body> is not supported here: defaults are read of geom, joint, site, mesh, pair, "
          "equality, tendon, general, motor, position, velocity"},
         {BEFORE("<default><geom sise='1'/></default>"), CR_ERR_SYNTAX, 2,
-         "<geom> has an unknown attribute 'sise': check its spelling or remove it"},
+         "<geom> has an unknown attribute 'sise': did you mean 'size'?"},
         {BEFORE("<default><geom size='a'/></default>"), CR_ERR_SYNTAX, 2,
          "<geom> size: 'a' is not a number, expected a finite number"},
         {GEOM("class='c'"), CR_ERR_SYNTAX, 3, "<geom> class=\"c\" is unknown: the scene has main"},
@@ -312,10 +324,9 @@ static void names_that_come_twice_are_reported(void **state) {
         {HEAD "<worldbody>\n" BALL
               "<body name='ball'><freejoint/><geom size='1'/></body></worldbody>" TAIL,
          CR_ERR_SYNTAX, 4, "two bodies have the name 'ball', the other on line 3: rename one"},
-        // the unnamed one is geom1
-        {HEAD "<worldbody>\n<geom name='geom1' type='plane'/>\n<body><freejoint/>\n<geom size='1'/>"
-              "</body></worldbody>" TAIL,
-         CR_ERR_SYNTAX, 5, "two geoms have the name 'geom1', the other on line 3: rename one"},
+        {HEAD "<worldbody>\n<geom name='g' type='plane'/>\n<body><freejoint/>\n<geom name='g' "
+              "size='1'/></body></worldbody>" TAIL,
+         CR_ERR_SYNTAX, 5, "two geoms have the name 'g', the other on line 3: rename one"},
         {BEFORE("<keyframe><key name='k'/><key name='k'/></keyframe>"), CR_ERR_SYNTAX, 2,
          "two keyframes have the name 'k', the other on line 2: rename one"},
         {CUSTOM("<text name='carom:law' data='a'/><text name='carom:law' data='b'/>"),

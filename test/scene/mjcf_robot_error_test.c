@@ -169,7 +169,7 @@ static void wrong_replicas_are_reported(void **state) {
         {WORLD_WITH("<replicate count='-1'><body/></replicate>"), CR_ERR_SYNTAX, 3,
          "<replicate> has no count, or not one of 0 to 250000"},
         {WORLD_WITH("<replicate count='2' offsett='1 0 0'/>"), CR_ERR_SYNTAX, 3,
-         "<replicate> has an unknown attribute 'offsett': check its spelling or remove it"},
+         "<replicate> has an unknown attribute 'offsett': did you mean 'offset'?"},
         // stopped in time, with and without bodies
         {WORLD_WITH("<replicate count='250000'><replicate count='250000'><light/></replicate>"
                     "</replicate>"),

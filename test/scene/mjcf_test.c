@@ -53,6 +53,24 @@ static void a_scene_without_settings_has_the_defaults_of_mujoco(void **state) {
     cri_scene_def_clear(&def);
 }
 
+static void unnamed_things_get_free_names(void **state) {
+    (void)state;
+    // the first body would be body0, which comes later, and body0_ is there too; a geom named
+    // joint0 takes nothing from the joint
+    cri_scene_def def = read_scene(SCENE(
+        "<worldbody><body><freejoint/><geom size='1' name='joint0'/></body><body><freejoint/>"
+        "<geom size='1'/></body><body name='body0'><freejoint name='joint1'/><geom size='1'/>"
+        "</body><body name='body0_'><freejoint/><geom size='1' name='geom'/></body></worldbody>"));
+    assert_int_equal(def.n_body, 4);
+    assert_string_equal(def.body[0].name, "body0__");
+    assert_string_equal(def.body[1].name, "body1");
+    assert_string_equal(def.body[2].name, "body0");
+    assert_string_equal(def.joint[0].name, "joint0");
+    assert_string_equal(def.joint[1].name, "joint1_");
+    assert_string_equal(def.geom[1].name, "geom1");
+    cri_scene_def_clear(&def);
+}
+
 static void settings_are_read_wherever_they_stand(void **state) {
     (void)state;
     // the angle unit comes after the body that it is for
@@ -433,6 +451,7 @@ static void loading_a_missing_file_is_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scene_without_settings_has_the_defaults_of_mujoco),
+        cmocka_unit_test(unnamed_things_get_free_names),
         cmocka_unit_test(settings_are_read_wherever_they_stand),
         cmocka_unit_test(bodies_and_geoms_are_read),
         cmocka_unit_test(every_orientation_becomes_a_quaternion),

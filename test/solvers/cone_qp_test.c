@@ -8,7 +8,6 @@
 // method with a projection of its own (accelerated projected gradient) finds the same velocities.
 
 #include "cr_test.h"
-#include "math/cholesky.h"
 #include "solvers/cone_qp.h"
 
 #include <math.h>
@@ -18,14 +17,14 @@ enum { N_MOST = 12, M_MOST = 3 * N_MOST, DOF_MOST = 6 * N_MOST };
 
 // ---- random problems ---------------------------------------------------------------------------
 
-typedef enum kind {
+typedef enum family {
     LOOSE,   // every contact between bodies of its own choice
     FACE,    // one body on points of one plane: redundant from three on
     DOUBLED, // every contact twice
     WEDGED,  // one body between opposed normals
     HEAVY,   // a chain of bodies, each a thousand times heavier: mass ratios to 1e6
     N_KIND,
-} kind;
+} family;
 
 /// A problem in scaled variables, as friction_solve.c makes it.
 typedef struct sample {
@@ -72,7 +71,7 @@ static void frame(const double *n, double *d) {
     cross(d, d + 3, d + 6);
 }
 
-static void add_contact(sample *s, kind kind, int i, int n_body, cr_test_rng *rng) {
+static void add_contact(sample *s, family kind, int i, int n_body, cr_test_rng *rng) {
     double n[3], r[3], r2[3], d[9];
     for (int j = 0; j < 3; j++) {
         n[j] = cr_test_uniform(rng, -1.0, 1.0);
@@ -141,7 +140,7 @@ static void scale(sample *s) {
     }
 }
 
-static sample make_sample(kind kind, int n, uint64_t seed) {
+static sample make_sample(family kind, int n, uint64_t seed) {
     sample s = {.n = n};
     cr_test_rng rng = cr_test_rng_of(1000 * seed + 10 * (uint64_t)n + (uint64_t)kind);
     int n_body = kind == HEAVY ? 3 : kind == LOOSE || kind == DOUBLED ? (n + 1) / 2 : 1;
@@ -277,3 +276,267 @@ static void slow_solve(const sample *s, int n_step, double *f) {
         t = slope > 0.0 ? 1.0 : t_next;
     }
 }
+
+// ---- tests -------------------------------------------------------------------------------------
+
+// k of 96 problems of a family: every size, with bounds in a third of them
+static sample nth_sample(int kind, int k) {
+    return make_sample((family)kind, 1 + k % N_MOST, (uint64_t)(k / N_MOST));
+}
+
+// strictly inside the cone and above the bound
+static bool is_inside(const sample *s, const double *f) {
+    for (int i = 0; i < s->n; i++) {
+        double t = hypot(f[3 * i + 1], f[3 * i + 2]);
+        if (!(f[3 * i] > s->l[i]) || !(s->mu[i] == 0.0 ? t == 0.0 : t < s->mu[i] * f[3 * i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Arenas of a test of the path.
+typedef struct arenas {
+    cr_arena *keep, *scratch;
+} arenas;
+
+static arenas open_arenas(void) {
+    size_t bytes = 2 * cri_cone_path_bytes(N_MOST);
+    arenas a = {cri_arena_create(bytes), cri_arena_create(bytes)};
+    assert_true(a.keep && a.scratch);
+    return a;
+}
+
+static void close_arenas(arenas a) {
+    cri_arena_destroy(a.keep);
+    cri_arena_destroy(a.scratch);
+}
+
+TEST(the_interior_point_solves_problems_of_bodies) {
+    int n_problem = 0, n_short = 0, n_iteration = 0;
+    for (int kind = 0; kind < N_KIND; kind++) {
+        for (int k = 0; k < 96; k++) {
+            sample s = nth_sample(kind, k);
+            double f[M_MOST];
+            cri_cone_report report = solve(&s, 1e-10, f);
+            CHECK(is_inside(&s, f));
+            // rounding ends some a little earlier; a contact's share of the gap is up to n of it
+            CHECK(report.gap <= 1e-9 && report.residual <= 1e-9);
+            CHECK(miss(&s, f) <= 2e-9);
+            n_problem++;
+            n_iteration += report.n_iteration;
+            n_short += !(report.gap <= 1e-10 && report.residual <= 1e-10);
+        }
+    }
+    CHECK(100 * n_short <= 2 * n_problem);
+    CHECK(n_iteration <= 10 * n_problem); // 9.1 with second order terms, more without
+}
+
+TEST(a_slow_method_finds_the_same_velocities) {
+    arenas a = open_arenas();
+    for (int kind = 0; kind < N_KIND - 1; kind++) { // heavy ones are too much for it
+        for (int n = 1; n <= 6; n++) {
+            sample s = make_sample((family)kind, n, (uint64_t)n);
+            double f[M_MOST], slow[M_MOST], u[M_MOST], u_slow[M_MOST];
+            cri_friction problem = problem_of(&s);
+            cri_cone_path path;
+            solve(&s, 1e-10, f);
+            CHECK(cri_cone_path_at(&problem, 1e-10, f, &path, a.keep, a.scratch));
+            slow_solve(&s, 20000, slow);
+            velocity(&s, f, u);
+            velocity(&s, slow, u_slow);
+            for (int i = 0; i < 3 * n; i++) {
+                // a gap e leaves sqrt(2 |A| e) to the velocity, |A| <= 3n, in directions of sliding
+                CHECK_CLOSE(u[i], u_slow[i], sqrt(6.0 * n * n * 1e-10), 0.0);
+                // on the path itself as much as kappa over the distance to the next class
+                CHECK_CLOSE(path.u[i], u_slow[i], 1e-7, 0.0);
+            }
+            cri_arena_reset(a.keep);
+        }
+    }
+    close_arenas(a);
+}
+
+TEST(the_velocity_does_not_depend_on_the_order_of_contacts) {
+    arenas a = open_arenas();
+    for (int kind = 0; kind < N_KIND; kind++) {
+        for (int k = 0; k < 96; k++) {
+            sample s = nth_sample(kind, k), r = reversed(&s);
+            cri_friction problem = problem_of(&s), turned = problem_of(&r);
+            cri_cone_path path, path2;
+            double f[M_MOST], f2[M_MOST], u[M_MOST], u2[M_MOST];
+            solve(&s, 1e-10, f);
+            solve(&r, 1e-10, f2);
+            velocity(&s, f, u);
+            velocity(&r, f2, u2);
+            // rounding of impulses of 1e5 keeps a few from a path so near its end
+            bool is_found = cri_cone_path_at(&problem, 1e-9, f, &path, a.keep, a.scratch) &&
+                            cri_cone_path_at(&turned, 1e-9, f2, &path2, a.keep, a.scratch);
+            CHECK(is_found || kind == HEAVY);
+            for (int i = 0; i < 3 * s.n; i++) {
+                int j = 3 * (s.n - 1 - i / 3) + i % 3;
+                CHECK_CLOSE(u[i], u2[j], 2.0 * sqrt(6.0 * s.n * s.n * 1e-9), 0.0);
+                CHECK(!is_found || fabs(path.u[i] - path2.u[j]) <= 1e-7);
+            }
+            cri_arena_reset(a.keep);
+        }
+    }
+    close_arenas(a);
+}
+
+TEST(bodies_that_part_get_no_impulse) {
+    for (int n = 1; n <= N_MOST; n++) {
+        sample s = make_sample(FACE, n, 1);
+        double f[M_MOST];
+        for (int i = 0; i < n; i++) {
+            s.c[3 * i] = s.mu[i] * hypot(s.c[3 * i + 1], s.c[3 * i + 2]) + 0.1;
+        }
+        CHECK(solve(&s, 1e-10, f).gap <= 1e-10);
+        for (int i = 0; i < 3 * n; i++) {
+            CHECK_CLOSE(f[i], 0.0, 1.2e-8, 0.0); // the gap of 12 contacts over the margin
+        }
+    }
+}
+
+TEST(a_slow_contact_beside_fast_ones_is_solved) {
+    for (int n = 2; n <= 6; n++) {
+        sample s = make_sample(LOOSE, n, 4);
+        double f[M_MOST];
+        // A gets regular: any c has a solution then
+        for (int i = 0; i < 3 * n; i++) {
+            s.A[i * (3 * n + 1)] += 0.1;
+            s.c[i] *= i < 3 ? 1e-8 : 1.0;
+        }
+        solve(&s, 1e-10, f);
+        CHECK(miss(&s, f) <= 2e-9);
+    }
+}
+
+TEST(tiny_data_have_tiny_velocities) {
+    for (int n = 1; n <= 6; n++) {
+        sample s = make_sample(LOOSE, n, 4);
+        double f[M_MOST], u[M_MOST], u_tiny[M_MOST];
+        solve(&s, 1e-10, f);
+        velocity(&s, f, u);
+        for (int i = 0; i < 3 * n; i++) {
+            s.c[i] *= 1e-8;
+        }
+        solve(&s, 1e-21, f);
+        velocity(&s, f, u_tiny);
+        for (int i = 0; i < 3 * n; i++) {
+            // gap and residual have one tolerance but different units: the gap stops at 1e-5
+            CHECK_CLOSE(1e8 * u_tiny[i], u[i], 1e-2, 0.0);
+        }
+    }
+}
+
+TEST(a_bound_above_the_free_impulse_holds) {
+    for (int kind = 0; kind < N_KIND; kind++) {
+        sample s = make_sample((family)kind, 4, 1);
+        double f[M_MOST], free_f[M_MOST], excess = INFINITY;
+        solve(&s, 1e-10, free_f);
+        for (int i = 0; i < 4; i++) {
+            s.l[i] = 2.0 * free_f[3 * i] + 0.5;
+        }
+        solve(&s, 1e-10, f);
+        CHECK(is_inside(&s, f));
+        CHECK(miss(&s, f) <= 2e-9);
+        for (int i = 0; i < 4; i++) {
+            excess = fmin(excess, f[3 * i] - s.l[i]);
+        }
+        CHECK(excess <= 1e-6); // were all above, the bounds would not matter
+    }
+}
+
+TEST(without_friction_tangential_data_do_not_count) {
+    sample s = make_sample(LOOSE, 4, 1), t;
+    double f[M_MOST], f2[M_MOST];
+    memset(s.mu, 0, sizeof s.mu);
+    t = s;
+    for (int i = 0; i < 12; i++) {
+        t.A[13 * i] *= i % 3 > 0 ? 7.0 : 1.0;
+        t.c[i] *= i % 3 > 0 ? -3.0 : 1.0;
+    }
+    solve(&s, 1e-10, f);
+    solve(&t, 1e-10, f2);
+    for (int i = 0; i < 12; i++) {
+        CHECK(f[i] == f2[i]);
+        CHECK(i % 3 == 0 || f[i] == 0.0);
+    }
+    CHECK(miss(&s, f) <= 1e-9);
+}
+
+TEST(data_of_any_size_never_give_nan) {
+    static const double sizes[] = {0.0, 1e-300, 1e-8, 1.0, 1e8, 1e150};
+    arenas a = open_arenas();
+    for (int k = 0; k < 6 * 6 * 6; k++) {
+        sample s = make_sample((family)(k % N_KIND), 1 + k % 5, 2);
+        cri_friction problem = problem_of(&s);
+        cri_cone_path path;
+        double f[M_MOST];
+        for (int i = 0; i < 9 * s.n * s.n; i++) {
+            s.A[i] *= sizes[k % 6];
+        }
+        for (int i = 0; i < 3 * s.n; i++) {
+            s.c[i] *= sizes[k / 6 % 6];
+        }
+        for (int i = 0; i < s.n; i++) {
+            s.l[i] = sizes[k / 36];
+        }
+        solve(&s, 1e-10, f);
+        bool is_found = cri_cone_path_at(&problem, 1e-3, NULL, &path, a.keep, a.scratch);
+        for (int i = 0; i < 3 * s.n; i++) {
+            CHECK(isfinite(f[i]));
+            CHECK(!is_found || isfinite(path.f[i]));
+        }
+        cri_arena_reset(a.keep);
+    }
+    close_arenas(a);
+}
+
+// ---- the path ----------------------------------------------------------------------------------
+
+// largest miss of S u = z + y e_n, z = kappa Jg/det, y = kappa/(g_n - l), relative to its parts
+static double path_miss(const sample *s, const cri_cone_path *path) {
+    double worst = 0.0, u[M_MOST];
+    velocity(s, path->f, u);
+    for (int i = 0; i < s->n; i++) {
+        const double *g = path->g + 3 * i;
+        double t = hypot(g[1], g[2]), share = path->kappa / ((g[0] - t) * (g[0] + t));
+        double y = s->l[i] > 0.0 ? path->kappa / (g[0] - s->l[i]) : 0.0;
+        worst = fmax(worst, fabs(u[3 * i] - share * g[0] - y) / (1.0 + share * g[0] + y));
+        for (int r = 1; r < 3; r++) {
+            double z = -share * g[r];
+            worst = fmax(worst, fabs(s->mu[i] * u[3 * i + r] - z) / (1.0 + fabs(z)));
+        }
+    }
+    return worst;
+}
+
+TEST(the_path_is_found_from_nothing_and_from_a_solution) {
+    static const double kappas[] = {1e-1, 1e-3, 1e-6};
+    arenas a = open_arenas();
+    for (int k = 0; k < 3 * N_KIND * N_MOST; k++) {
+        double kappa = kappas[k % 3], f[M_MOST];
+        sample s = make_sample((family)(k / 3 % N_KIND), 1 + k % N_MOST, (uint64_t)(k % 7));
+        cri_friction problem = problem_of(&s);
+        cri_cone_path cold, warm;
+        solve(&s, 1e-10, f);
+        CHECK(cri_cone_path_at(&problem, kappa, NULL, &cold, a.keep, a.scratch));
+        CHECK(cri_cone_path_at(&problem, kappa, f, &warm, a.keep, a.scratch));
+        CHECK(is_inside(&s, cold.f));
+        // the term of 1e-11 in impulses of up to 1e5, where bodies are wedged
+        CHECK(path_miss(&s, &cold) <= 5e-6);
+        for (int i = 0; i < 3 * s.n; i++) {
+            CHECK_CLOSE(cold.u[i], warm.u[i], 1e-8, 0.0); // rounding of such impulses
+        }
+        cri_arena_reset(a.keep);
+    }
+    close_arenas(a);
+}
+
+CR_TEST_MAIN(the_interior_point_solves_problems_of_bodies, a_slow_method_finds_the_same_velocities,
+             the_velocity_does_not_depend_on_the_order_of_contacts, bodies_that_part_get_no_impulse,
+             a_slow_contact_beside_fast_ones_is_solved, tiny_data_have_tiny_velocities,
+             a_bound_above_the_free_impulse_holds, without_friction_tangential_data_do_not_count,
+             data_of_any_size_never_give_nan, the_path_is_found_from_nothing_and_from_a_solution)

@@ -64,7 +64,7 @@ cp "$work/program.c" "$work/project/"
 cat >"$work/project/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.21)
 project(user C)
-find_package(carom 0.1 REQUIRED)
+find_package(carom 0.2 REQUIRED)
 add_executable(shared program.c)
 target_link_libraries(shared PRIVATE carom::carom m)
 add_executable(static program.c)

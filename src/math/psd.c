@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+//
+// P'S P = L L', L (n, rank). For rank = n the solve is that of Cholesky. Else L = Q' R by
+// Gram-Schmidt, Q with orthonormal rows,
+//
+//   S = Q' R R' Q,    S^+ = Q' (R R')^-1 Q,    1 - S S^+ = 1 - Q' Q
+//
+// in the order of the pivots; null vectors are [-L11^-T L21' e_k; e_k]. A pivot is judged by what
+// it was before elimination, so that rows of unlike size need no scaling.
+
+#include "math/psd.h"
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "math/dense.h"
+
+#include <math.h>
+#include <string.h>
+
+size_t cri_psd_bytes(int n) {
+    size_t m = (size_t)n;
+    return sizeof(double) * (3 * m * m + m) + sizeof(int) * m + 256;
+}
+
+static void swap(double *a, double *b) {
+    double t = *a;
+    *a = *b;
+    *b = t;
+}
+
+// exchanges rows and columns i < k of the lower triangle
+static void exchange(int n, double *S, int i, int k) {
+    for (int j = 0; j < i; j++) {
+        swap(&S[i * n + j], &S[k * n + j]);
+    }
+    swap(&S[i * n + i], &S[k * n + k]);
+    for (int j = i + 1; j < k; j++) {
+        swap(&S[j * n + i], &S[k * n + j]);
+    }
+    for (int j = k + 1; j < n; j++) {
+        swap(&S[j * n + i], &S[j * n + k]);
+    }
+}
+
+// eliminates with pivot k
+static void eliminate(int n, double *L, int k) {
+    double inverse = 1.0 / (L[k * n + k] = sqrt(L[k * n + k]));
+    for (int i = k + 1; i < n; i++) {
+        double x = L[i * n + k] *= inverse;
+        for (int j = k + 1; x != 0.0 && j <= i; j++) {
+            L[i * n + j] -= x * L[j * n + k];
+        }
+    }
+}
+
+// the place from k on whose pivot has lost least, -1 when all are zero
+static int next_pivot(int n, const double *L, const double *first, double tolerance, int k) {
+    int best = -1;
+    double most = tolerance;
+    for (int i = k; i < n; i++) {
+        double left = first[i] > 0.0 ? L[i * n + i] / first[i] : 0.0;
+        if (left > most) {
+            most = left;
+            best = i;
+        }
+    }
+    return best;
+}
+
+// L = Q' R: columns of L made orthonormal, one after the other
+static void orthonormal_range(cri_psd *psd) {
+    int n = psd->n, rank = psd->rank;
+    for (int k = 0; k < rank; k++) {
+        double *q = psd->Q + (size_t)k * (size_t)n;
+        for (int i = 0; i < n; i++) {
+            q[i] = i < k ? 0.0 : psd->L[i * n + k];
+        }
+        for (int r = 0; r < k; r++) {
+            const double *other = psd->Q + (size_t)r * (size_t)n;
+            double along = psd->R[r * rank + k] = cri_dot(n, other, q);
+            for (int i = 0; i < n; i++) {
+                q[i] -= along * other[i];
+            }
+        }
+        double norm = psd->R[k * rank + k] = sqrt(cri_dot(n, q, q)), inverse = 1.0 / norm;
+        for (int i = 0; i < n; i++) {
+            q[i] *= inverse;
+        }
+    }
+}
+
+cri_psd cri_psd_factor(int n, const double *S, double tolerance, struct cr_arena *arena) {
+    CR_ASSERT(n > 0 && S && arena);
+    cri_psd psd = {.n = n};
+    psd.order = CR_PUSH_RAW(arena, int, n);
+    psd.L = CR_PUSH_RAW(arena, double, 3 * n * n + n);
+    psd.Q = psd.L + n * n;
+    psd.R = psd.Q + n * n;
+    double *first = psd.R + n * n;
+    memcpy(psd.L, S, sizeof *S * (size_t)n * (size_t)n);
+    for (int i = 0; i < n; i++) {
+        psd.order[i] = i;
+        first[i] = S[i * n + i];
+    }
+    for (int k = 0; k < n; k++) {
+        int best = next_pivot(n, psd.L, first, tolerance, k);
+        if (best < 0) {
+            break;
+        }
+        if (best != k) {
+            exchange(n, psd.L, k, best);
+            swap(&first[k], &first[best]);
+            int t = psd.order[k];
+            psd.order[k] = psd.order[best];
+            psd.order[best] = t;
+        }
+        eliminate(n, psd.L, k);
+        psd.rank++;
+    }
+    if (psd.rank < n) {
+        orthonormal_range(&psd);
+    }
+    return psd;
+}
+
+// full rank: L L' x = b in place
+static void solve_full(const cri_psd *psd, double *b) {
+    int n = psd->n;
+    for (int i = 0; i < n; i++) {
+        b[i] = (b[i] - cri_dot(i, psd->L + (size_t)i * (size_t)n, b)) / psd->L[i * n + i];
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        b[i] /= psd->L[i * n + i];
+        for (int j = 0; j < i; j++) {
+            b[j] -= psd->L[i * n + j] * b[i];
+        }
+    }
+}
+
+// R R' x = b in place
+static void solve_range(const cri_psd *psd, double *b) {
+    int rank = psd->rank;
+    for (int i = rank - 1; i >= 0; i--) {
+        for (int j = i + 1; j < rank; j++) {
+            b[i] -= psd->R[i * rank + j] * b[j];
+        }
+        b[i] /= psd->R[i * rank + i];
+    }
+    for (int i = 0; i < rank; i++) {
+        b[i] /= psd->R[i * rank + i];
+        for (int j = i + 1; j < rank; j++) {
+            b[j] -= psd->R[i * rank + j] * b[i];
+        }
+    }
+}
+
+void cri_psd_solve(const cri_psd *psd, const double *b, double *x, double *work) {
+    CR_ASSERT(b && x && work);
+    int n = psd->n, rank = psd->rank;
+    double *along = work + n;
+    for (int i = 0; i < n; i++) {
+        work[i] = b[psd->order[i]];
+    }
+    if (rank == n) {
+        solve_full(psd, work);
+    } else {
+        for (int k = 0; k < rank; k++) {
+            along[k] = cri_dot(n, psd->Q + (size_t)k * (size_t)n, work);
+        }
+        solve_range(psd, along);
+        memset(work, 0, sizeof *work * (size_t)n);
+        for (int k = 0; k < rank; k++) {
+            for (int i = 0; i < n; i++) {
+                work[i] += along[k] * psd->Q[k * n + i];
+            }
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        x[psd->order[i]] = work[i];
+    }
+}
+
+void cri_psd_null_part(const cri_psd *psd, const double *b, double *x, double *work) {
+    CR_ASSERT(b && x && work);
+    int n = psd->n;
+    for (int i = 0; i < n; i++) {
+        work[i] = psd->rank == n ? 0.0 : b[psd->order[i]];
+    }
+    for (int k = 0; k < psd->rank && psd->rank < n; k++) {
+        const double *q = psd->Q + (size_t)k * (size_t)n;
+        double along = cri_dot(n, q, work);
+        for (int i = 0; i < n; i++) {
+            work[i] -= along * q[i];
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        x[psd->order[i]] = work[i];
+    }
+}
+
+int cri_orthonormalise(double *Z, int k, int n) {
+    CR_ASSERT(Z && k >= 0);
+    double *z = Z + (size_t)k * (size_t)n;
+    double before = cri_dot(n, z, z);
+    // the second pass removes what rounding left of the first
+    for (int pass = 0; pass < 2; pass++) {
+        for (int r = 0; r < k; r++) {
+            const double *y = Z + (size_t)r * (size_t)n;
+            double along = cri_dot(n, y, z);
+            for (int i = 0; i < n; i++) {
+                z[i] -= along * y[i];
+            }
+        }
+    }
+    double norm = cri_dot(n, z, z);
+    // 1e-16: the rest is rounding of what was subtracted
+    if (!(norm > 1e-16 * before)) {
+        return 0;
+    }
+    double inverse = 1.0 / sqrt(norm);
+    for (int i = 0; i < n; i++) {
+        z[i] *= inverse;
+    }
+    return 1;
+}
+
+int cri_psd_null_space(const cri_psd *psd, double *Z, double *work) {
+    CR_ASSERT(Z && work);
+    int n = psd->n, rank = psd->rank, n_null = 0;
+    for (int k = rank; k < n; k++) {
+        double *z = Z + (size_t)n_null * (size_t)n;
+        memset(z, 0, sizeof *z * (size_t)n);
+        for (int i = 0; i < rank; i++) {
+            work[i] = -psd->L[k * n + i];
+        }
+        // L11' x = work, from the last row
+        for (int i = rank - 1; i >= 0; i--) {
+            work[i] /= psd->L[i * n + i];
+            for (int j = 0; j < i; j++) {
+                work[j] -= psd->L[i * n + j] * work[i];
+            }
+            z[psd->order[i]] = work[i];
+        }
+        z[psd->order[k]] = 1.0;
+        n_null += cri_orthonormalise(Z, n_null, n);
+    }
+    return n_null;
+}

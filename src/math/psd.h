@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// Pseudoinverse of a symmetric positive semidefinite matrix, by Cholesky with diagonal pivoting.
+
+#pragma once
+
+#include <stddef.h>
+
+struct cr_arena;
+
+/// Points into the arena that made it.
+typedef struct cri_psd {
+    int n, rank;
+    int *order; // (n) row of S that stands at each place
+    double *L;  // (n, n) lower triangle, rows in that order; columns from rank on mean nothing
+    double *Q;  // (rank, n) orthonormal basis of the range, rows in that order; rank < n only
+    double *R;  // (rank, rank) upper triangle, S = Q' R R' Q; rank < n only
+} cri_psd;
+
+/// Factors S (n, n), of which it reads the lower triangle. A pivot below tolerance times the
+/// diagonal entry that it comes from is zero. The arena has room (cri_psd_bytes).
+cri_psd cri_psd_factor(int n, const double *S, double tolerance, struct cr_arena *arena);
+
+size_t cri_psd_bytes(int n);
+
+/// x (n) = S^+ b, the least-norm solution of S x = b in the sense of least squares. work (2n). It
+/// is its own adjoint.
+void cri_psd_solve(const cri_psd *psd, const double *b, double *x, double *work);
+
+/// x (n) = (1 - S S^+) b, the part of b in the null space. work (2n). It is its own adjoint.
+void cri_psd_null_part(const cri_psd *psd, const double *b, double *x, double *work);
+
+/// Rows of Z (n - rank, n): an orthonormal basis of the null space. Returns their number.
+int cri_psd_null_space(const cri_psd *psd, double *Z, double *work);
+
+/// Orthonormalises row k of Z (k + 1, n) against the rows before it; 0 when nothing is left, else
+/// 1.
+int cri_orthonormalise(double *Z, int k, int n);
