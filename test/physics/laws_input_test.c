@@ -37,6 +37,7 @@ TEST(coefficients_outside_their_domain_are_refused) {
     for (int i = 0; i < N_LAW * N_STEPPER; i++) {
         cr_run r = laws_open(scene, law_names[i % N_LAW], stepper_names[i / N_LAW], dt);
         double before[13], after[13];
+        r.x[7] = 0.5;
         r.x[9] = -1.0;
         memcpy(before, r.x, sizeof before);
         memcpy(after, r.x, sizeof after);
@@ -49,9 +50,11 @@ TEST(coefficients_outside_their_domain_are_refused) {
             check_refused(&r, cr_sim_set_params(r.sim, r.p, &err), &err, wrong[k].name);
             r.p[at] = kept;
         }
-        // the old values still act
+        // the old values still act; the second solve starts from the first one's impulse
         laws_step(&r, after);
-        CHECK(memcmp(before, after, sizeof before) == 0);
+        for (int j = 0; j < 13; j++) {
+            laws_near(&r, "state", after[j], before[j], 1e-12);
+        }
         cr_run_close(&r);
     }
 }
