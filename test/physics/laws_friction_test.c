@@ -206,8 +206,7 @@ TEST(the_convex_cone_is_isotropic_in_an_impact) {
     }
 }
 
-// ---- the lift of the convex cone
-// ------------------------------------------------------------------
+// ---- the lift of the convex cone ----------------------------------------------------------------
 
 TEST(the_convex_cone_lifts_what_slides) {
     // KKT of the sliding class: v_n = mu |v_t| at the contact

@@ -51,8 +51,7 @@ TEST(a_drop_comes_back_to_e_squared_of_its_height) {
 
 // ---- balls in a row -----------------------------------------------------------------------------
 
-// n balls of 1 kg, radius 0.1, on the x axis with gaps; the first has 1 m/s; no gravity, no
-// friction
+// n balls of 1 kg, radius 0.1, in a row with gaps; the first has 1 m/s; no gravity, no friction
 static cr_run open_row(const char *law, const char *stepper, int n, double gap, double e,
                        double dt) {
     char scene[4096];
