@@ -303,7 +303,7 @@ TEST(no_pendulum_gains_energy_under_poisson) {
             }
         }
     }
-    // about one in eleven
+    // 30 of the 300
     CHECK(n_gain > 10);
 }
 
