@@ -40,6 +40,9 @@
 // steps of an instruction count: 2 s of the bouncing ball
 #define COUNT_STEPS 1000
 
+// and of contact, whose Jacobians take their time under callgrind
+#define CONTACT_STEPS 1000
+
 typedef struct rows {
     int n;
     cri_bench_row row[ROW_LIMIT];
@@ -148,10 +151,14 @@ static int bench_gas(const cli_options *options, rows *r) {
 }
 
 static int bench_ir(const cli_options *options, rows *r) {
-    int n_step = options->n_step > 0 ? options->n_step : COUNT_STEPS;
+    cli_bench_count count = {.work = "steps",
+                             .stepper = options->stepper,
+                             .law = options->law,
+                             .n_step = options->n_step > 0 ? options->n_step : COUNT_STEPS};
     double instructions = 0.0;
     if (options->n_word > 1) {
-        int code = cli_bench_instructions(options->word[1], n_step, &instructions);
+        count.scene = options->word[1];
+        int code = cli_bench_instructions(&count, &instructions, NULL);
         if (code == CLI_DONE) {
             add(r, instructions, "Ir/step", "%.50s", options->word[1]);
         }
@@ -161,7 +168,8 @@ static int bench_ir(const cli_options *options, rows *r) {
         const cli_bench_scene *scene = cli_bench_scene_at(i);
         char name[64];
         snprintf(name, sizeof name, "builtin:%s", scene->name);
-        int code = cli_bench_instructions(name, n_step, &instructions);
+        count.scene = name;
+        int code = cli_bench_instructions(&count, &instructions, NULL);
         if (code != CLI_DONE) {
             return code;
         }
@@ -177,13 +185,50 @@ static int bench_solvers(const cli_options *options, rows *r) {
     return cli_bench_solvers(options, ROW_LIMIT, r->row, &r->n);
 }
 
+/// Three counts of one scene, and what derivatives cost in steps.
+static int count_contact(const cli_options *options, const char *scene, rows *r) {
+    static const char *const work[] = {"steps", "gradient", "jacobian"};
+    const char *slash = strrchr(scene, '/');
+    const char *name = slash ? slash + 1 : scene;
+    double ir[3];
+    int n_refused = 0;
+    for (int k = 0; k < 3; k++) {
+        cli_bench_count count = {.work = work[k],
+                                 .scene = scene,
+                                 .stepper = options->stepper ? options->stepper : "end",
+                                 .law = options->law,
+                                 .n_step = options->n_step > 0 ? options->n_step : CONTACT_STEPS};
+        int code = cli_bench_instructions(&count, &ir[k], &n_refused);
+        if (code != CLI_DONE) {
+            return code;
+        }
+    }
+    add(r, ir[0], "Ir/step", "%.30s: step", name);
+    add(r, ir[1], "Ir/step", "%.30s: step, adjoint", name);
+    add(r, ir[2], "Ir/step", "%.30s: step, full Jacobian", name);
+    add(r, ir[1] / ir[0], "ratio", "%.30s: (step, adjoint) / step", name);
+    add(r, ir[2] / ir[0], "ratio", "%.30s: (step, Jacobian) / step", name);
+    if (n_refused > 0) {
+        add(r, n_refused, "steps", "%.30s: without a derivative", name);
+    }
+    return CLI_DONE;
+}
+
+static int bench_contact(const cli_options *options, rows *r) {
+    int code = CLI_DONE;
+    for (int i = 1; i < options->n_word && code == CLI_DONE; i++) {
+        code = count_contact(options, options->word[i], r);
+    }
+    return code;
+}
+
 static const struct {
     const char *name;
     int (*run)(const cli_options *options, rows *r);
 } benches[] = {
-    {"gradient", bench_gradient}, {"long", bench_long}, {"start", bench_start},
-    {"load", bench_load},         {"gas", bench_gas},   {"ir", bench_ir},
-    {"solvers", bench_solvers},
+    {"gradient", bench_gradient}, {"long", bench_long},       {"start", bench_start},
+    {"load", bench_load},         {"gas", bench_gas},         {"ir", bench_ir},
+    {"solvers", bench_solvers},   {"contact", bench_contact},
 };
 
 // ---- command -----------------------------------------------------------------------------------
@@ -195,8 +240,11 @@ static int run_work(const cli_options *options) {
     if (n_step < 1 || n_step > INT_MAX) {
         return cli_usage("--work %.20s: expected SCENE STEPS", options->work);
     }
-    if (strcmp(options->work, "steps") == 0) {
-        return cli_bench_steps(scene, (int)n_step);
+    static const char *const work[] = {"steps", "gradient", "jacobian"};
+    for (int k = 0; k < 3; k++) {
+        if (strcmp(options->work, work[k]) == 0) {
+            return cli_bench_steps(options, scene, (int)n_step, (cli_bench_work)k);
+        }
     }
     if (strcmp(options->work, "solvers") == 0) {
         return cli_bench_solves(scene, (int)n_step);
@@ -210,25 +258,37 @@ static int run_work(const cli_options *options) {
     return code;
 }
 
+/// Are there as many scenes as the benchmark takes?
+static int check_words(const cli_options *options, const char *name) {
+    bool is_solvers = name && strcmp(name, "solvers") == 0;
+    bool is_contact = name && strcmp(name, "contact") == 0;
+    bool is_ir = name && strcmp(name, "ir") == 0;
+    if (is_contact && options->n_word < 2) {
+        return cli_usage("'carom bench contact' needs a scene");
+    }
+    if (!is_contact && !is_solvers && options->n_word > (is_ir ? 2 : 1)) {
+        return cli_usage("only 'carom bench ir' takes a scene, 'carom bench contact' several, and "
+                         "'carom bench solvers' files");
+    }
+    bool has_problems =
+        options->n_problem > 0 || options->keep || options->use_families || options->seed > 0;
+    if (has_problems && !is_solvers) {
+        return cli_usage("--problems, --seed, --keep and --families are for 'carom bench solvers'");
+    }
+    return CLI_DONE;
+}
+
 static int run(const cli_options *options) {
     if (options->work) {
         return run_work(options);
     }
     const char *name = options->n_word > 0 ? options->word[0] : NULL;
-    bool is_solvers = name && strcmp(name, "solvers") == 0;
-    bool is_ir = name && strcmp(name, "ir") == 0;
-    if (options->n_word > (is_ir ? 2 : 1) && !is_solvers) {
-        return cli_usage("only 'carom bench ir' takes a scene, only 'carom bench solvers' files");
-    }
-    bool has_problems = options->n_problem > 0 || options->keep || options->use_families ||
-                        options->seed > 0 || options->law;
-    if (has_problems && !is_solvers) {
-        return cli_usage("--law, --problems, --seed, --keep and --families are for "
-                         "'carom bench solvers'");
+    int code = check_words(options, name);
+    if (code != CLI_DONE) {
+        return code;
     }
     static rows r;
     int n_run = 0;
-    int code = CLI_DONE;
     for (size_t i = 0; i < sizeof benches / sizeof *benches; i++) {
         if (!name && benches[i].run == bench_ir && !cli_bench_has_valgrind()) {
             puts("no instruction counts: valgrind is not installed");
@@ -240,7 +300,7 @@ static int run(const cli_options *options) {
     }
     if (n_run == 0) {
         return cli_usage("unknown benchmark %.40s; there are gradient, long, start, load, gas, ir, "
-                         "solvers",
+                         "solvers, contact",
                          name);
     }
     cr_error err = {0};
@@ -253,7 +313,7 @@ static int run(const cli_options *options) {
 
 const cli_command cli_bench = {
     .name = "bench",
-    .arguments = "[NAME] [SCENE | FILE...]",
+    .arguments = "[NAME [SCENE | FILE]...]",
     .summary = "speed, as ratios in one run",
     .help = "  carom bench gradient          gradient of a rollout against the rollout\n"
             "  carom bench long              1,000,000 steps: gradient and memory\n"
@@ -261,15 +321,17 @@ const cli_command cli_bench = {
             "  carom bench load              a robot scene, from text to model\n"
             "  carom bench gas               1000 and 2000 spheres that fly about in a box\n"
             "  carom bench ir [SCENE]        instructions a step; needs valgrind\n"
-            "  carom bench solvers [FILE]... contact laws on random problems, or on files\n\n"
-            "  --steps N                     steps of long and ir\n"
-            "  --law LAW                     solvers: one law; without, all\n"
+            "  carom bench solvers [FILE]... contact laws on random problems, or on files\n"
+            "  carom bench contact SCENE...  likewise with adjoint and full Jacobian, end of step\n"
+            "\n"
+            "  --steps N                     steps of long, ir and contact\n"
+            "  --stepper NAME, --law NAME    of ir and contact; --law of solvers, without: all\n"
             "  --problems N                  solvers: problems a law\n"
             "  --seed K                      solvers: the first seed\n"
             "  --families                    solvers: a row for each family too\n"
             "  --keep DIR                    solvers: writes what is not solved there\n"
             "  --json FILE                   the rows as JSON\n",
-    .known = CLI_STEPS | CLI_WORK | CLI_LAW | CLI_PROBLEMS,
+    .known = CLI_STEPS | CLI_WORK | CLI_STEPPER | CLI_LAW | CLI_PROBLEMS,
     .n_word_least = 0,
     .n_word_most = CLI_WORD_LIMIT,
     .run = run,

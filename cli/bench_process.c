@@ -122,27 +122,36 @@ int cli_bench_start(double *milliseconds) {
 
 // ---- instructions ------------------------------------------------------------------------------
 
-/// Instructions of a run of so many units, from callgrind's closing lines.
-static bool count(const char *self, const char *work, const char *scene, int n_step,
-                  double *instructions) {
+/// Instructions of a run of so many steps, from callgrind's closing lines.
+static bool run_counted(const char *self, const cli_bench_count *c, int n_step,
+                        double *instructions, int *n_refused) {
     char steps[16];
     static char text[CLI_PROCESS_TEXT];
     snprintf(steps, sizeof steps, "%d", n_step);
-    const char *const argument[] = {"valgrind",
-                                    "--tool=callgrind",
-                                    "--callgrind-out-file=/dev/null",
-                                    self,
-                                    "bench",
-                                    "--work",
-                                    work,
-                                    scene,
-                                    steps,
-                                    NULL};
+    const char *argument[16] = {"valgrind",
+                                "--tool=callgrind",
+                                "--callgrind-out-file=/dev/null",
+                                self,
+                                "bench",
+                                "--work",
+                                c->work,
+                                c->scene,
+                                steps};
+    int n = 9;
+    if (c->stepper) {
+        argument[n++] = "--stepper";
+        argument[n++] = c->stepper;
+    }
+    if (c->law) {
+        argument[n++] = "--law";
+        argument[n++] = c->law;
+    }
     if (!cli_process_run(argument, text)) {
         return false;
     }
-    const char *line = strstr(text, "Collected : ");
+    const char *line = strstr(text, "Collected : "), *refused = strstr(text, "refused: ");
     *instructions = line ? strtod(line + strlen("Collected : "), NULL) : 0.0;
+    *n_refused = refused ? (int)strtol(refused + strlen("refused: "), NULL, 10) : 0;
     return *instructions > 0.0;
 }
 
@@ -152,21 +161,23 @@ bool cli_bench_has_valgrind(void) {
     return cli_process_run(probe, text);
 }
 
-int cli_bench_count(const char *work, const char *text, int n_before, int n, double *instructions) {
+int cli_bench_instructions(const cli_bench_count *count, double *instructions, int *n_refused) {
     char self[4096];
     if (!cli_process_self(self, sizeof self) || !cli_bench_has_valgrind()) {
         return cli_failed("no instruction counts: valgrind is not installed");
     }
     double less = 0.0;
     double more = 0.0;
-    if (!count(self, work, text, n_before, &less) ||
-        !count(self, work, text, n_before + n, &more)) {
-        return cli_failed("bench: valgrind could not run %.80s", text);
+    int n_before = 0;
+    int n_after = 0;
+    int before = count->n_before > 0 ? count->n_before : STEPS_BEFORE;
+    if (!run_counted(self, count, before, &less, &n_before) ||
+        !run_counted(self, count, before + count->n_step, &more, &n_after)) {
+        return cli_failed("instruction counts: valgrind could not run %.80s", count->scene);
     }
-    *instructions = (more - less) / n;
+    *instructions = (more - less) / count->n_step;
+    if (n_refused) {
+        *n_refused = n_after - n_before;
+    }
     return CLI_DONE;
-}
-
-int cli_bench_instructions(const char *scene, int n_step, double *instructions) {
-    return cli_bench_count("steps", scene, STEPS_BEFORE, n_step, instructions);
 }

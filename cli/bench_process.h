@@ -22,10 +22,16 @@ int cli_bench_start(double *milliseconds);
 /// True when instructions can be counted.
 bool cli_bench_has_valgrind(void);
 
-/// Instructions of one unit of work: 'carom bench --work WORK WORD N' is counted for n_before and
-/// n_before + n units. CLI_FAILED with a line on stderr when valgrind is not there.
-int cli_bench_count(const char *work, const char *text, int n_before, int n, double *instructions);
+/// What callgrind counts.
+typedef struct cli_bench_count {
+    const char *work; // as of carom bench --work
+    const char *scene;
+    const char *stepper; // NULL: the scene's
+    const char *law;     // NULL: the scene's
+    int n_before; // counted and taken off, 0: a few
+    int n_step;
+} cli_bench_count;
 
-/// Instructions a step over n_step steps, by callgrind. CLI_FAILED with a line on stderr when
-/// valgrind is not there.
-int cli_bench_instructions(const char *scene, int n_step, double *instructions);
+/// Instructions a step over n_step steps, by callgrind; n_refused, if not NULL, of them had no
+/// derivative. CLI_FAILED with a line on stderr when valgrind is not there.
+int cli_bench_instructions(const cli_bench_count *count, double *instructions, int *n_refused);

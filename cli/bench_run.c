@@ -11,13 +11,18 @@
 #include "scene.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <sys/resource.h>
+
+static int open_with(const cli_options *options, const char *name, cli_scene *out) {
+    const cli_bench_scene *scene = cli_bench_scene_find(name);
+    return scene ? cli_scene_parse(name, scene->text, options, out)
+                 : cli_scene_open(name, options, out);
+}
 
 static int open_scene(const char *name, cli_scene *out) {
     const cli_options none = {0};
-    const cli_bench_scene *scene = cli_bench_scene_find(name);
-    return scene ? cli_scene_parse(name, scene->text, &none, out)
-                 : cli_scene_open(name, &none, out);
+    return open_with(&none, name, out);
 }
 
 static int run_rollout(const cli_scene *scene, cr_sim *sim, int n_step, double *x_end,
@@ -105,18 +110,66 @@ int cli_bench_load(const char *name, int n_repeat, double *seconds) {
     return code;
 }
 
-int cli_bench_steps(const char *name, int n_step) {
+/// Arrays of the derivatives of a step.
+typedef struct derivative {
+    double *seed;   // (n_x) ones
+    double *adj;    // (n_x + n_u + n_p)
+    double *tan;    // (n_tangent, n_tangent) the unit matrix
+    double *result; // (n_tangent, n_tangent)
+} derivative;
+
+static bool derivative_push(const cli_scene *scene, cli_bench_work work, derivative *out) {
+    const cr_sizes *z = &scene->sizes;
+    size_t n = work == CLI_WORK_JACOBIAN ? (size_t)z->n_tangent : 0;
+    out->seed = CR_PUSH(scene->memory, double, z->n_x);
+    out->adj = CR_PUSH(scene->memory, double, z->n_x + z->n_u + z->n_p);
+    out->tan = CR_PUSH(scene->memory, double, n *n);
+    out->result = CR_PUSH(scene->memory, double, n *n);
+    if (!out->seed || !out->adj || !out->tan || !out->result) {
+        return false;
+    }
+    for (int i = 0; i < z->n_x; i++) {
+        out->seed[i] = 1.0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        out->tan[i * n + i] = 1.0;
+    }
+    return true;
+}
+
+/// The derivative of the last step, if it has one.
+static cr_status differentiate(const cli_scene *scene, cr_sim *sim, cli_bench_work work,
+                               const derivative *d, cr_error *err) {
+    const cr_sizes *z = &scene->sizes;
+    if (work == CLI_WORK_GRADIENT) {
+        double *u_adj = d->adj + z->n_x;
+        return cr_sim_step_vjp(sim, d->seed, d->adj, u_adj, u_adj + z->n_u, err);
+    }
+    return cr_sim_step_jac(sim, z->n_tangent, d->tan, NULL, NULL, d->result, err);
+}
+
+int cli_bench_steps(const cli_options *options, const char *name, int n_step, cli_bench_work work) {
     cli_scene scene;
     cr_sim *sim = NULL;
     cr_error err = {0};
-    int code = open_scene(name, &scene);
+    derivative d = {0};
+    int n_refused = 0;
+    int code = open_with(options, name, &scene);
     if (code == CLI_DONE) {
-        code = cli_scene_sim(&scene, false, &sim);
+        code = cli_scene_sim(&scene, work != CLI_WORK_STEP, &sim);
+    }
+    if (code == CLI_DONE && !derivative_push(&scene, work, &d)) {
+        code = cli_failed("no memory for the benchmark");
     }
     for (int k = 0; k < n_step && code == CLI_DONE; k++) {
-        if (cr_sim_step(sim, scene.dt, scene.x0, NULL, scene.x0, &err) != CR_OK) {
+        if (cr_sim_step(sim, scene.dt, scene.x0, scene.u, scene.x0, &err) != CR_OK) {
             code = cli_error(&err);
+        } else if (work != CLI_WORK_STEP) {
+            n_refused += differentiate(&scene, sim, work, &d, &err) != CR_OK;
         }
+    }
+    if (n_refused > 0) {
+        printf("refused: %d\n", n_refused);
     }
     cr_sim_destroy(sim);
     cli_scene_close(&scene);

@@ -20,8 +20,16 @@ int cli_bench_rollout(const char *scene, int n_step, int n_repeat, cli_bench_tim
 /// Least seconds to load a scene, of n_repeat times.
 int cli_bench_load(const char *scene, int n_repeat, double *seconds);
 
-/// n_step plain steps, nothing else: for instruction counts.
-int cli_bench_steps(const char *scene, int n_step);
+/// What is done at every step of an instruction count.
+typedef enum cli_bench_work {
+    CLI_WORK_STEP,     // the step, gradients off
+    CLI_WORK_GRADIENT, // the step with its caches, and its adjoint
+    CLI_WORK_JACOBIAN, // the step with its caches, and the tangents of all of the state
+} cli_bench_work;
+
+/// n_step steps and nothing else, for instruction counts. options gives stepper and law. Prints how
+/// many steps had no derivative, when there are any.
+int cli_bench_steps(const cli_options *options, const char *scene, int n_step, cli_bench_work work);
 
 /// Largest memory of this process so far, MB.
 double cli_bench_peak_mb(void);

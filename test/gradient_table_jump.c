@@ -91,7 +91,7 @@ static void jump_jvp(const double *x, const double *x_tan, double *y_tan) {
         target_tan[i] = targets_tan[i] + targets_tan[row.n];
     }
     memcpy(stage.sim->d_tan.block, x_tan + 2 * n_v, sizeof *x_tan * (size_t)stage.n_d);
-    cri_state_motion(stage.model, &row.state, x_tan + n_v, body_tan);
+    cri_state_motion(stage.model, &row.state, NULL, x_tan + n_v, body_tan);
     cri_jump_tan tan = {.v = x_tan,
                         .q = x_tan + n_v,
                         .body_tan = body_tan,

@@ -78,7 +78,7 @@ static void touch_vjp(const double *x, const double *y_adj, double *x_adj) {
 
 static void load_tangents(const double *x_tan, double *body_tan) {
     memcpy(stage.sim->d_tan.block, x_tan + stage.n.n_v, sizeof *x_tan * (size_t)stage.n_d);
-    cri_state_motion(stage.model, &row.state, x_tan, body_tan);
+    cri_state_motion(stage.model, &row.state, NULL, x_tan, body_tan);
 }
 
 static void touch_jvp(const double *x, const double *x_tan, double *y_tan) {

@@ -180,7 +180,7 @@ static void pose_jvp(const double *x, const double *x_tan, double *y_tan) {
     cri_arena_reset(sim->scratch);
     pose_at(x, &state, sim->tape);
     table_set_trees(&stage, &state, sim->tape, sim->scratch);
-    cri_state_motion(stage.model, &state, x_tan, body_tan);
+    cri_state_motion(stage.model, &state, NULL, x_tan, body_tan);
     memcpy(y_tan, body_tan + 6 * body_i, 6 * sizeof *y_tan);
 }
 

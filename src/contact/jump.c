@@ -39,9 +39,10 @@ size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref)
     }
     bool has_tree = tree > 0;
     size_t wide = has_tree ? 6 * (size_t)mech->n_body + (size_t)mech->n_v : 0;
-    return world->law->n_byte(n) + tree + work +
-           sizeof(double) * (2 * m * m + (MAX_TERM + 14) * (n_dof + n_row) + 16 * m + 6 * n_dof +
+    return world->law->n_byte(n) + cri_psd_bytes(n) + tree + work +
+           sizeof(double) * (3 * m * m + (MAX_TERM + 14) * (n_dof + n_row) + 16 * m + 6 * n_dof +
                              (MAX_TERM + 8) * wide) +
+           CRI_JUMP_BASES * (sizeof(double) * (m + 2 * n_dof + n_row) + sizeof(cri_jump_base)) +
            (2 * sizeof(cri_row) + sizeof(cri_block) * 2 + sizeof(double) * 80) * (size_t)n +
            64 * (MAX_TERM + 64) + 8192;
 }
@@ -58,6 +59,10 @@ void cri_jump_pull(const cri_world *world, const cri_jump *jump, const double *z
             }
             int n_v = cri_jump_unit(world, jump, block->place)->n_v;
             double *o = out + jump->at[block->place];
+            if (n_v == 6) {
+                cri_jump_pull6(block->G, z + 3 * a, o);
+                continue;
+            }
             for (int r = 0; r < 3; r++) {
                 double weight = z[3 * a + r];
                 for (int i = 0; i < n_v; i++) {
@@ -151,10 +156,7 @@ void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri
             if (near->unit[s] < 0 || world->model->mech.unit[near->unit[s]].is_free_body) {
                 continue;
             }
-            for (int ri = 0; ri < 18; ri++) {
-                force[6 * near->body[s] + ri % 6] +=
-                    row[a].J[s][ri / 6][ri % 6] * z[3 * a + ri / 6];
-            }
+            cri_jump_pull6(row[a].J[s][0], z + 3 * a, force + 6 * near->body[s]);
         }
     }
 }
@@ -357,6 +359,59 @@ void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, c
     assemble(world, jump);
 }
 
+// room for the responses that tangents keep
+static void push_bases(cri_jump *jump, cr_arena *keep) {
+    int m = 3 * jump->n, n = m + 2 * jump->n_dof + jump->n_row;
+    jump->n_base = CR_PUSH(keep, int, 1);
+    jump->base = CR_PUSH_RAW(keep, cri_jump_base, CRI_JUMP_BASES);
+    double *at = CR_PUSH_RAW(keep, double, CRI_JUMP_BASES *n);
+    for (int k = 0; k < CRI_JUMP_BASES; k++, at += n) {
+        double *g = at + m;
+        jump->base[k] = (cri_jump_base){at, g, g + jump->n_dof, g + 2 * jump->n_dof};
+    }
+}
+
+// Targets of redundant contacts may contradict each other: a body between two walls that it
+// overlaps cannot leave both, and gaps of a bent chain agree to first order only. The part that can
+// be had: t <- A_nn A_nn^+ t.
+static void prepare_targets(cri_jump *jump, cr_arena *keep, cr_arena *scratch) {
+    int n = jump->n, m = 3 * n;
+    bool has_target = false;
+    for (int a = 0; a < n; a++) {
+        has_target = has_target || jump->target[a] != 0.0;
+    }
+    jump->normal.n = 0;
+    if (n == 1 || !has_target) {
+        return;
+    }
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *S = CR_PUSH_RAW(scratch, double, n *n);
+    for (int a = 0; a < n; a++) {
+        for (int b = 0; b <= a; b++) {
+            S[a * n + b] = jump->A[(size_t)(3 * a) * (size_t)m + 3 * b];
+        }
+    }
+    // 1e-9: eigenvalues of A below this, relative, are rounding
+    jump->normal = cri_psd_factor(n, S, 1e-9, keep);
+    cri_arena_rewind(scratch, mark);
+    cri_jump_project_target(jump, jump->target, scratch);
+}
+
+void cri_jump_project_target(const cri_jump *jump, double *target, cr_arena *scratch) {
+    CR_ASSERT(target && scratch);
+    int n = jump->n;
+    if (jump->normal.n == 0 || jump->normal.rank == n) {
+        return;
+    }
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *lost = CR_PUSH_RAW(scratch, double, 3 * n);
+    cri_psd_null_part(&jump->normal, target, lost, lost + n);
+    for (int a = 0; a < n; a++) {
+        target[a] -= lost[a];
+    }
+    cri_arena_rewind(scratch, mark);
+}
+
 void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, bool has_cache,
                     double *v_out, cr_arena *keep, cr_arena *scratch) {
     CR_ASSERT(jump->n > 0 && v && v_out && keep && scratch);
@@ -374,7 +429,12 @@ void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, boo
         cri_jump_scatter(world, jump, jump->v, v_out);
         return;
     }
+    prepare_targets(jump, keep, scratch);
     jump->law_cache = world->law->solve(&problem, jump->f, has_cache, &jump->report, keep, scratch);
+    jump->base = NULL;
+    if (has_cache) {
+        push_bases(jump, keep);
+    }
 
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *w = CR_PUSH_RAW(scratch, double, jump->n_dof);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "contact/row.h"
+#include "math/psd.h"
 
 /// A touch that takes part.
 typedef struct cri_contact_ref {
@@ -22,6 +23,17 @@ typedef struct cri_block {
     const double *G; // (3, n_v of the unit)
     const double *Y; // (3, n_v of the unit) W G' by rows, trees only
 } cri_block;
+
+/// A response w = W G' z, nu its multipliers: derivatives meet the same few z at every seed.
+typedef struct cri_jump_base {
+    double *z;  // (3n)
+    double *g;  // (n_dof) G' z
+    double *w;  // (n_dof)
+    double *nu; // (n_row)
+} cri_jump_base;
+
+/// Responses that are kept: two impulses and two vectors of each reduced system, and their sum.
+enum { CRI_JUMP_BASES = 5 };
 
 /// One island's solve, and what its derivatives replay. Points into the arena that kept it.
 typedef struct cri_jump {
@@ -38,7 +50,8 @@ typedef struct cri_jump {
     cri_block (*block)[2]; // (n) of the two sides
     double *A, *b;         // (3n, 3n), (3n)
     double *mu, *e;        // (n)
-    double *target;        // (n), zero unless the caller sets it
+    double *target;        // (n), zero unless the caller sets it; the solve projects it
+    cri_psd normal;        // A on the normals where targets may contradict each other, else n = 0
     bool *is_plain;        // (n), set by the caller
     bool *has_e;           // (n), whether restitution has a derivative; set by the caller
     bool *is_sliding;      // (n)
@@ -46,6 +59,8 @@ typedef struct cri_jump {
     double *W, *v;         // (n_dof) inverse inertia of free bodies, velocity before
     size_t n_byte;         // room that one more call needs in scratch, and a solve in keep
     const void *law_cache;
+    cri_jump_base *base; // (CRI_JUMP_BASES) filled by tangents; NULL without a cache
+    int *n_base;         // how many there are
     cri_law_report report;
 } cri_jump;
 
@@ -69,13 +84,16 @@ void cri_jump_solve_vjp(const cri_world *world, const cri_jump *jump, const doub
                         double *v_adj, double *q_adj, const cri_derived *d_adj, double *target_adj,
                         cr_arena *scratch);
 
-/// Tangents of the inputs; target may be NULL.
+/// Tangents of the inputs; target and target_of_gap may be NULL.
 typedef struct cri_jump_tan {
     const double *v;        // (n_v)
     const double *q;        // (n_v)
     const double *body_tan; // (n_body, 6): cri_state_motion of q
     const cri_derived *d;
-    const double *target; // (n)
+    const double *target;        // (n)
+    const double *target_of_gap; // (n) added to target: this times the tangent of the gap
+    bool is_fixed;               // d is zero
+    bool is_still;               // and so is q: only velocity and target move
 } cri_jump_tan;
 
 /// Writes the units' entries of v_out_tan (n_v).

@@ -20,11 +20,14 @@
 typedef struct tangents {
     const cri_world *world;
     const cri_jump *jump;
-    cri_row *row_tan;     // (n) whose J are tangents
+    cri_row *row_tan;     // (n) whose J are tangents, of those that move
+    bool *is_moved;       // (n) rows that move; the others' tangents are zero, and not set
+    double *gap_tan;      // (n)
     double *W_tan;        // (n_dof) free bodies
     cri_tree_tan **tree;  // (n_unit), NULL for free bodies
     double *wide[4];      // (n_v) each
     double *over_body[2]; // (n_body, 6) each
+    bool is_still;        // nothing but velocities moves
     cr_arena *scratch;
 } tangents;
 
@@ -45,14 +48,10 @@ static void pull_tan(const tangents *t, const double *z, const double *z_tan, do
         memset(g_tan, 0, sizeof *g_tan * (size_t)jump->n_dof);
     }
     for (int a = 0; a < jump->n; a++) {
-        for (int s = 0; s < 2; s++) {
+        for (int s = 0; t->is_moved[a] && s < 2; s++) {
             int place = jump->block[a][s].place;
-            if (place < 0 || !cri_jump_unit(t->world, jump, place)->is_free_body) {
-                continue;
-            }
-            for (int ri = 0; ri < 18; ri++) {
-                g_tan[jump->at[place] + ri % 6] +=
-                    t->row_tan[a].J[s][ri / 6][ri % 6] * z[3 * a + ri / 6];
+            if (place >= 0 && cri_jump_unit(t->world, jump, place)->is_free_body) {
+                cri_jump_pull6(t->row_tan[a].J[s][0], z + 3 * a, g_tan + jump->at[place]);
             }
         }
     }
@@ -83,15 +82,41 @@ static void pull_tan(const tangents *t, const double *z, const double *z_tan, do
     }
 }
 
-// w and w_tan (n_dof) of w = W G' z
-static void response(const tangents *t, const double *z, const double *z_tan, double *w,
-                     double *w_tan) {
+// the response to z, found among those kept or added to them; in scratch when there are too many
+static cri_jump_base base_of(const tangents *t, const double *z) {
     const cri_jump *jump = t->jump;
-    cri_arena_mark mark = cri_arena_get_mark(t->scratch);
-    double *g = CR_PUSH_RAW(t->scratch, double, jump->n_dof);
-    double *nu = CR_PUSH(t->scratch, double, jump->n_row + 1);
-    cri_jump_pull(t->world, jump, z, g);
-    cri_jump_respond(t->world, jump, g, w, nu, t->scratch);
+    size_t n_byte = sizeof *z * 3 * (size_t)jump->n;
+    for (int k = 0; jump->base && k < *jump->n_base; k++) {
+        if (memcmp(jump->base[k].z, z, n_byte) == 0) {
+            return jump->base[k];
+        }
+    }
+    cri_jump_base base;
+    if (jump->base && *jump->n_base < CRI_JUMP_BASES) {
+        base = jump->base[(*jump->n_base)++];
+        memcpy(base.z, z, n_byte);
+    } else {
+        base.z = NULL;
+        base.g = CR_PUSH_RAW(t->scratch, double, jump->n_dof);
+        base.w = CR_PUSH_RAW(t->scratch, double, jump->n_dof);
+        base.nu = CR_PUSH_RAW(t->scratch, double, jump->n_row);
+    }
+    memset(base.nu, 0, sizeof *base.nu * (size_t)jump->n_row);
+    cri_jump_pull(t->world, jump, z, base.g);
+    cri_jump_respond(t->world, jump, base.g, base.w, base.nu, t->scratch);
+    return base;
+}
+
+// w_tan (n_dof) of w = W G' z
+static void response(const tangents *t, const cri_jump_base *base, const double *z,
+                     const double *z_tan, double *w_tan) {
+    const cri_jump *jump = t->jump;
+    const double *g = base->g, *w = base->w, *nu = base->nu;
+    if (t->is_still) {
+        cri_jump_pull(t->world, jump, z_tan, w_tan);
+        cri_jump_respond(t->world, jump, w_tan, w_tan, NULL, t->scratch);
+        return;
+    }
     pull_tan(t, z, z_tan, w_tan);
     for (int k = 0; k < jump->n_unit; k++) {
         const cri_unit *u = cri_jump_unit(t->world, jump, k);
@@ -109,26 +134,31 @@ static void response(const tangents *t, const double *z, const double *z_tan, do
                            nu + jump->row_at[k], t->wide[2], t->scratch);
         memcpy(w_tan + at, t->wide[2] + u->first_v, n_byte);
     }
-    cri_arena_rewind(t->scratch, mark);
 }
 
-// y_tan of one side of contact a, row r
-static double side_rate(const tangents *t, int a, int s, int r, const double *w,
-                        const double *w_tan) {
+// adds one side of contact a to y_tan (3)
+static void side_rate(const tangents *t, int a, int s, const double *w, const double *w_tan,
+                      double *y_tan) {
     const cri_near *near = &t->jump->row[a].near;
     int unit = near->unit[s];
     if (unit < 0) {
-        return 0.0;
+        return;
     }
-    const double *J = t->jump->row[a].J[s][r], *J_tan = t->row_tan[a].J[s][r];
+    const double *motion, *motion_tan;
     if (t->world->model->mech.unit[unit].is_free_body) {
         int at = t->jump->at[t->jump->block[a][s].place];
-        return cri_dot(6, J_tan, w + at) + cri_dot(6, J, w_tan + at);
+        motion = w + at;
+        motion_tan = w_tan + at;
+    } else {
+        CR_ASSERT(t->over_body[0] && t->over_body[1]);
+        motion = t->over_body[0] + 6 * near->body[s];
+        motion_tan = t->over_body[1] + 6 * near->body[s];
     }
-    CR_ASSERT(t->over_body[0] && t->over_body[1]);
-    const double *motion = t->over_body[0] + 6 * near->body[s];
-    const double *motion_tan = t->over_body[1] + 6 * near->body[s];
-    return cri_dot(6, J_tan, motion) + cri_dot(6, J, motion_tan);
+    const double *J = t->jump->row[a].J[s][0], *J_tan = t->row_tan[a].J[s][0];
+    for (int r = 0; r < 3; r++) {
+        double still = t->is_moved[a] ? cri_dot(6, J_tan + 6 * r, motion) : 0.0;
+        y_tan[r] += still + cri_dot(6, J + 6 * r, motion_tan);
+    }
 }
 
 // y_tan of a limit, row r
@@ -142,6 +172,10 @@ static double limit_rate(const tangents *t, int a, int r, const double *w, const
 // y_tan (3n) of y = G w
 static void rate(const tangents *t, const double *w, const double *w_tan, double *y_tan) {
     const cri_jump *jump = t->jump;
+    if (t->is_still) {
+        cri_jump_push(t->world, jump, w_tan, y_tan);
+        return;
+    }
     for (int k = 0; k < jump->n_unit; k++) {
         const cri_unit *u = cri_jump_unit(t->world, jump, k);
         if (u->is_free_body) {
@@ -155,24 +189,30 @@ static void rate(const tangents *t, const double *w, const double *w_tan, double
         cri_tree_motion(tree, t->wide[0], t->over_body[0]);
         cri_tree_motion_jvp(tree, t->tree[k], t->wide[0], t->wide[1], t->over_body[1]);
     }
+    memset(y_tan, 0, sizeof *y_tan * 3 * (size_t)jump->n);
     for (int a = 0; a < jump->n; a++) {
-        for (int r = 0; r < 3; r++) {
-            if (jump->row[a].near.kind == CRI_NEAR_LIMIT) {
+        if (jump->row[a].near.kind == CRI_NEAR_LIMIT) {
+            for (int r = 0; r < 3; r++) {
                 y_tan[3 * a + r] = limit_rate(t, a, r, w, w_tan);
-                continue;
             }
-            y_tan[3 * a + r] = side_rate(t, a, 0, r, w, w_tan) + side_rate(t, a, 1, r, w, w_tan);
+            continue;
         }
+        side_rate(t, a, 0, w, w_tan, y_tan + 3 * a);
+        side_rate(t, a, 1, w, w_tan, y_tan + 3 * a);
     }
 }
 
 static void apply_A_tan(const void *context, const double *z, double *out) {
     const tangents *t = context;
+    if (t->is_still) {
+        memset(out, 0, sizeof *out * 3 * (size_t)t->jump->n);
+        return;
+    }
     cri_arena_mark mark = cri_arena_get_mark(t->scratch);
-    double *w = CR_PUSH_RAW(t->scratch, double, t->jump->n_dof);
+    cri_jump_base base = base_of(t, z);
     double *w_tan = CR_PUSH_RAW(t->scratch, double, t->jump->n_dof);
-    response(t, z, NULL, w, w_tan);
-    rate(t, w, w_tan, out);
+    response(t, &base, z, NULL, w_tan);
+    rate(t, base.w, w_tan, out);
     cri_arena_rewind(t->scratch, mark);
 }
 
@@ -186,10 +226,14 @@ static cri_contact_tan data_tangents(const tangents *t, const cri_jump_tan *tan,
     double *target = CR_PUSH(t->scratch, double, jump->n);
     rate(t, jump->v, v_tan, b);
     for (int a = 0; a < jump->n; a++) {
+        target[a] = tan->target ? tan->target[a] : 0.0;
+        target[a] += tan->target_of_gap ? tan->target_of_gap[a] * t->gap_tan[a] : 0.0;
+    }
+    cri_jump_project_target(jump, target, t->scratch);
+    for (int a = 0; !tan->is_fixed && a < jump->n; a++) {
         cri_coefficients c = cri_near_coefficients(t->world, &jump->row[a].near);
         mu[a] = c.at_friction >= 0 ? tan->d->block[c.at_friction] : 0.0;
         e[a] = c.at_restitution >= 0 && jump->has_e[a] ? tan->d->block[c.at_restitution] : 0.0;
-        target[a] = tan->target ? tan->target[a] : 0.0;
     }
     return (cri_contact_tan){
         .apply_A = apply_A_tan, .context = t, .b = b, .mu = mu, .e = e, .target = target};
@@ -207,10 +251,28 @@ static void limit_tan(const cri_world *world, const cri_jump *jump, int a, const
     }
 }
 
+// does a seed move the row of contact a?
+static bool moves_row(const cri_jump *jump, int a, const cri_jump_tan *tan) {
+    const cri_near *near = &jump->row[a].near;
+    bool is_moved = !tan->is_fixed || near->kind == CRI_NEAR_LIMIT;
+    for (int s = 0; s < 2 && !is_moved; s++) {
+        const double *body = tan->body_tan + 6 * near->body[s];
+        for (int i = 0; near->unit[s] >= 0 && i < 6; i++) {
+            is_moved = is_moved || body[i] != 0.0;
+        }
+    }
+    return is_moved;
+}
+
 static tangents tangents_push(const cri_world *world, const cri_jump *jump, const cri_jump_tan *tan,
                               cr_arena *scratch) {
-    tangents t = {.world = world, .jump = jump, .scratch = scratch};
+    tangents t = {.world = world, .jump = jump, .scratch = scratch, .is_still = tan->is_still};
+    t.gap_tan = CR_PUSH(scratch, double, jump->n);
+    if (tan->is_still) {
+        return t;
+    }
     t.row_tan = CR_PUSH_RAW(scratch, cri_row, jump->n);
+    t.is_moved = CR_PUSH_RAW(scratch, bool, jump->n);
     t.W_tan = CR_PUSH(scratch, double, jump->n_dof);
     t.tree = CR_PUSH(scratch, cri_tree_tan *, jump->n_unit);
     for (int i = 0; jump->has_tree && i < 4; i++) {
@@ -220,21 +282,22 @@ static tangents tangents_push(const cri_world *world, const cri_jump *jump, cons
         t.over_body[i] = CR_PUSH_RAW(scratch, double, 6 * world->model->mech.n_body);
     }
     for (int a = 0; a < jump->n; a++) {
-        t.row_tan[a].near = jump->row[a].near;
+        t.is_moved[a] = moves_row(jump, a, tan);
+        if (t.is_moved[a] || jump->has_tree) {
+            t.gap_tan[a] = cri_row_at_jvp(world, &jump->row[a], jump->state, tan->q, tan->body_tan,
+                                          tan->d, t.row_tan[a].J);
+        }
         if (jump->row[a].near.kind == CRI_NEAR_LIMIT) {
             limit_tan(world, jump, a, tan->q, t.row_tan[a].J);
-            continue;
         }
-        cri_row_at_jvp(world, &jump->row[a], jump->state, tan->q, tan->body_tan, tan->d,
-                       t.row_tan[a].J);
     }
     for (int k = 0; k < jump->n_unit; k++) {
         const cri_unit *u = cri_jump_unit(world, jump, k);
         if (u->is_free_body) {
             cri_jump_load_inverse(&tan->d->body[u->first_body], t.W_tan + jump->at[k]);
         } else {
-            t.tree[k] =
-                cri_tree_tan_push(jump->state->tree[jump->unit[k]], tan->q, &tan->d->mech, scratch);
+            t.tree[k] = cri_tree_tan_push(jump->state->tree[jump->unit[k]], tan->q,
+                                          tan->is_fixed ? NULL : &tan->d->mech, scratch);
         }
     }
     return t;
@@ -243,6 +306,7 @@ static tangents tangents_push(const cri_world *world, const cri_jump *jump, cons
 void cri_jump_solve_jvp(const cri_world *world, const cri_jump *jump, const cri_jump_tan *tan,
                         double *v_out_tan, cr_arena *scratch) {
     CR_ASSERT(jump->law_cache && tan->v && tan->q && tan->body_tan && tan->d);
+    CR_ASSERT(!tan->is_still || tan->is_fixed);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     tangents t = tangents_push(world, jump, tan, scratch);
     double *v_tan = CR_PUSH_RAW(scratch, double, jump->n_dof);
@@ -255,9 +319,9 @@ void cri_jump_solve_jvp(const cri_world *world, const cri_jump *jump, const cri_
     world->law->jvp(&problem, jump->law_cache, jump->f, &data, f_tan, scratch);
 
     // v+ = v + W G' f
-    double *w = CR_PUSH_RAW(scratch, double, jump->n_dof);
+    cri_jump_base base = base_of(&t, jump->f);
     double *w_tan = CR_PUSH_RAW(scratch, double, jump->n_dof);
-    response(&t, jump->f, f_tan, w, w_tan);
+    response(&t, &base, jump->f, f_tan, w_tan);
     for (int i = 0; i < jump->n_dof; i++) {
         w_tan[i] += v_tan[i];
     }

@@ -19,6 +19,15 @@ static inline void cri_jump_load_inverse(const cri_body_derived *d, double W[6])
     cri_v3_store(d->inv_inertia, W + 3);
 }
 
+/// o (6) += rows (3, 6)' z (3): as cri_jump_pull, of a free body.
+static inline void cri_jump_pull6(const double *rows, const double *z, double *o) {
+    for (int r = 0; r < 3; r++) {
+        for (int i = 0; i < 6; i++) {
+            o[i] += rows[6 * r + i] * z[r];
+        }
+    }
+}
+
 /// out (n_dof) = G' z, out (3n) = G w.
 void cri_jump_pull(const cri_world *world, const cri_jump *jump, const double *z, double *out);
 void cri_jump_push(const cri_world *world, const cri_jump *jump, const double *w, double *out);
@@ -40,3 +49,7 @@ void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri
 void cri_jump_clear_force(const cri_world *world, const cri_jump *jump, double *force);
 
 cri_contact_problem cri_jump_problem(const cri_jump *jump);
+
+/// Takes from targets (n) what no impulses along the normals can give, or from their tangents or
+/// adjoints: the projection is its own adjoint.
+void cri_jump_project_target(const cri_jump *jump, double *target, cr_arena *scratch);

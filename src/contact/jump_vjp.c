@@ -237,6 +237,7 @@ void cri_jump_solve_vjp(const cri_world *world, const cri_jump *jump, const doub
     world->law->vjp(&problem, jump->law_cache, jump->f, f_adj, &adj, scratch);
     coefficients_vjp(&p, &adj);
     memcpy(target_adj, adj.target, sizeof *target_adj * (size_t)jump->n);
+    cri_jump_project_target(jump, target_adj, scratch);
 
     // A = G W G'
     matrix_vjp(&p, &adj);

@@ -77,16 +77,16 @@ void cri_row_at_vjp(const cri_world *w, const cri_row *row, const cri_state *sta
     cri_near_touch_vjp(w, &row->near, &row->touch, state, &touch_adj, q_adj, d_adj);
 }
 
-void cri_row_at_jvp(const cri_world *w, const cri_row *row, const cri_state *state,
-                    const double *q_tan, const double *body_tan, const cri_derived *d_tan,
-                    double J_tan[2][3][6]) {
+double cri_row_at_jvp(const cri_world *w, const cri_row *row, const cri_state *state,
+                      const double *q_tan, const double *body_tan, const cri_derived *d_tan,
+                      double J_tan[2][3][6]) {
     CR_ASSERT(row && state);
     memset(J_tan, 0, sizeof(double) * 36);
-    if (row->near.kind == CRI_NEAR_LIMIT) {
-        return;
-    }
     cri_touch_diff touch_tan =
         cri_near_touch_jvp(w, &row->near, &row->touch, state, q_tan, body_tan, d_tan);
+    if (row->near.kind == CRI_NEAR_LIMIT) {
+        return touch_tan.gap;
+    }
     cri_frame frame_tan = cri_frame_of_jvp(row->touch.normal, touch_tan.normal);
     for (int s = 0; s < 2; s++) {
         if (row->near.unit[s] < 0) {
@@ -105,4 +105,5 @@ void cri_row_at_jvp(const cri_world *w, const cri_row *row, const cri_state *sta
             cri_v3_store(cri_v3_sub(cri_m3_tmul(R, cross_tan), turn), J_tan[s][r] + 3);
         }
     }
+    return touch_tan.gap;
 }

@@ -25,7 +25,8 @@ void cri_row_at(const cri_near *near, const cri_narrow_touch *touch, const cri_s
 void cri_row_at_vjp(const cri_world *world, const cri_row *row, const cri_state *state,
                     double J_adj[2][3][6], double *q_adj, const cri_derived *d_adj);
 
-/// Tangent of the blocks J for q_tan (n_v), body_tan (n_body, 6) and d_tan.
-void cri_row_at_jvp(const cri_world *world, const cri_row *row, const cri_state *state,
-                    const double *q_tan, const double *body_tan, const cri_derived *d_tan,
-                    double J_tan[2][3][6]);
+/// Tangent of the blocks J for q_tan (n_v), body_tan (n_body, 6) and d_tan. Returns that of the
+/// gap.
+double cri_row_at_jvp(const cri_world *world, const cri_row *row, const cri_state *state,
+                      const double *q_tan, const double *body_tan, const cri_derived *d_tan,
+                      double J_tan[2][3][6]);

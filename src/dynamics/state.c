@@ -179,11 +179,13 @@ void cri_state_pose_vjp(const cr_model *m, const cri_state *state, int body, cri
     cri_tree_pull_body(state->tree[unit], body, force, q_adj);
 }
 
-void cri_state_motion(const cr_model *m, const cri_state *state, const double *q_tan,
-                      double *body_tan) {
+void cri_state_motion(const cr_model *m, const cri_state *state, const bool *is_moved,
+                      const double *q_tan, double *body_tan) {
     for (int k = 0; k < m->mech.n_unit; k++) {
         const cri_unit *u = &m->mech.unit[k];
-        if (u->is_free_body) {
+        if (is_moved && !is_moved[k]) {
+            memset(body_tan + 6 * u->first_body, 0, 6 * sizeof(double) * (size_t)u->n_body);
+        } else if (u->is_free_body) {
             memcpy(body_tan + 6 * u->first_body, q_tan + u->first_v, 6 * sizeof(double));
         } else if (state->tree[k]) {
             cri_tree_motion(state->tree[k], q_tan, body_tan);

@@ -40,6 +40,6 @@ void cri_state_pose_vjp(const cr_model *model, const cri_state *state, int body,
                         cri_vec3 rot_adj, double *q_adj);
 
 /// body_tan (n_body, 6): tangents of all poses for q_tan (n_v), or velocities for v. Trees of
-/// moving units must be there.
-void cri_state_motion(const cr_model *model, const cri_state *state, const double *q_tan,
-                      double *body_tan);
+/// moving units must be there. Units that are not moved (n_unit; NULL: all are) get zero unread.
+void cri_state_motion(const cr_model *model, const cri_state *state, const bool *is_moved,
+                      const double *q_tan, double *body_tan);

@@ -248,9 +248,9 @@ size_t cri_tree_bytes(const cri_mechanism *mech, int unit) {
 
 size_t cri_tree_scratch_bytes(const cri_mechanism *mech, int unit) {
     const cri_unit *u = mech->unit + unit;
-    // the most that any call nests: 16 arrays over nodes, one of inertias, 24 over dofs, 4 over
-    // rows
-    size_t node = 16 * sizeof(cri_spatial) + sizeof(cri_spatial_inertia);
+    // the most that any call nests: 16 arrays over nodes, one of inertias, two of marks, 24 over
+    // dofs, 4 over rows
+    size_t node = 16 * sizeof(cri_spatial) + sizeof(cri_spatial_inertia) + 2 * sizeof(bool);
     return ((size_t)u->n_joint + 1) * node + (size_t)u->n_v * (sizeof(cri_spatial) + 24 * 8) +
            (size_t)u->n_row * 4 * 8 + 64 * PUSH_BYTES;
 }

@@ -92,17 +92,25 @@ cri_tree_tan *cri_tree_tan_push_own(const cri_tree *tree, const double *q_tan,
                           .q = q_tan,
                           .Y = CR_PUSH_RAW(scratch, cri_spatial, plan->n_node + 1),
                           .S = CR_PUSH_RAW(scratch, cri_spatial, plan->n_v),
-                          .I = CR_PUSH_RAW(scratch, cri_spatial_inertia, plan->n_node + 1)};
+                          .I = CR_PUSH_RAW(scratch, cri_spatial_inertia, plan->n_node + 1),
+                          .is_moved = CR_PUSH_RAW(scratch, bool, 2 * (plan->n_node + 1))};
+    tan->is_alive = tan->is_moved + plan->n_node + 1;
+    tan->is_moved[0] = d_tan != NULL;
     tan->Y[0] = zero;
     tan->I[0] = (cri_spatial_inertia){0};
     cri_tree_spread(tree, tan->q, tan->Y);
     for (int n = 1; n <= plan->n_node; n++) {
         const cri_tree_node *node = plan->node + n;
-        for (int k = 0; k < node->n_v; k++) {
-            cri_spatial S = tree->S[node->first_v + k];
-            tan->S[node->first_v + k] = k < node->n_still ? zero : cri_sp_cross(tan->Y[n], S);
+        bool is_moved = tan->is_moved[node->parent];
+        for (int k = node->first_v; k < node->first_v + node->n_v; k++) {
+            is_moved = is_moved || q_tan[k] != 0.0;
+            tan->S[k] = zero;
         }
-        tan->I[n] = cri_inertia_displaced(tree->I + n, tan->Y[n]);
+        tan->is_moved[n] = is_moved;
+        tan->I[n] = is_moved ? cri_inertia_displaced(tree->I + n, tan->Y[n]) : tan->I[0];
+        for (int k = node->n_still; is_moved && k < node->n_v; k++) {
+            tan->S[node->first_v + k] = cri_sp_cross(tan->Y[n], tree->S[node->first_v + k]);
+        }
     }
     for (int b = 0; d_tan && b < plan->n_body; b++) {
         inertia_jvp_part(tree, b, d_tan->link + tree->unit->first_body + b,
@@ -122,7 +130,9 @@ static void spread_jvp_part(const cri_tree *tree, const cri_tree_tan *tan, const
         const cri_tree_node *node = plan->node + n;
         dX[n] = dX[node->parent];
         for (int k = node->first_v; k < node->first_v + node->n_v; k++) {
-            dX[n] = cri_sp_mad(dX[n], w[k], tan->S[k]);
+            if (tan->is_moved[n]) {
+                dX[n] = cri_sp_mad(dX[n], w[k], tan->S[k]);
+            }
             if (w_tan) {
                 dX[n] = cri_sp_mad(dX[n], w_tan[k], tree->S[k]);
             }
@@ -152,7 +162,8 @@ static void gather_columns(const cri_tree *tree, const cri_tree_tan *tan, const 
                            double *g_tan) {
     for (int n = 1; n <= tree->plan->n_node; n++) {
         const cri_tree_node *node = tree->plan->node + n;
-        for (int k = node->first_v + node->n_still; k < node->first_v + node->n_v; k++) {
+        int end = tan->is_moved[n] ? node->first_v + node->n_v : 0;
+        for (int k = node->first_v + node->n_still; k < end; k++) {
             g_tan[k] += cri_sp_dot(tan->S[k], F[n]);
         }
     }
@@ -176,8 +187,12 @@ void cri_tree_pull_jvp(const cri_tree *tree, const cri_tree_tan *tan, const doub
     for (int b = 0; b < plan->n_body; b++) {
         int n = plan->body_node[b];
         const double *f = force + 6 * (tree->unit->first_body + b);
-        cri_spatial w = body_wrench(tree, b, f);
         cri_spatial dw = body_wrench(tree, b, force_tan + 6 * (tree->unit->first_body + b));
+        if (!tan->is_moved[n]) {
+            dF[n] = cri_sp_add(dF[n], dw);
+            continue;
+        }
+        cri_spatial w = body_wrench(tree, b, f);
         cri_vec3 torque = cri_m3_mul(&tree->pose[b].R, cri_v3_load(f + 3));
         cri_vec3 moved = cri_v3_cross(cri_sp_at(tan->Y[n], tree->place[b]), w.v);
         dw.w = cri_v3_add(cri_v3_add(dw.w, moved), cri_v3_cross(tan->Y[n].w, torque));
@@ -208,6 +223,9 @@ void cri_tree_solve_jvp(const cri_tree *tree, const cri_tree_tan *tan, const dou
     cri_tree_tie_wrenches_jvp_part(tree, tan, nu, dF, r);
     cri_tree_tie_jvp_part(tree, tan, own_w, X, dX, e);
     for (int k = 1; k < n_node; k++) {
+        if (!tan->is_moved[k]) {
+            continue; // its F is that of columns which do not change
+        }
         F[k] = cri_sp_add(F[k], cri_inertia_apply(tree->I + k, X[k]));
         dF[k] = cri_sp_add(dF[k], cri_inertia_apply(tan->I + k, X[k]));
         dF[k] = cri_sp_add(dF[k], cri_inertia_apply(tree->I + k, dX[k]));

@@ -134,6 +134,8 @@ struct cri_tree_tan {
     cri_spatial *Y;            // (n_node + 1)
     cri_spatial *S;            // (n_v) changes of columns
     cri_spatial_inertia *I;    // (n_node + 1) changes of inertias
+    bool *is_moved;            // (n_node + 1) Y or I change; where not, nothing above does either
+    bool *is_alive;            // (n_node + 1) work
 };
 
 // ---- plan and kinematics (tree.c) --------------------------------------------------------------

@@ -172,12 +172,21 @@ void cri_tree_recursion_jvp_part(const cri_tree *tree, const cri_tree_state *s,
     const cri_tree_plan *plan = tree->plan;
     static const cri_spatial zero = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
     dV[0] = dA[0] = zero;
+    tan->is_alive[0] = tan->is_moved[0];
     if (tan->d) {
         dA[0].v = cri_v3_scale(-1.0, cri_v3_load(tan->d->gravity));
     }
     for (int n = 1; n <= plan->n_node; n++) {
         const cri_tree_node *node = plan->node + n;
         int first = node->first_v, moving = first + node->n_still;
+        tan->is_alive[n] = tan->is_alive[node->parent] || tan->is_moved[n];
+        for (int k = first; k < first + node->n_v; k++) {
+            tan->is_alive[n] = tan->is_alive[n] || v_tan[k] != 0.0;
+        }
+        if (!tan->is_alive[n]) {
+            dV[n] = dA[n] = zero;
+            continue;
+        }
         cri_spatial u = moving_part(tree, node, s->v), du = moving_part(tree, node, v_tan);
         cri_spatial dVn = dV[node->parent], dAn = dA[node->parent];
         for (int k = first; k < moving; k++) {
@@ -205,7 +214,8 @@ void cri_tree_recursion_jvp_part(const cri_tree *tree, const cri_tree_state *s,
     cri_tree_gather(tree, 1.0, dF, tau_tan);
     for (int n = 1; n <= plan->n_node; n++) {
         const cri_tree_node *node = plan->node + n;
-        for (int k = node->first_v + node->n_still; k < node->first_v + node->n_v; k++) {
+        int end = tan->is_moved[n] ? node->first_v + node->n_v : 0;
+        for (int k = node->first_v + node->n_still; k < end; k++) {
             tau_tan[k] += cri_sp_dot(tan->S[k], s->F[n]);
         }
     }

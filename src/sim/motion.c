@@ -163,8 +163,11 @@ static bool solve_island(cr_sim *sim, cri_motion *motion, cri_jump *jump, const 
         memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
         memset(sim->y_adj, 0, sizeof(double) * (size_t)sim->model->sizes.n_v);
         memset(sim->body_tan, 0, sizeof(double) * 6 * (size_t)sim->model->mech.n_body);
-        cri_jump_tan tan = {
-            .v = motion->accel, .q = sim->y_adj, .body_tan = sim->body_tan, .d = &sim->d_tan};
+        cri_jump_tan tan = {.v = motion->accel,
+                            .q = sim->y_adj,
+                            .body_tan = sim->body_tan,
+                            .d = &sim->d_tan,
+                            .is_fixed = true};
         cri_jump_solve_jvp(&sim->world, jump, &tan, motion->v_rate, sim->scratch);
     }
     return true;
@@ -438,22 +441,22 @@ static void free_velocity_jvp(cr_sim *sim, const cri_motion *motion, int unit, d
 // tangents v_new_tan (n_v) of the islands' solves
 static void islands_jvp(cr_sim *sim, const cri_motion *motion, const double *y_tan,
                         const double *v_free_tan, double *v_new_tan) {
-    cri_state_motion(sim->model, &motion->state, y_tan, sim->body_tan);
+    cri_state_motion(sim->model, &motion->state, sim->is_moved, y_tan, sim->body_tan);
     for (int k = 0; k < motion->n_island; k++) {
         const cri_jump *jump = &motion->island[k];
-        double *target_tan = CR_PUSH_RAW(sim->scratch, double, jump->n);
+        if (!sim->is_moved[jump->unit[0]]) {
+            continue;
+        }
+        double *target_of_gap = CR_PUSH_RAW(sim->scratch, double, jump->n);
         for (int i = 0; i < jump->n; i++) {
-            const cri_row *row = &jump->row[i];
-            cri_touch_diff touch =
-                cri_near_touch_jvp(&sim->world, &row->near, &row->touch, &motion->state, y_tan,
-                                   sim->body_tan, &sim->d_tan);
-            target_tan[i] = -touch.gap * opening_rate(sim, motion, row->touch.gap);
+            target_of_gap[i] = -opening_rate(sim, motion, jump->row[i].touch.gap);
         }
         cri_jump_tan tan = {.v = v_free_tan,
                             .q = y_tan,
                             .body_tan = sim->body_tan,
                             .d = &sim->d_tan,
-                            .target = target_tan};
+                            .target_of_gap = target_of_gap,
+                            .is_fixed = sim->is_d_fixed};
         cri_jump_solve_jvp(&sim->world, jump, &tan, v_new_tan, sim->scratch);
     }
 }
@@ -471,7 +474,7 @@ static void flowing_unit_jvp(cr_sim *sim, const cri_motion *motion, int unit, do
     const cri_unit *u = unit_of(sim, unit);
     if (!u->is_free_body) {
         cri_tree_flow_jvp(motion->trace[unit], y_tan, y_tan + sim->model->sizes.n_v, u_tan, t_tan,
-                          &sim->d_tan.mech, sim->scratch);
+                          sim->is_d_fixed ? NULL : &sim->d_tan.mech, sim->scratch);
         return;
     }
     cri_body_tangent s_tan = cri_tangent_load(sim, y_tan, u);
@@ -489,17 +492,26 @@ void cri_motion_jvp(cr_sim *sim, const cri_motion *motion, double t, double t_ta
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
     int n_v = sim->model->sizes.n_v, n_unit = sim->model->mech.n_unit;
     double *v_new_tan = NULL;
+    if (t_tan != 0.0) {
+        cri_sim_move_all(sim);
+    }
+    for (int k = 0; k < motion->n_island; k++) {
+        cri_sim_spread(sim, &motion->island[k]);
+    }
     if (motion->n_island > 0) {
         double *v_free_tan = CR_PUSH(sim->scratch, double, n_v);
         v_new_tan = CR_PUSH(sim->scratch, double, n_v);
         for (int u = 0; u < n_unit; u++) {
-            if (cri_motion_is_resting(motion, u)) {
+            if (sim->is_moved[u] && cri_motion_is_resting(motion, u)) {
                 free_velocity_jvp(sim, motion, u, t, t_tan, y_tan, u_tan, v_free_tan);
             }
         }
         islands_jvp(sim, motion, y_tan, v_free_tan, v_new_tan);
     }
     for (int u = 0; u < n_unit; u++) {
+        if (!sim->is_moved[u]) {
+            continue;
+        }
         if (cri_motion_is_resting(motion, u)) {
             resting_unit_jvp(sim, motion, u, t, t_tan, v_new_tan, y_tan);
         } else {

@@ -57,7 +57,7 @@ static inline bool cri_motion_is_resting(const cri_motion *motion, int unit) {
 double cri_motion_vjp(cr_sim *sim, const cri_motion *motion, double t, double *y_adj,
                       double *u_adj);
 
-/// y_tan (n_tangent) of the start becomes that at time t, in place.
+/// y_tan (n_tangent) of the start becomes that at time t, in place; spreads sim->is_moved.
 void cri_motion_jvp(cr_sim *sim, const cri_motion *motion, double t, double t_tan, double *y_tan,
                     const double *u_tan);
 

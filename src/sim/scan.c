@@ -265,15 +265,24 @@ static double margin_of(const cr_sim *sim, const cri_motion *motion, const cri_n
     return fmax(sim->eps_gap + 0.75 * h * h * k, h * h * gravity);
 }
 
+static void place_features(cr_sim *sim, const cri_motion *motion) {
+    cri_scan *s = &sim->scan;
+    for (int k = 0; k < s->n_near; k++) {
+        const cri_near *near = &s->near[k];
+        s->margin[k] = near->kind == CRI_NEAR_GENERAL ? margin_of(sim, motion, near) : 0.0;
+        for (int f = near->first; f < near->first + near->n_slot; f++) {
+            s->near_of[f] = k;
+        }
+    }
+}
+
 static void measure(cr_sim *sim, const cri_motion *motion) {
     cri_scan *s = &sim->scan;
     const double *v = motion->state.x + sim->model->sizes.n_q;
     for (int k = 0; k < s->n_near; k++) {
         const cri_near *near = &s->near[k];
-        s->margin[k] = near->kind == CRI_NEAR_GENERAL ? margin_of(sim, motion, near) : 0.0;
         cri_near_touches(&sim->world, near, &motion->state, s->margin[k], s->touch + near->first);
         for (int f = near->first; f < near->first + near->n_slot; f++) {
-            s->near_of[f] = k;
             s->gap[f] = s->touch[f].gap;
             s->offset[f] = fmin(s->gap[f], 0.0);
             s->speed[f] = isfinite(s->gap[f])
@@ -284,7 +293,7 @@ static void measure(cr_sim *sim, const cri_motion *motion) {
     }
 }
 
-bool cri_scan_start(cr_sim *sim, const cri_motion *motion, double T) {
+bool cri_scan_find(cr_sim *sim, const cri_motion *motion, double T) {
     CR_ASSERT(motion && T >= 0.0);
     cri_scan *s = &sim->scan;
     int n_geom = sim->model->sizes.n_geom;
@@ -303,6 +312,14 @@ bool cri_scan_start(cr_sim *sim, const cri_motion *motion, double T) {
     s->near = c.near;
     s->n_near = c.n;
     if (!push_arrays(sim, s)) {
+        return false;
+    }
+    place_features(sim, motion);
+    return true;
+}
+
+bool cri_scan_start(cr_sim *sim, const cri_motion *motion, double T) {
+    if (!cri_scan_find(sim, motion, T)) {
         return false;
     }
     measure(sim, motion);

@@ -9,8 +9,11 @@
 /// What does not depend on the state: pairs of few geoms, bounding balls. False for lack of memory.
 CR_MUST_CHECK bool cri_scan_prepare(cr_sim *sim);
 
-/// Finds everything that may touch within T from the start of the motion, whose poses are set, and
-/// fills sim->scan. False for lack of memory.
+/// Finds everything that may touch within T from the start of the motion, whose poses are set: all
+/// of sim->scan but touches, gaps and speeds. False for lack of memory.
+CR_MUST_CHECK bool cri_scan_find(cr_sim *sim, const cri_motion *motion, double T);
+
+/// The same with touches, gaps and speeds at the start.
 CR_MUST_CHECK bool cri_scan_start(cr_sim *sim, const cri_motion *motion, double T);
 
 /// Touches of all features at another state, into scan->now.

@@ -58,6 +58,7 @@ static bool allocate(cr_sim *sim) {
     sim->width = CR_PUSH(a, double, z->n_geom);
     sim->unit_mark = CR_PUSH(a, int, m->mech.n_unit);
     sim->n_unit_event = CR_PUSH(a, int, m->mech.n_unit);
+    sim->is_moved = CR_PUSH(a, bool, m->mech.n_unit);
     for (int u = 0; u < m->mech.n_unit; u++) {
         bool is_tree = !m->mech.unit[u].is_free_body;
         sim->has_tree = sim->has_tree || is_tree;
@@ -143,6 +144,7 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
         cr_sim_destroy(sim);
         return cri_no_memory(err);
     }
+    cri_sim_move_all(sim);
     sim->world = (cri_world){.model = model, .d = &sim->d, .law = cri_law_find(options->law)};
     sim->report = cri_report_none();
     cr_model_defaults(model, -1, sim->p, NULL, NULL);
@@ -357,13 +359,49 @@ cr_status cr_sim_step_vjp(cr_sim *sim, const double *x_next_adj, double *x_adj, 
     return CR_OK;
 }
 
-cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const double *u_tan,
-                          const double *p_tan, double *x_next_tan, cr_error *err) {
-    CR_ASSERT(sim && n_seed >= 0 && x_next_tan);
+static bool has_entry(int n, const double *a) {
+    for (int i = 0; i < n; i++) {
+        if (a[i] != 0.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void cri_sim_mark_moved(cr_sim *sim, const double *y_tan, const double *u_tan, bool has_params) {
+    CR_ASSERT(y_tan && u_tan);
+    const cri_mechanism *mech = &sim->model->mech;
+    bool is_any = has_params || has_entry(mech->n_actuator, u_tan);
+    const double *force = u_tan + mech->n_actuator;
+    for (int k = 0; k < mech->n_unit; k++) {
+        int at = mech->unit[k].first_v, n = mech->unit[k].n_v;
+        sim->is_moved[k] = is_any || has_entry(n, y_tan + at) ||
+                           has_entry(n, y_tan + mech->n_v + at) || has_entry(n, force + at);
+    }
+}
+
+void cri_sim_move_all(cr_sim *sim) {
+    for (int k = 0; k < sim->model->mech.n_unit; k++) {
+        sim->is_moved[k] = true;
+    }
+}
+
+bool cri_sim_spread(cr_sim *sim, const cri_jump *jump) {
+    bool is_any = false;
+    for (int k = 0; k < jump->n_unit; k++) {
+        is_any = is_any || sim->is_moved[jump->unit[k]];
+    }
+    for (int k = 0; is_any && k < jump->n_unit; k++) {
+        sim->is_moved[jump->unit[k]] = true;
+    }
+    return is_any;
+}
+
+// seeds one by one
+static cr_status push_seeds(cr_sim *sim, int n_seed, const double *x_tan, const double *u_tan,
+                            const double *p_tan, double *x_next_tan, cr_error *err) {
     const cr_sizes *z = &sim->model->sizes;
     size_t n_tangent = (size_t)z->n_tangent;
-    CR_TRY(check_last(sim, err));
-    cri_arena_reset(sim->scratch);
     // memory can fail in the first seed alone, before anything has been written
     double *y = CR_PUSH_RAW(sim->scratch, double, n_tangent);
     if (!y) {
@@ -376,14 +414,30 @@ cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const do
         if (x_tan) {
             memcpy(y, x_tan + row * n_tangent, sizeof *y * n_tangent);
         }
-        memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
         if (p_tan) {
+            memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
             cri_derive_jvp(sim->model, sim->p, &sim->d, p_tan + row * (size_t)z->n_p, &sim->d_tan);
         }
+        cri_sim_mark_moved(sim, y, u, p_tan != NULL);
         CR_TRY(sim->stepper->jvp(sim, sim->last, y, u, err));
         memcpy(x_next_tan + row * n_tangent, y, sizeof *y * n_tangent);
     }
     return CR_OK;
+}
+
+cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const double *u_tan,
+                          const double *p_tan, double *x_next_tan, cr_error *err) {
+    CR_ASSERT(sim && n_seed >= 0 && x_next_tan);
+    CR_TRY(check_last(sim, err));
+    cri_arena_reset(sim->scratch);
+    memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
+    sim->is_d_fixed = !p_tan;
+    bool is_state = sim->stepper->jac && x_tan && !u_tan && !p_tan;
+    cr_status status = is_state ? sim->stepper->jac(sim, sim->last, n_seed, x_tan, x_next_tan, err)
+                                : push_seeds(sim, n_seed, x_tan, u_tan, p_tan, x_next_tan, err);
+    sim->is_d_fixed = false;
+    cri_sim_move_all(sim);
+    return status;
 }
 
 const cr_step_report *cr_sim_report(const cr_sim *sim) {

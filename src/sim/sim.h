@@ -33,8 +33,14 @@ typedef struct cri_stepper {
                      cr_error *err);
 
     /// y_tan (n_tangent) of x becomes that of x_next, in place, with sim->d_tan and u_tan (n_u).
+    /// Starts from sim->is_moved and spreads it.
     cr_status (*jvp)(cr_sim *sim, const cri_step_record *record, double *y_tan, const double *u_tan,
                      cr_error *err);
+
+    /// As jvp for rows of x_tan (n_seed, n_tangent), which may be out, under no change of control
+    /// and parameters. NULL: there is no better way than one by one.
+    cr_status (*jac)(cr_sim *sim, const cri_step_record *record, int n_seed, const double *x_tan,
+                     double *out, cr_error *err);
 
     /// Contacts of a record, counted, and written to out when not NULL.
     int (*contacts)(const cri_step_record *record, cr_contact *out);
@@ -103,9 +109,10 @@ struct cr_sim {
     double eps_gap, eps_speed, eps_time;
     int event_cap;
     bool use_gradient;
-    bool has_tree;  // some unit is no free body
-    bool has_euler; // and moves by Euler's rule
-    bool has_cache; // steps fill what their derivatives need: not in a rollout that is replayed
+    bool has_tree;   // some unit is no free body
+    bool has_euler;  // and moves by Euler's rule
+    bool is_d_fixed; // d_tan is zero: a seed moves no parameter
+    bool has_cache;  // steps fill what their derivatives need: not in a rollout that is replayed
     int checkpoint_every;
     cri_world world;
 
@@ -124,6 +131,7 @@ struct cr_sim {
     double *y_rate;     // (n_tangent) work: its rate
     double *y_adj;      // (n_tangent) work
     double *body_tan;   // (n_body, 6) work
+    bool *is_moved;     // (n_unit) units that a seed moves, the others' entries are zero
     cri_state work;     // of y
     double *time_of;    // (n_unit) time that y and work stand for, by unit; NAN: none
     double *reach;      // (n_geom) radius of the ball around the body's origin that holds it
@@ -167,6 +175,16 @@ const double *cri_warm_find(const cri_warm_list *list, const cri_near *near, int
 
 /// Replaces the list by the impulses of n jumps. False for lack of memory.
 CR_MUST_CHECK bool cri_warm_store(cri_warm_list *list, int n, const cri_jump *jump);
+
+/// Marks the units that a seed moves at once: through their state or the force on them. Parameters
+/// and actuators may move any.
+void cri_sim_mark_moved(cr_sim *sim, const double *y_tan, const double *u_tan, bool has_params);
+
+/// True when a tangent moves some unit of the island, and then all of them are marked.
+bool cri_sim_spread(cr_sim *sim, const cri_jump *jump);
+
+/// Marks all units.
+void cri_sim_move_all(cr_sim *sim);
 
 /// Contacts of one jump that carry an impulse, counted, and written to out when not NULL.
 int cri_contacts_of(const cri_jump *jump, double time, bool is_impact, cr_contact *out);

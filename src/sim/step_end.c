@@ -87,7 +87,7 @@ static cr_status end_step(cr_sim *sim, cri_step_record *record, double *x_next, 
     }
     cri_state_push(sim->model, y, &data->state, sim->tape);
     cri_state_set(sim->model, &data->motion.state);
-    if (!cri_scan_start(sim, &data->motion, record->h) ||
+    if (!cri_scan_find(sim, &data->motion, record->h) ||
         !cri_motion_all(sim, &data->motion, record->h, y, NULL)) {
         return cri_no_memory(err);
     }
@@ -152,36 +152,193 @@ static cr_status end_vjp(cr_sim *sim, const cri_step_record *record, double *y_a
     return CR_OK;
 }
 
+// derivative of the targets for the gaps, in scratch
+static const double *push_target_of_gap(cr_sim *sim, const cri_jump *jump, double h) {
+    double *target_of_gap = CR_PUSH_RAW(sim->scratch, double, jump->n);
+    for (int i = 0; i < jump->n; i++) {
+        target_of_gap[i] = -1.0 / (n_open * h);
+    }
+    return target_of_gap;
+}
+
+// the island's velocities in y_tan, whose poses are those of the jump
+static void push_jump(cr_sim *sim, const end_data *data, const cri_jump *jump, double h,
+                      double *y_tan) {
+    int n_v = sim->model->sizes.n_v;
+    cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
+    cri_jump_tan tan = {.v = y_tan + n_v,
+                        .q = y_tan,
+                        .body_tan = sim->body_tan,
+                        .d = &sim->d_tan,
+                        .target_of_gap = push_target_of_gap(sim, jump, h),
+                        .is_fixed = sim->is_d_fixed};
+    cri_state_motion(sim->model, &data->state, sim->is_moved, y_tan, sim->body_tan);
+    cri_jump_solve_jvp(&sim->world, jump, &tan, y_tan + n_v, sim->scratch);
+    cri_arena_rewind(sim->scratch, mark);
+}
+
 static cr_status end_jvp(cr_sim *sim, const cri_step_record *record, double *y_tan,
                          const double *u_tan, cr_error *err) {
     const end_data *data = record->data;
-    int n_v = sim->model->sizes.n_v;
     if (!reserve_for(sim, data)) {
         return cri_no_memory(err);
     }
     cri_motion_jvp(sim, &data->motion, record->h, 0.0, y_tan, u_tan);
-    cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
-    double *v_tan = CR_PUSH_RAW(sim->scratch, double, n_v);
-    memcpy(v_tan, y_tan + n_v, sizeof *v_tan * (size_t)n_v);
-    cri_state_motion(sim->model, &data->state, y_tan, sim->body_tan);
     for (int k = 0; k < data->n_jump; k++) {
-        const cri_jump *jump = &data->jump[k];
-        double *target_tan = CR_PUSH_RAW(sim->scratch, double, jump->n);
-        for (int i = 0; i < jump->n; i++) {
-            const cri_row *row = &jump->row[i];
-            cri_touch_diff touch =
-                cri_near_touch_jvp(&sim->world, &row->near, &row->touch, &data->state, y_tan,
-                                   sim->body_tan, &sim->d_tan);
-            target_tan[i] = -touch.gap / (n_open * record->h);
+        if (cri_sim_spread(sim, &data->jump[k])) {
+            push_jump(sim, data, &data->jump[k], record->h, y_tan);
         }
-        cri_jump_tan tan = {.v = v_tan,
-                            .q = y_tan,
-                            .body_tan = sim->body_tan,
-                            .d = &sim->d_tan,
-                            .target = target_tan};
-        cri_jump_solve_jvp(&sim->world, jump, &tan, y_tan + n_v, sim->scratch);
+    }
+    return CR_OK;
+}
+
+/// The matrix of a jump, by rows of inputs: v+_tan = q_tan' Q + v_tan' P in the dofs of the island.
+typedef struct jump_matrix {
+    int n;       // dofs
+    int *dof;    // (n) of the model
+    double *Q;   // (n, n)
+    double *P;   // (n, n)
+    double *in;  // (2 n_v) work: tangents of poses and velocities
+    double *out; // (n_v) work
+} jump_matrix;
+
+static jump_matrix jump_matrix_push(cr_sim *sim, const cri_jump *jump) {
+    int n = jump->n_dof, n_v = sim->model->sizes.n_v, at = 0;
+    jump_matrix matrix = {.n = n};
+    matrix.dof = CR_PUSH_RAW(sim->scratch, int, n);
+    matrix.Q = CR_PUSH_RAW(sim->scratch, double, 2 * n * n);
+    matrix.P = matrix.Q + n * n;
+    matrix.in = CR_PUSH(sim->scratch, double, 2 * n_v);
+    matrix.out = CR_PUSH_RAW(sim->scratch, double, n_v);
+    for (int k = 0; k < jump->n_unit; k++) {
+        const cri_unit *u = &sim->model->mech.unit[jump->unit[k]];
+        for (int i = 0; i < u->n_v; i++) {
+            matrix.dof[at++] = u->first_v + i;
+        }
+    }
+    return matrix;
+}
+
+static void jump_matrix_fill(cr_sim *sim, const end_data *data, const cri_jump *jump, double h,
+                             const jump_matrix *m) {
+    int n_v = sim->model->sizes.n_v, row = 0;
+    cri_jump_tan tan = {.v = m->in + n_v,
+                        .q = m->in,
+                        .body_tan = sim->body_tan,
+                        .d = &sim->d_tan,
+                        .target_of_gap = push_target_of_gap(sim, jump, h),
+                        .is_fixed = true};
+    memset(sim->is_moved, 0, sizeof(bool) * (size_t)sim->model->mech.n_unit);
+    for (int k = 0; k < jump->n_unit; k++) {
+        sim->is_moved[jump->unit[k]] = true;
+        for (int i = 0; i < sim->model->mech.unit[jump->unit[k]].n_v; i++, row++) {
+            for (int is_v = 0; is_v < 2; is_v++) {
+                double *seed = m->in + (is_v ? n_v : 0) + m->dof[row];
+                double *to = (is_v ? m->P : m->Q) + row * m->n;
+                *seed = 1.0;
+                tan.is_still = is_v;
+                if (!is_v) {
+                    cri_state_motion(sim->model, &data->state, sim->is_moved, m->in, sim->body_tan);
+                }
+                cri_jump_solve_jvp(&sim->world, jump, &tan, m->out, sim->scratch);
+                *seed = 0.0;
+                for (int j = 0; j < m->n; j++) {
+                    to[j] = m->out[m->dof[j]];
+                }
+            }
+        }
+        sim->is_moved[jump->unit[k]] = false;
+    }
+}
+
+static void jump_matrix_apply(const jump_matrix *m, int n_v, double *y_tan) {
+    double *out = m->out;
+    memset(out, 0, sizeof *out * (size_t)m->n);
+    for (int i = 0; i < m->n; i++) {
+        double q = y_tan[m->dof[i]], v = y_tan[n_v + m->dof[i]];
+        const double *Q = m->Q + i * m->n, *P = m->P + i * m->n;
+        for (int j = 0; q != 0.0 && j < m->n; j++) {
+            out[j] += q * Q[j];
+        }
+        for (int j = 0; v != 0.0 && j < m->n; j++) {
+            out[j] += v * P[j];
+        }
+    }
+    for (int j = 0; j < m->n; j++) {
+        y_tan[n_v + m->dof[j]] = out[j];
+    }
+}
+
+// does the seed with these marks (n_unit) move the island?
+static bool is_live(const cri_jump *jump, const bool *is_moved) {
+    bool is_any = false;
+    for (int k = 0; k < jump->n_unit; k++) {
+        is_any = is_any || is_moved[jump->unit[k]];
+    }
+    return is_any;
+}
+
+// one jump for all seeds: by its matrix, unless they are fewer than its columns
+static void jump_jac(cr_sim *sim, const cri_step_record *record, const cri_jump *jump, int n_seed,
+                     const bool *is_moved, double *y_tan) {
+    const end_data *data = record->data;
+    size_t n_unit = (size_t)sim->model->mech.n_unit,
+           n_tangent = (size_t)sim->model->sizes.n_tangent;
+    int n_live = 0;
+    for (int s = 0; s < n_seed; s++) {
+        n_live += is_live(jump, is_moved + (size_t)s * n_unit);
+    }
+    cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
+    bool use_matrix = n_live > jump->n_dof;
+    jump_matrix matrix = {0};
+    if (use_matrix) {
+        matrix = jump_matrix_push(sim, jump);
+        jump_matrix_fill(sim, data, jump, record->h, &matrix);
+    }
+    for (int s = 0; s < n_seed; s++) {
+        const bool *moved = is_moved + (size_t)s * n_unit;
+        double *y = y_tan + (size_t)s * n_tangent;
+        if (!is_live(jump, moved)) {
+            continue;
+        }
+        if (use_matrix) {
+            jump_matrix_apply(&matrix, sim->model->sizes.n_v, y);
+        } else {
+            memcpy(sim->is_moved, moved, sizeof *moved * n_unit);
+            push_jump(sim, data, jump, record->h, y);
+        }
     }
     cri_arena_rewind(sim->scratch, mark);
+}
+
+static cr_status end_jac(cr_sim *sim, const cri_step_record *record, int n_seed,
+                         const double *x_tan, double *out, cr_error *err) {
+    const end_data *data = record->data;
+    const cr_sizes *z = &sim->model->sizes;
+    size_t n_unit = (size_t)sim->model->mech.n_unit, n_tangent = (size_t)z->n_tangent, most = 0;
+    for (int k = 0; k < data->n_jump; k++) {
+        size_t n = (size_t)data->jump[k].n_dof;
+        most = n > most ? n : most;
+    }
+    bool *is_moved = CR_PUSH_RAW(sim->scratch, bool, n_unit *(size_t)n_seed);
+    size_t room = cri_motion_scratch_bytes(sim, &data->motion) +
+                  sizeof(double) * (2 * most * most + most + 3 * (size_t)z->n_v) + 1024;
+    for (int k = 0; k < data->n_jump; k++) {
+        room += 2 * data->jump[k].n_byte;
+    }
+    if (!is_moved || !cri_arena_reserve(sim->scratch, room)) {
+        return cri_no_memory(err);
+    }
+    for (size_t s = 0; s < (size_t)n_seed; s++) {
+        double *y = out + s * n_tangent;
+        memmove(y, x_tan + s * n_tangent, sizeof *y * n_tangent);
+        cri_sim_mark_moved(sim, y, sim->zero_u, false);
+        memcpy(is_moved + s * n_unit, sim->is_moved, sizeof *is_moved * n_unit);
+        cri_motion_jvp(sim, &data->motion, record->h, 0.0, y, sim->zero_u);
+    }
+    for (int k = 0; k < data->n_jump; k++) {
+        jump_jac(sim, record, &data->jump[k], n_seed, is_moved, out);
+    }
     return CR_OK;
 }
 
@@ -200,5 +357,6 @@ const cri_stepper cri_stepper_end = {
     .step = end_step,
     .vjp = end_vjp,
     .jvp = end_jvp,
+    .jac = end_jac,
     .contacts = end_contacts,
 };

@@ -404,7 +404,7 @@ static cr_status located_vjp(cr_sim *sim, const cri_step_record *record, double 
 static double event_jvp(cr_sim *sim, const sub *s, double *y_tan, const double *u_tan) {
     int n_v = sim->model->sizes.n_v, n_tangent = sim->model->sizes.n_tangent;
     double t_tan = 0.0;
-    cri_state_motion(sim->model, &s->motion.state, y_tan, sim->body_tan);
+    cri_state_motion(sim->model, &s->motion.state, sim->is_moved, y_tan, sim->body_tan);
     for (int k = 0; s->is_located && k < s->n_hit; k++) {
         const cri_hit *hit = &s->hit[k];
         if (hit->is_deep) {
@@ -415,20 +415,30 @@ static double event_jvp(cr_sim *sim, const sub *s, double *y_tan, const double *
         }
     }
     cri_motion_jvp(sim, &s->motion, s->t, 0.0, y_tan, u_tan);
-    cri_state_motion(sim->model, &s->state, y_tan, sim->body_tan);
+    cri_state_motion(sim->model, &s->state, sim->is_moved, y_tan, sim->body_tan);
     for (int k = 0; s->is_located && k < s->n_hit; k++) {
         const cri_hit *hit = &s->hit[k];
         cri_touch_diff tan = cri_near_touch_jvp(&sim->world, &hit->near, &hit->touch, &s->state,
                                                 y_tan, sim->body_tan, &sim->d_tan);
         t_tan -= hit->weight * tan.gap / s->G_rate;
     }
+    if (t_tan != 0.0) {
+        cri_sim_move_all(sim);
+    }
     for (int i = 0; i < n_tangent; i++) {
         y_tan[i] += s->y_rate[i] * t_tan;
     }
+    if (!cri_sim_spread(sim, &s->jump)) {
+        return t_tan;
+    }
     double *v_tan = CR_PUSH_RAW(sim->scratch, double, n_v);
     memcpy(v_tan, y_tan + n_v, sizeof *v_tan * (size_t)n_v);
-    cri_state_motion(sim->model, &s->state, y_tan, sim->body_tan);
-    cri_jump_tan tan = {.v = v_tan, .q = y_tan, .body_tan = sim->body_tan, .d = &sim->d_tan};
+    cri_state_motion(sim->model, &s->state, sim->is_moved, y_tan, sim->body_tan);
+    cri_jump_tan tan = {.v = v_tan,
+                        .q = y_tan,
+                        .body_tan = sim->body_tan,
+                        .d = &sim->d_tan,
+                        .is_fixed = sim->is_d_fixed};
     cri_jump_solve_jvp(&sim->world, &s->jump, &tan, y_tan + n_v, sim->scratch);
     return t_tan;
 }

@@ -25,6 +25,8 @@
 
 // relative margins below this are kinks
 static const double kink_margin = 1e-7;
+// velocities below this, relative to the problem's, are none
+static const double touch = 1e-9;
 
 void cri_friction_multiply(const cri_friction *p, const double *x, const double *c0, double *y) {
     CR_ASSERT(x && y);
@@ -142,21 +144,43 @@ double cri_friction_margin(const cri_friction *p, const double *f, bool *is_kink
     return margin;
 }
 
+// A contact without force whose velocity is that of one with force: which carries is a matter of
+// choice, and the choice is all of them.
+static bool joins(const cri_friction *p, int i, const double *u, double u_scale,
+                  cri_projection *at) {
+    double slip = cri_tangent_size(u), mu = p->mu[i];
+    double lift = p->kind == CRI_CONVEX ? mu * slip : 0.0;
+    if (fabs(u[0] - lift) > touch * u_scale) {
+        return false;
+    }
+    // as if pressed a little: the branch tells what its friction would do
+    double rho = cri_friction_rho(p, i);
+    double z[3] = {rho * u_scale, slip > touch * u_scale ? -u[1] / touch : 0.0,
+                   slip > touch * u_scale ? -u[2] / touch : 0.0};
+    *at = cri_friction_project(p->kind, z, mu, 0.0);
+    return at->branch != CRI_OPEN;
+}
+
 void cri_friction_classify(const cri_friction *p, double *f, const cri_friction_limit *limit,
-                           cri_friction_cache *cache, double *u) {
+                           bool is_generous, cri_friction_cache *cache, double *u) {
     CR_ASSERT(cache->n == p->n && cache->column);
     double f_scale = impulse_scale(p, f);
     cri_friction_multiply(p, f, p->c, u);
     cache->m = 0;
     cache->margin = 1.0;
     cache->has_slide = false;
+    cache->n_joined = 0;
     for (int i = 0; i < p->n; i++) {
         const double *fi = limit ? limit->f + 3 * i : f + 3 * i;
         const double *ui = limit ? limit->u + 3 * i : u + 3 * i;
         double l = limit ? limit->l[i] : p->l[i];
-        const cri_projection at = class_at(p, i, fi, ui, l);
+        cri_projection at = class_at(p, i, fi, ui, l);
         if (!limit && cri_friction_is_weak(p, i, fi[0], l)) {
             memset(f + 3 * i, 0, 3 * sizeof *f);
+        }
+        double u_scale = f_scale / cri_friction_rho(p, i);
+        if (is_generous && at.branch == CRI_OPEN && joins(p, i, ui, u_scale, &at)) {
+            cache->n_joined++;
         }
         cache->contact[i] = at.branch;
         cache->speed[i] = cri_tangent_size(u + 3 * i);

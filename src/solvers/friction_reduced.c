@@ -391,7 +391,7 @@ static bool select_impulse(const cri_friction *p, double *f, cri_friction_cache 
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_friction_class *old = CR_PUSH_RAW(scratch, cri_friction_class, n);
     memcpy(old, cache->contact, sizeof *old * (size_t)n);
-    bool is_same = true;
+    bool is_same = true, has_joined = cache->n_joined > 0;
     for (int k = 0; k < 8 && is_same; k++) {
         double size = selection_step(p, cache, u, f, scratch), largest = 0.0;
         is_same = cri_all_finite(rows, f);
@@ -401,11 +401,16 @@ static bool select_impulse(const cri_friction *p, double *f, cri_friction_cache 
         if (!is_same || size <= selection_stop * largest) {
             break;
         }
-        cri_friction_classify(p, f, NULL, cache, u);
+        cri_friction_classify(p, f, NULL, false, cache, u);
         is_same = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
         if (cache->has_slide && is_same) {
             factor(p, cache, keep, scratch); // its columns follow the slip
         }
+    }
+    if (is_same && has_joined) {
+        // what joined has to carry some
+        cri_friction_classify(p, f, NULL, false, cache, u);
+        is_same = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
     }
     cri_arena_rewind(scratch, mark);
     // a tenth of the certificate
@@ -439,12 +444,23 @@ void cri_friction_reduce(const cri_friction *p, double *f, const cri_friction_li
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *u = CR_PUSH_RAW(scratch, double, rows);
     double *start = CR_PUSH_RAW(scratch, double, rows);
-    cri_friction_classify(p, f, limit, cache, u);
+    cri_friction_classify(p, f, limit, !limit, cache, u);
     memcpy(start, f, sizeof *f * (size_t)rows);
     factor(p, cache, keep, scratch);
-    if (cache->n_null > 0 && !limit && !select_impulse(p, f, cache, u, keep, scratch)) {
+    bool is_selected = false;
+    if (cache->n_joined > 0) {
+        is_selected = select_impulse(p, f, cache, u, keep, scratch);
+        if (!is_selected) {
+            // those without force have to stay so
+            memcpy(f, start, sizeof *f * (size_t)rows);
+            cri_friction_classify(p, f, NULL, false, cache, u);
+            factor(p, cache, keep, scratch);
+        }
+    }
+    is_selected = is_selected || cache->n_null == 0 || limit;
+    if (!is_selected && !select_impulse(p, f, cache, u, keep, scratch)) {
         memcpy(f, start, sizeof *f * (size_t)rows);
-        cri_friction_classify(p, f, NULL, cache, u);
+        cri_friction_classify(p, f, NULL, false, cache, u);
         factor(p, cache, keep, scratch);
         cache->is_one_sided = true;
     }
@@ -490,7 +506,7 @@ bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_deri
     cri_friction_class *old = CR_PUSH_RAW(scratch, cri_friction_class, n);
     memcpy(start, f, sizeof *f * (size_t)rows);
     push_cache(p, f, cache, keep);
-    cri_friction_classify(p, f, NULL, cache, u);
+    cri_friction_classify(p, f, NULL, true, cache, u);
     bool is_solved = false;
     if (cache->m > 0 && !cache->has_slide) {
         memcpy(old, cache->contact, sizeof *old * (size_t)n);
@@ -500,7 +516,7 @@ bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_deri
     }
     if (is_solved) {
         // the same columns, and the margin of what came out
-        cri_friction_classify(p, f, NULL, cache, u);
+        cri_friction_classify(p, f, NULL, false, cache, u);
         is_solved = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
     }
     if (!is_solved) {

@@ -24,6 +24,7 @@ typedef struct cri_friction_cache {
     int n;                       // contacts
     int m;                       // columns
     int n_null;                  // redundant directions
+    int n_joined;                // contacts without force that may carry some
     bool has_slide;              // some column is more than an entry of f
     cri_friction_class *contact; // (n)
     double *slip;                // (n, 2) s, of f_t = -mu f_n s
@@ -91,9 +92,10 @@ void cri_friction_reduced_jvp(const cri_friction *problem, const cri_friction_ca
 // ---- steps, private to src/solvers -------------------------------------------------------------
 
 /// Classes, columns and margin at f, with its velocity u (3n); weak impulses are set to zero.
-/// Classes come from limit when there is one.
+/// Classes come from limit when there is one. is_generous lets contacts that touch without force
+/// take part.
 void cri_friction_classify(const cri_friction *problem, double *f, const cri_friction_limit *limit,
-                           cri_friction_cache *cache, double *u);
+                           bool is_generous, cri_friction_cache *cache, double *u);
 
 /// y = A x + c0, c0 may be NULL.
 void cri_friction_multiply(const cri_friction *problem, const double *x, const double *c0,

@@ -640,6 +640,7 @@ class Bench(Command):
     def test_bad_requests(self):
         self.bad(2, "unknown benchmark", "bench", "everything")
         self.bad(2, "takes a scene", "bench", "long", self.scene)
+        self.bad(2, "needs a scene", "bench", "contact")
 
 
 if __name__ == "__main__":
