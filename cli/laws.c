@@ -9,17 +9,34 @@
 #include "scene.h"
 
 #include <stdio.h>
+#include <string.h>
 
 // more laws than there will be
 #define LAW_LIMIT 64
 
+enum { INDENT = 14, COLUMNS = 100 };
+
+// text as a paragraph behind the names
+static void print_paragraph(const char *text) {
+    while (*text) {
+        size_t all = strlen(text), room = COLUMNS - INDENT, n = all < room ? all : room;
+        while (n < all && n > 0 && text[n] != ' ') {
+            n--;
+        }
+        n = n > 0 ? n : all; // one long word
+        printf("%*s%.*s\n", INDENT, "", (int)n, text);
+        text += n + strspn(text + n, " ");
+    }
+}
+
 static int run(const cli_options *options) {
-    cri_named_text row[LAW_LIMIT];
+    cri_law_row row[LAW_LIMIT];
     int n = 0;
     for (; n < LAW_LIMIT && cri_law_at(n); n++) {
         const cri_law *law = cri_law_at(n);
-        row[n] = (cri_named_text){law->name, law->summary};
+        row[n] = (cri_law_row){law->name, law->summary, law->promise};
         printf("%-12s  %s\n", law->name, law->summary);
+        print_paragraph(law->promise ? law->promise : "");
     }
     cr_error err = {0};
     if (options->json && cri_result_laws(options->json, n, row, &err) != CR_OK) {
@@ -31,7 +48,7 @@ static int run(const cli_options *options) {
 const cli_command cli_laws = {
     .name = "laws",
     .arguments = "",
-    .summary = "the contact laws",
+    .summary = "the contact laws, and what each promises",
     .help = "  --json FILE           the list as JSON\n",
     .known = 0,
     .n_word_least = 0,

@@ -22,6 +22,9 @@ static const void *solve_cone(const cri_contact_problem *problem, double *f, boo
 const cri_law cri_law_cone = {
     .name = "cone",
     .summary = "convex cone programmes for compression and restitution (Poisson)",
+    .promise = "Convex: every impact has a solution, and with one e energy never grows. What "
+               "sticks does not creep. What slides is lifted, "
+               "v_n = mu |v_t|, and hops; its path on average is Coulomb's.",
     .solve = solve_cone,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,
@@ -37,6 +40,8 @@ static const void *solve_cone_reg(const cri_contact_problem *problem, double *f,
 const cri_law cri_law_cone_reg = {
     .name = "cone-reg",
     .summary = "the same with A + 0.01 kg^-1",
+    .promise = "Every contact has one impulse, and so a derivative. Soft: what sticks creeps and "
+               "what rests sinks, more for heavier bodies. Meant for the stepper end.",
     .solve = solve_cone_reg,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,

@@ -20,6 +20,9 @@ static const void *solve_lcp(const cri_contact_problem *problem, double *f, bool
 const cri_law cri_law_lcp = {
     .name = "lcp",
     .summary = "octagonal friction cone, linear complementarity, Newton restitution",
+    .promise = "As ncp, but friction depends on the direction: up to 8 per cent weaker, and slip "
+               "turns by up to 22.5 degrees. What sticks does not creep, what slides does not "
+               "lift.",
     .solve = solve_lcp,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,

@@ -19,6 +19,9 @@ static const void *solve_ncp(const cri_contact_problem *problem, double *f, bool
 const cri_law cri_law_ncp = {
     .name = "ncp",
     .summary = "exact Coulomb cone and Signorini condition, Newton restitution",
+    .promise = "What sticks does not creep, what slides does not lift, friction is the same in all "
+               "directions. Not convex: a solve can fail, and the step then says so. Energy can "
+               "grow in an impact that friction turns round.",
     .solve = solve_ncp,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,
@@ -34,6 +37,8 @@ static const void *solve_ncp_poisson(const cri_contact_problem *problem, double 
 const cri_law cri_law_ncp_poisson = {
     .name = "ncp-poisson",
     .summary = "exact Coulomb cone and Signorini condition, Poisson restitution",
+    .promise = "As ncp, and restitution gives back a part e of the impulse: no impact with one e "
+               "was seen to gain energy.",
     .solve = solve_ncp_poisson,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,

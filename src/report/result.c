@@ -154,7 +154,7 @@ cr_status cri_result_params(const char *path, int n_row, const cri_name_row *row
     return write(path, root, is_built, err);
 }
 
-cr_status cri_result_laws(const char *path, int n_law, const cri_named_text *law, cr_error *err) {
+cr_status cri_result_laws(const char *path, int n_law, const cri_law_row *law, cr_error *err) {
     json_t *root = json_object();
     json_t *laws = json_array();
     bool is_built = put(root, "laws", laws);
@@ -162,7 +162,8 @@ cr_status cri_result_laws(const char *path, int n_law, const cri_named_text *law
         json_t *object = json_object();
         is_built = json_array_append_new(laws, object) == 0 &&
                    put(object, "name", text(law[i].name)) &&
-                   put(object, "summary", text(law[i].text));
+                   put(object, "summary", text(law[i].summary)) &&
+                   put(object, "promise", text(law[i].promise ? law[i].promise : ""));
     }
     return write(path, root, is_built, err);
 }

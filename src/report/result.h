@@ -68,10 +68,12 @@ typedef struct cri_name_row {
     bool is_open; // strictly above lower
 } cri_name_row;
 
-typedef struct cri_named_text {
+/// A contact law in words; promise may be NULL.
+typedef struct cri_law_row {
     const char *name;
-    const char *text;
-} cri_named_text;
+    const char *summary;
+    const char *promise;
+} cri_law_row;
 
 CR_MUST_CHECK cr_status cri_result_simulate(const char *path, const cri_simulate_result *result,
                                             cr_error *err);
@@ -84,7 +86,7 @@ CR_MUST_CHECK cr_status cri_result_bench(const char *path, int n_row, const cri_
 
 CR_MUST_CHECK cr_status cri_result_params(const char *path, int n_row, const cri_name_row *row,
                                           cr_error *err);
-CR_MUST_CHECK cr_status cri_result_laws(const char *path, int n_law, const cri_named_text *law,
+CR_MUST_CHECK cr_status cri_result_laws(const char *path, int n_law, const cri_law_row *law,
                                         cr_error *err);
 
 /// Words for cr_grad bits, such as "exact" or "discrete, one-sided", in text.

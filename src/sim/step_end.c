@@ -3,7 +3,7 @@
 // The end-of-step jump: smooth motion over the whole step, then one velocity jump of whatever
 // overlaps.
 //
-//   y = Phi_h(x),   v+ = jump(y; e, target = depth/(8 h)) where gap < 0,   x' = [y_q | v+]
+//   y = Phi_h(x),   v+ = jump(y; e, target = depth/(8 h)) where gap <= eps_gap,   x' = [y_q | v+]
 //
 // The target opens an overlap over eight steps (paper 000 as run; experiments with one step
 // bounce). A fresh contact has depth <= |v| h, so the target acts on it only if e < 1/8.
@@ -98,7 +98,7 @@ static cr_status end_step(cr_sim *sim, cri_step_record *record, double *x_next, 
         double gap = sim->scan.now[f].gap;
         bool is_limit = cri_scan_near(&sim->scan, f)->kind == CRI_NEAR_LIMIT;
         record->report.penetration = fmax(record->report.penetration, is_limit ? 0.0 : -gap);
-        if (gap < 0.0) {
+        if (gap <= sim->eps_gap) {
             sim->scan.hit[n++] = f;
         }
     }

@@ -354,8 +354,22 @@ size_t cri_friction_bytes(int n) {
            sizeof(double) * (m * m + 12 * m) + 2048;
 }
 
+// velocities below what the certificate can see, as at the start of a step from rest: no impulse is
+// asked for, and a search would only follow rounding
+static bool is_still(const cri_friction *p) {
+    bool is_still = true;
+    for (int i = 0; i < 3 * p->n; i++) {
+        is_still = is_still && fabs(p->c[i]) <= 1e-12 && p->l[i / 3] == 0.0;
+    }
+    return is_still;
+}
+
 cri_solve_report cri_friction_solve(const cri_friction *p, double *f, cr_arena *scratch) {
     CR_ASSERT(p->n > 0 && f && scratch);
+    if (is_still(p)) {
+        memset(f, 0, sizeof(double) * 3 * (size_t)p->n);
+        return (cri_solve_report){.outcome = CR_SOLVED, .residual = cri_friction_certificate(p, f)};
+    }
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     int m = 3 * p->n;
     cri_scaled s = cri_friction_scale(p, f, scratch);

@@ -146,8 +146,15 @@ class Params(Command):
         self.assertIsNone(entries["gravity[0]"]["lower"])
 
     def test_laws(self):
-        self.assertIn("ncp", self.good("laws"))
-        self.assertEqual(self.json_of("laws")["laws"][0]["name"], "ncp")
+        text = self.good("laws")
+        laws = self.json_of("laws")["laws"]
+        self.assertEqual(laws[0]["name"], "ncp")
+        for law in laws:
+            self.assertIn(f"{law['name']:<12}  {law['summary']}\n", text)
+            # every word of the promise, in lines that fit
+            self.assertGreater(len(law["promise"]), 40)
+            self.assertIn(law["promise"], " ".join(text.split()))
+        self.assertLessEqual(max(map(len, text.splitlines())), 100)
 
 
 class Scenes(Command):
