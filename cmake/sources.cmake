@@ -86,6 +86,7 @@ set(CAROM_SOURCES
     src/scene/urdf_joint.c
     src/scene/urdf_link.c
     src/scene/urdf_mesh.c
+    src/contact/ellipse.c
     src/contact/frame.c
     src/contact/islands.c
     src/contact/jump.c

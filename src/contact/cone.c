@@ -9,7 +9,8 @@
 //
 // Convex: always solved, and with one e for all the energy never grows. The price: a sliding
 // contact is lifted, u_n = mu |u_t|. `cone-reg` has A + eps 1 with eps = 0.01 1/kg, as that paper
-// ran it: a unique impulse, contacts a little soft.
+// ran it: a unique impulse, contacts a little soft. Where friction differs along the tangents, the
+// direction with less of it is the softer one.
 
 #include "contact/impulse_law.h"
 
@@ -37,6 +38,7 @@ static const void *solve_cone_reg(const cri_contact_problem *problem, double *f,
 const cri_law cri_law_cone_reg = {
     .name = "cone-reg",
     .summary = "the same with A + 0.01 kg^-1",
+    .is_regularised = true,
     .solve = solve_cone_reg,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,

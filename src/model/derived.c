@@ -263,6 +263,9 @@ static void visit_copies(const cr_model *m, const cri_derived *d, copy_visitor *
         if (pair->slot_friction >= 0) {
             visit(&(copy){&d->pair[k].friction, pair->slot_friction, 1}, context);
         }
+        if (pair->slot_friction2 >= 0) {
+            visit(&(copy){&d->pair[k].friction2, pair->slot_friction2, 1}, context);
+        }
         if (pair->slot_restitution >= 0) {
             visit(&(copy){&d->pair[k].restitution, pair->slot_restitution, 1}, context);
         }
