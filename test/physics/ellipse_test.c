@@ -117,6 +117,7 @@ TEST(a_direction_may_have_no_friction) {
         slide(&r, v, next, impulse);
         CHECK_CLOSE(next[1 - rough], 1.0, 1e-12, 0.0);
         CHECK_CLOSE(next[rough], 0.0, 1e-12, 0.0);
+        CHECK(cr_sim_report(r.sim)->grad & CR_GRAD_ONE_SIDED);
         // and none at all
         r.p[cr_run_p(&r, "floor:puck/friction")] = 0.0;
         r.p[cr_run_p(&r, "floor:puck/friction2")] = 0.0;
