@@ -89,6 +89,7 @@ set(CAROM_SOURCES
     src/scene/urdf_link.c
     src/scene/urdf_mesh.c
     src/contact/certificate.c
+    src/contact/ellipse.c
     src/contact/frame.c
     src/contact/islands.c
     src/contact/jump.c

@@ -200,11 +200,13 @@ static void add(text *t, const char *format, ...) {
 // coefficients of the pairs of each body with the floor, and of balls with each other
 static void add_pairs(text *t, const table_scene *scene) {
     for (const char *c = scene->bodies; *c; c++) {
-        add(t, "<numeric name='carom:friction:floor:%c' data='%.17g'/>", *c, scene->friction);
+        add(t, "<numeric name='carom:friction:floor:%c' data='%.17g", *c, scene->friction);
+        add(t, scene->friction2 > 0.0 ? " %.17g'/>" : "'/>", scene->friction2);
         add(t, "<numeric name='carom:restitution:floor:%c' data='%.17g'/>", *c, scene->restitution);
         for (const char *o = scene->bodies; o < c; o++) {
             if (!strchr("xs", *c) && !strchr("xs", *o)) {
-                add(t, "<numeric name='carom:friction:%c:%c' data='0.1'/>", *o, *c);
+                add(t, "<numeric name='carom:friction:%c:%c' data='%s'/>", *o, *c,
+                    scene->friction2 > 0.0 ? "0.1 0.3" : "0.1");
                 add(t, "<numeric name='carom:restitution:%c:%c' data='0.2'/>", *o, *c);
             }
         }

@@ -32,6 +32,7 @@ typedef struct table_scene {
     const char *gravity; // NULL: none
     const char *normal;  // of the floor through the origin, NULL: upwards
     double friction;     // of the floor; those of the bodies are 0.1 to 0.2
+    double friction2;    // of pairs along the second tangent, 0: one for both
     double restitution;  // of the floor; those of the bodies are 0.9 to 0.6 of it
     bool has_pairs;      // pairs have coefficients of their own, those of floor and body
     const char *bodies;  // o ball, p and q smaller ones, r round one, x box, s slab

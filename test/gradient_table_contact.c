@@ -4,6 +4,7 @@
 
 #include "gradient_table.h"
 
+#include "contact/ellipse.h"
 #include "contact/frame.h"
 #include "contact/near.h"
 #include "geometry/collide.h"
@@ -136,6 +137,92 @@ TEST(a_frame_has_the_gradient_of_its_normal) {
     }
 }
 
+static void aligned_forward(const double *x, double *y) {
+    cri_frame frame = cri_frame_aligned(cri_v3_load(x));
+    store_frame(&frame, y);
+}
+
+static void aligned_vjp(const double *x, const double *y_adj, double *x_adj) {
+    cri_frame adj = {{cri_v3_load(y_adj), cri_v3_load(y_adj + 3), cri_v3_load(y_adj + 6)}};
+    cri_vec3 normal_adj = cri_v3_load(x_adj);
+    cri_frame_aligned_vjp(cri_v3_load(x), &adj, &normal_adj);
+    cri_v3_store(normal_adj, x_adj);
+}
+
+static void aligned_jvp(const double *x, const double *x_tan, double *y_tan) {
+    cri_frame frame = cri_frame_aligned_jvp(cri_v3_load(x), cri_v3_load(x_tan));
+    store_frame(&frame, y_tan);
+}
+
+TEST(an_aligned_frame_has_the_gradient_of_its_normal) {
+    // along y, along z, upright
+    static const double points[3][3] = {{0.36, -0.48, 0.8}, {0.48, 0.64, -0.6}, {0.0, 0.0, 1.0}};
+    for (int k = 0; k < 3; k++) {
+        table_check(&(table_row){.name = "frame_aligned",
+                                 .vjp_name = "cri_frame_aligned_vjp",
+                                 .jvp_name = "cri_frame_aligned_jvp",
+                                 .n_in = 3,
+                                 .n_out = 9,
+                                 .forward = aligned_forward,
+                                 .vjp = aligned_vjp,
+                                 .jvp = aligned_jvp,
+                                 .x = points[k]});
+    }
+}
+
+// ---- two coefficients of friction --------------------------------------------------------------
+
+// y = (size, scale of t1, scale of t2)
+static void ellipse_forward(const double *x, double *y) {
+    cri_ellipse e = cri_ellipse_of(x[0], x[1]);
+    y[0] = e.size;
+    y[1] = e.scale[1];
+    y[2] = e.scale[2];
+}
+
+static void ellipse_vjp(const double *x, const double *y_adj, double *x_adj) {
+    cri_ellipse e = cri_ellipse_of(x[0], x[1]);
+    cri_ellipse adj = {.size = y_adj[0], .scale = {0.0, y_adj[1], y_adj[2]}};
+    cri_ellipse_of_vjp(&e, &adj, x_adj, x_adj + 1);
+}
+
+static void ellipse_jvp(const double *x, const double *x_tan, double *y_tan) {
+    cri_ellipse e = cri_ellipse_of(x[0], x[1]);
+    cri_ellipse tan = cri_ellipse_of_jvp(&e, x_tan[0], x_tan[1]);
+    y_tan[0] = tan.size;
+    y_tan[1] = tan.scale[1];
+    y_tan[2] = tan.scale[2];
+}
+
+TEST(an_ellipse_has_the_gradient_of_its_coefficients) {
+    // the first is larger, the second, they are equal, one is zero
+    static const double points[4][2] = {{0.7, 0.3}, {0.2, 0.5}, {0.4, 0.4}, {0.3, 0.0}};
+    static const table_move moves[4][2] = {
+        {TABLE_FREE, TABLE_FREE},
+        {TABLE_FREE, TABLE_FREE},
+        {TABLE_UP, TABLE_DOWN}, // the first counts as the larger
+        {TABLE_FREE, TABLE_UP},
+    };
+    for (int k = 0; k < 4; k++) {
+        table_check(&(table_row){.name = "ellipse_of",
+                                 .vjp_name = "cri_ellipse_of_vjp",
+                                 .jvp_name = "cri_ellipse_of_jvp",
+                                 .n_in = 2,
+                                 .n_out = 3,
+                                 .forward = ellipse_forward,
+                                 .vjp = ellipse_vjp,
+                                 .jvp = ellipse_jvp,
+                                 .x = points[k],
+                                 .move = moves[k]});
+    }
+    // none at all: that of both together
+    cri_ellipse none = cri_ellipse_of(0.0, 0.0);
+    CHECK_CLOSE(cri_ellipse_of_jvp(&none, 0.2, 0.2).size, 0.2, 0.0, 1e-15);
+    double adj[2] = {0.0, 0.0};
+    cri_ellipse_of_vjp(&none, &(cri_ellipse){.size = 1.0}, &adj[0], &adj[1]);
+    CHECK_CLOSE(adj[0] + adj[1], 1.0, 0.0, 1e-15);
+}
+
 // ---- limits of ball joints ---------------------------------------------------------------------
 
 // orientation around which x = theta moves, one for each sign of the quaternion
@@ -184,4 +271,6 @@ TEST(the_axis_of_a_ball_joint_has_its_gradient) {
 
 TABLE_PART(gradient_table_contact, a_plane_and_a_sphere_have_their_gradient,
            two_spheres_have_their_gradient, a_frame_has_the_gradient_of_its_normal,
+           an_aligned_frame_has_the_gradient_of_its_normal,
+           an_ellipse_has_the_gradient_of_its_coefficients,
            the_axis_of_a_ball_joint_has_its_gradient)

@@ -129,6 +129,7 @@ typedef struct point {
     const char *classes[N_LAW];
     const double *v;              // (n_v)
     double friction, restitution; // of every pair
+    double friction2;             // of pairs that have two
     double lift;                  // target of all
     bool is_plain;                // every contact
     bool is_upright;              // what would tilt the box is held
@@ -157,6 +158,7 @@ static void move_inputs(const point *p, table_move *move) {
         move[friction] = p->friction > 0.0 ? TABLE_FREE : is_torn ? TABLE_HELD : TABLE_UP;
         // from none, all at once
         move[friction + 1] = p->restitution == 0.0 ? TABLE_HELD : TABLE_FREE;
+        move[friction + 2] = p->friction2 == 0.0 ? TABLE_UP : TABLE_FREE;
     }
     for (int g = 0; row.is_tied && g < 3; g += 2) {
         int friction = (int)(&stage.sim->d.geom[g].friction - stage.sim->d.block) + 2 * n_v;
@@ -170,6 +172,7 @@ static void set_coefficients(const point *p, double *d) {
     for (int k = 0; k < stage.model->n_pair; k++) {
         d[&at->pair[k].friction - at->block] = p->friction;
         d[&at->pair[k].restitution - at->block] = p->restitution;
+        d[&at->pair[k].friction2 - at->block] = p->friction2;
     }
     for (int g = 0; stage.model->n_pair == 0 && g < stage.n.n_geom; g++) {
         // a foot is the geom number 2
@@ -414,6 +417,47 @@ TEST(a_jump_off_a_whole_face_has_its_gradient) {
     close_stage();
 }
 
+// ---- two coefficients of friction --------------------------------------------------------------
+
+static const point skew_points[] = {
+    {"skew, sticking", "ncp", "ttd", slow, .friction = 0.9, .friction2 = 1.4, .restitution = 0.4},
+    {"skew", "ncp", "ddd", fast, .friction = 0.1, .friction2 = 0.3, .restitution = 0.4},
+    {"skew, the other way", "ncp", "ddo", fast, .friction = 0.3, .friction2 = 0.02,
+     .restitution = 0.4},
+    {"skew, equal", "ncp", "ddd", fast, .friction = 0.2, .friction2 = 0.2, .restitution = 0.4},
+    {"skew, none along t2", "ncp", "ddd", fast, .friction = 0.1, .restitution = 0.4},
+    {"skew, none along t1", "ncp", "ddd", fast, .friction2 = 0.1, .restitution = 0.4},
+    {"skew, plain", "ncp", "ddd", fast, .friction = 0.1, .friction2 = 0.3, .lift = 0.3,
+     .is_plain = true},
+    {"skew, poisson", "ncp-poisson", NULL, fast, .friction = 0.1, .friction2 = 0.3,
+     .restitution = 0.4},
+    {"skew, octagon", "lcp", NULL, fast, .friction = 0.1, .friction2 = 0.3, .restitution = 0.4},
+    {"skew, convex", "cone", NULL, fast, .friction = 0.1, .friction2 = 0.3, .restitution = 0.4},
+    {"skew, soft", "cone-reg", NULL, fast, .friction = 0.1, .friction2 = 0.3, .restitution = 0.4},
+};
+
+TEST(jumps_with_two_frictions_have_their_gradients) {
+    static const table_contact contacts[] = {
+        {{"floor", "o"}, 0}, {{"floor", "p"}, 0}, {{"o", "p"}, 0}};
+    table_scene skew = balls;
+    skew.friction = 0.1;
+    skew.friction2 = 0.3;
+    open_stage(&skew, 3, contacts);
+    for (size_t k = 0; k < sizeof skew_points / sizeof skew_points[0]; k++) {
+        check_jump(&skew_points[k]);
+    }
+    close_stage();
+    skew = slab;
+    skew.friction = 0.1;
+    skew.friction2 = 0.3;
+    open_stage(&skew, 4, corners);
+    check_jump(&(point){"skew slab", "ncp", "tttt", drop, .friction = 0.9, .friction2 = 1.2,
+                        .restitution = 0.4, .lift = 0.5, .is_plain = true});
+    check_jump(&(point){"skew slab sliding", "ncp", "dddd", skid, .friction = 0.2, .friction2 = 0.1,
+                        .restitution = 0.4});
+    close_stage();
+}
+
 // ---- trees -------------------------------------------------------------------------------------
 
 // a body on two legs of two links each, with balls for feet, and a box and a ball beside it
@@ -475,6 +519,27 @@ TEST(jumps_of_a_tree_and_a_free_body_have_their_gradients) {
         {{"floor", "foot0"}, 0}, {{"foot0", "o"}, 0}, {{"floor", "o"}, 0}, {{"belly", "o"}, 0}};
     open_robot(walker, 4, contacts, false);
     check_laws((const char *[]){"tott", "dddd", "otto"});
+    close_stage();
+}
+
+TEST(jumps_of_a_tree_with_two_frictions_have_their_gradients) {
+    static const table_contact contacts[] = {
+        {{"floor", "foot0"}, 0}, {{"foot0", "foot1"}, 0}, {{"foot0", "o"}, 0}};
+#define SKEW(pair)                                                                                 \
+    "<numeric name='carom:friction:" pair "' data='1 2'/>"                                         \
+    "<numeric name='carom:restitution:" pair "' data='0.4'/>"
+    static const char pairs[] =
+        "<custom>" SKEW("floor:foot0") SKEW("foot0:foot1") SKEW("foot0:o") "</custom>";
+#undef SKEW
+    char scene[sizeof walker + sizeof pairs];
+    const char *rest = strstr(walker, "<worldbody>");
+    snprintf(scene, sizeof scene, "<mujoco>%s%s", pairs, rest);
+    open_robot(scene, 3, contacts, false);
+    check_jump(&(point){"skew foot", "ncp", NULL, landing, .friction = 0.9, .friction2 = 0.6,
+                        .restitution = 0.4});
+    check_jump(
+        &(point){"skew foot sliding", "ncp", NULL, dashing, .friction = 0.1, .friction2 = 0.3});
+    CHECK(row.near[0].has_two_frictions && row.near[1].has_two_frictions);
     close_stage();
 }
 
@@ -587,7 +652,9 @@ TEST(jumps_of_a_planar_chain_have_their_gradients) {
 
 TABLE_PART(gradient_table_jump, jumps_of_two_balls_on_a_slope_have_their_gradients,
            jumps_of_a_box_on_four_corners_have_their_gradients,
-           a_jump_off_a_whole_face_has_its_gradient, jumps_of_two_feet_have_their_gradients,
+           a_jump_off_a_whole_face_has_its_gradient, jumps_with_two_frictions_have_their_gradients,
+           jumps_of_a_tree_with_two_frictions_have_their_gradients,
+           jumps_of_two_feet_have_their_gradients,
            jumps_of_a_tree_and_a_free_body_have_their_gradients,
            jumps_within_a_tree_have_their_gradients, jumps_of_limits_have_their_gradients,
            of_two_equal_coefficients_the_second_counts, jumps_of_a_loop_have_their_gradients,

@@ -94,7 +94,7 @@ static void touch_jvp(const double *x, const double *x_tan, double *y_tan) {
 static void row_forward(const double *x, double *y) {
     cri_row r = {0};
     pose_stage(x);
-    cri_row_at(&row.near, &row.touch, &row.state, &r);
+    cri_row_at(&stage.sim->world, &row.near, &row.touch, &row.state, &r);
     memcpy(y, r.J, sizeof r.J);
 }
 
@@ -102,7 +102,7 @@ static void row_vjp(const double *x, const double *y_adj, double *x_adj) {
     (void)x;
     double J_adj[2][3][6];
     cri_row r = {0};
-    cri_row_at(&row.near, &row.touch, &row.state, &r);
+    cri_row_at(&stage.sim->world, &row.near, &row.touch, &row.state, &r);
     memcpy(J_adj, y_adj, sizeof J_adj);
     table_begin_derived_adj(&stage);
     cri_row_at_vjp(&stage.sim->world, &r, &row.state, J_adj, x_adj, &stage.sim->d_adj);
@@ -113,7 +113,7 @@ static void row_jvp(const double *x, const double *x_tan, double *y_tan) {
     (void)x;
     double body_tan[TABLE_LIMIT], J_tan[2][3][6];
     cri_row r = {0};
-    cri_row_at(&row.near, &row.touch, &row.state, &r);
+    cri_row_at(&stage.sim->world, &row.near, &row.touch, &row.state, &r);
     load_tangents(x_tan, body_tan);
     cri_row_at_jvp(&stage.sim->world, &r, &row.state, x_tan, body_tan, &stage.sim->d_tan, J_tan);
     memcpy(y_tan, J_tan, sizeof J_tan);
@@ -226,6 +226,33 @@ TEST(touches_of_free_bodies_have_their_gradients) {
     close_stage();
 }
 
+TEST(rows_of_two_frictions_have_their_gradients) {
+    // over a slope, and along a wall: the first tangent begins as y and as z
+    static const char *const normals[] = {"0.2 -0.3 1", "0.3 -1 0.4"};
+    for (int k = 0; k < 2; k++) {
+        const table_scene yard = {
+            .normal = normals[k],
+            .friction = 0.4,
+            .friction2 = k == 0 ? 0.7 : 0.1,
+            .has_pairs = true,
+            .bodies = "oxp",
+            .qpos = "0.1 0.2 0.9 0.8 0.3 -0.4 0.2  2 1 1.2 0.7 -0.2 0.5 0.4"
+                    " -0.5 1.3 1.6 0.5 -0.1 0.7 0.5",
+            .qvel = "1 2 3 -1 2 1 0.5 1 2 -1 3 2 1 -2 0.5 0.6 0.7 0.8",
+        };
+        static const table_contact contacts[] = {
+            {{"floor", "o"}, 0}, {{"floor", "x"}, 0}, {{"o", "p"}, 0}};
+        cr_sim_options options = table_options("located", "ncp");
+        table_open_scene(&stage, &yard, &options);
+        open_stage();
+        for (int i = 0; i < 3; i++) {
+            check_contact(&contacts[i], 1);
+            CHECK(row.near.has_two_frictions);
+        }
+        close_stage();
+    }
+}
+
 // ---- trees -------------------------------------------------------------------------------------
 
 // a chain of two hinges with every shape off its body's centre, a limit, things that stand in the
@@ -297,5 +324,6 @@ TEST(limits_have_their_gradients) {
 }
 
 TABLE_PART(gradient_table_near, touches_of_free_bodies_have_their_gradients,
+           rows_of_two_frictions_have_their_gradients,
            touches_of_trees_with_a_plane_have_their_gradients,
            touches_of_trees_with_things_have_their_gradients, limits_have_their_gradients)

@@ -196,6 +196,19 @@ TEST(located_steps_with_and_without_impacts_have_their_gradients) {
     }
 }
 
+TEST(steps_with_two_frictions_have_their_gradients) {
+    table_scene skew = three;
+    skew.has_pairs = true;
+    skew.friction = 0.1;
+    skew.friction2 = 0.35;
+    const point points[] = {
+        {"skew impacts", skew, "located", "ncp", 0.06, wrench, .n_event = 4},
+        {"skew end of step", skew, "end", "ncp", 0.06, wrench, 1, .grad = CR_GRAD_DISCRETE},
+    };
+    check_step(&points[0]);
+    check_step(&points[1]);
+}
+
 TEST(an_impact_on_a_resting_ball_has_its_gradient) {
     static const table_scene scene = {
         .gravity = "0.3 -0.2 -9.81",
@@ -506,6 +519,7 @@ TEST(resting_shapes_have_their_gradients) {
 }
 
 TABLE_PART(gradient_table_step, located_steps_with_and_without_impacts_have_their_gradients,
+           steps_with_two_frictions_have_their_gradients,
            an_impact_on_a_resting_ball_has_its_gradient, an_impact_on_a_whole_face_has_its_gradient,
            a_capped_impact_has_its_gradient, impacts_at_the_start_of_a_step_have_their_gradients,
            restitution_from_none_has_its_one_sided_gradient, end_of_step_jumps_have_their_gradients,

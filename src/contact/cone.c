@@ -9,7 +9,8 @@
 //
 // Convex: always solved, and with one e for all the energy never grows. The price: a sliding
 // contact is lifted, u_n = mu |u_t|. `cone-reg` has A + eps 1 with eps = 0.01 1/kg, as that paper
-// ran it: a unique impulse, contacts a little soft, but for those at rest.
+// ran it: a unique impulse, contacts a little soft, but for those at rest. Where friction differs
+// along the tangents, the direction with less of it is the softer one.
 
 #include "contact/impulse_law.h"
 
@@ -42,6 +43,7 @@ const cri_law cri_law_cone_reg = {
     .summary = "the same with A + 0.01 kg^-1",
     .promise = "Every contact has one impulse, and so a derivative. Soft: what sticks creeps and "
                "what rests sinks, more for heavier bodies. Meant for the stepper end.",
+    .is_regularised = true,
     .solve = solve_cone_reg,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,

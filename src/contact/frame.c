@@ -8,6 +8,13 @@
 // The sign is a branch of the forward pass. It follows from the normal alone, so the derivatives
 // take it again from the same number. Smooth but for n_z = 0, where the tangents jump and an
 // isotropic law does not notice.
+//
+// Aligned frame, for friction that differs along the tangents; MuJoCo's, so that a scene means the
+// same there:
+//
+//   e = y where |n_y| < 1/2, else z;   p = e - n (n.e),   t1 = p/|p|,   t2 = n x t1
+//
+// The same lines for n and -n. They jump where |n_y| = 1/2, and friction with them.
 
 #include "contact/frame.h"
 
@@ -56,4 +63,49 @@ cri_frame cri_frame_of_jvp(cri_vec3 n, cri_vec3 n_tan) {
         cri_v3(s * (2.0 * n.x * n_tan.x * a + n.x * n.x * a_tan), s * b_tan, -s * n_tan.x);
     cri_vec3 t2 = cri_v3(b_tan, 2.0 * n.y * n_tan.y * a + n.y * n.y * a_tan, -n_tan.y);
     return (cri_frame){{n_tan, t1, t2}};
+}
+
+// the axis of the world that is far from the normal
+static cri_vec3 axis_beside(cri_vec3 n) {
+    return fabs(n.y) < 0.5 ? cri_v3(0.0, 1.0, 0.0) : cri_v3(0.0, 0.0, 1.0);
+}
+
+cri_frame cri_frame_aligned(cri_vec3 n) {
+    CR_VALIDATE(fabs(cri_v3_dot(n, n) - 1.0) < 0.1);
+    cri_vec3 e = axis_beside(n);
+    cri_vec3 p = cri_v3_mad(e, -cri_v3_dot(n, e), n);
+    cri_vec3 t1 = cri_v3_scale(1.0 / sqrt(cri_v3_dot(p, p)), p);
+    return (cri_frame){{n, t1, cri_v3_cross(n, t1)}};
+}
+
+void cri_frame_aligned_vjp(cri_vec3 n, const cri_frame *adj, cri_vec3 *normal_adj) {
+    CR_ASSERT(adj && normal_adj);
+    cri_vec3 e = axis_beside(n);
+    cri_vec3 p = cri_v3_mad(e, -cri_v3_dot(n, e), n);
+    double inv_length = 1.0 / sqrt(cri_v3_dot(p, p));
+    cri_vec3 t1 = cri_v3_scale(inv_length, p);
+
+    // t2 = n x t1
+    cri_vec3 n_adj = cri_v3_add(adj->axis[0], cri_v3_cross(t1, adj->axis[2]));
+    cri_vec3 t1_adj = cri_v3_add(adj->axis[1], cri_v3_cross(adj->axis[2], n));
+
+    // t1 = p/|p|
+    cri_vec3 p_adj = cri_v3_scale(inv_length, cri_v3_mad(t1_adj, -cri_v3_dot(t1, t1_adj), t1));
+
+    // p = e - n (n.e)
+    n_adj = cri_v3_mad(n_adj, -cri_v3_dot(n, e), p_adj);
+    n_adj = cri_v3_mad(n_adj, -cri_v3_dot(n, p_adj), e);
+    *normal_adj = cri_v3_add(*normal_adj, n_adj);
+}
+
+cri_frame cri_frame_aligned_jvp(cri_vec3 n, cri_vec3 n_tan) {
+    cri_vec3 e = axis_beside(n);
+    cri_vec3 p = cri_v3_mad(e, -cri_v3_dot(n, e), n);
+    double inv_length = 1.0 / sqrt(cri_v3_dot(p, p));
+    cri_vec3 t1 = cri_v3_scale(inv_length, p);
+    cri_vec3 p_tan = cri_v3_scale(-cri_v3_dot(n, e), n_tan);
+    p_tan = cri_v3_mad(p_tan, -cri_v3_dot(n_tan, e), n);
+    cri_vec3 t1_tan = cri_v3_scale(inv_length, cri_v3_mad(p_tan, -cri_v3_dot(t1, p_tan), t1));
+    cri_vec3 t2_tan = cri_v3_add(cri_v3_cross(n_tan, t1), cri_v3_cross(n, t1_tan));
+    return (cri_frame){{n_tan, t1_tan, t2_tan}};
 }

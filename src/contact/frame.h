@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A contact frame from its normal, with its adjoint and tangent.
+// Contact frames from the normal, with adjoint and tangent.
 
 #pragma once
 
@@ -18,3 +18,12 @@ cri_frame cri_frame_of(cri_vec3 normal);
 void cri_frame_of_vjp(cri_vec3 normal, const cri_frame *adj, cri_vec3 *normal_adj);
 
 cri_frame cri_frame_of_jvp(cri_vec3 normal, cri_vec3 normal_tan);
+
+/// The frame in which friction has two coefficients: t1 is the world's y axis, or z where the
+/// normal is within 60 degrees of y, made orthogonal. Requires a unit normal.
+cri_frame cri_frame_aligned(cri_vec3 normal);
+
+/// Adds to normal_adj.
+void cri_frame_aligned_vjp(cri_vec3 normal, const cri_frame *adj, cri_vec3 *normal_adj);
+
+cri_frame cri_frame_aligned_jvp(cri_vec3 normal, cri_vec3 normal_tan);

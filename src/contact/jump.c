@@ -270,6 +270,18 @@ static void add_block(const cri_world *world, const cri_jump *jump, int a, int b
     }
 }
 
+// across a limit nothing moves, along a frictionless tangent nothing acts: any positive entry keeps
+// the impulse of such a row at zero
+static void fill_empty_rows(const cri_jump *jump, int a) {
+    const cri_row *row = &jump->row[a];
+    size_t to_next = 3 * (size_t)jump->n + 1, at = 3 * (size_t)a * to_next;
+    for (size_t r = 1; r < 3; r++) {
+        if (row->near.kind == CRI_NEAR_LIMIT || row->ellipse.scale[r] == 0.0) {
+            jump->A[at + r * to_next] = jump->A[at];
+        }
+    }
+}
+
 static void assemble(const cri_world *world, const cri_jump *jump) {
     int m = 3 * jump->n;
     for (int a = 0; a < jump->n; a++) {
@@ -282,11 +294,7 @@ static void assemble(const cri_world *world, const cri_jump *jump) {
                 }
             }
         }
-        if (jump->row[a].near.kind == CRI_NEAR_LIMIT) {
-            // across a limit nothing moves: any positive entry keeps its impulse at zero
-            size_t at = (size_t)(3 * a) * (size_t)(m + 1);
-            jump->A[at + (size_t)m + 1] = jump->A[at + 2 * (size_t)(m + 1)] = jump->A[at];
-        }
+        fill_empty_rows(jump, a);
     }
     // the lower half is the upper one, so that A is symmetric to the last bit
     for (int i = 0; i < m; i++) {
@@ -341,7 +349,7 @@ void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, c
     *jump = (cri_jump){.n = n, .state = state, .n_byte = cri_jump_bytes(world, n, ref)};
     push_arrays(jump, keep);
     for (int a = 0; a < n; a++) {
-        cri_row_at(ref[a].near, ref[a].touch, state, &jump->row[a]);
+        cri_row_at(world, ref[a].near, ref[a].touch, state, &jump->row[a]);
         cri_coefficients c = cri_near_coefficients(world, ref[a].near);
         jump->mu[a] = c.friction;
         jump->e[a] = c.restitution;
@@ -413,6 +421,18 @@ void cri_jump_project_target(const cri_jump *jump, double *target, cr_arena *scr
     cri_arena_rewind(scratch, mark);
 }
 
+// what has a frictionless tangent slides, whatever the other does. Where that one sticks,
+// velocities grow with |mu| of the frictionless one, a kink whose derivative is taken to be zero.
+static void note_frictionless(cri_jump *jump) {
+    for (int a = 0; a < jump->n; a++) {
+        const double *scale = jump->row[a].ellipse.scale;
+        if ((scale[1] == 0.0 || scale[2] == 0.0) && jump->f[3 * a] > 0.0) {
+            jump->report.is_one_sided = jump->report.is_one_sided || !jump->is_sliding[a];
+            jump->is_sliding[a] = true;
+        }
+    }
+}
+
 void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, bool has_cache,
                     double *v_out, cr_arena *keep, cr_arena *scratch) {
     CR_ASSERT(jump->n > 0 && v && v_out && keep && scratch);
@@ -432,6 +452,7 @@ void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, boo
     }
     prepare_targets(jump, keep, scratch);
     jump->law_cache = world->law->solve(&problem, jump->f, has_cache, &jump->report, keep, scratch);
+    note_frictionless(jump);
     jump->base = NULL;
     if (has_cache) {
         push_bases(jump, keep);

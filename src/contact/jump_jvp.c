@@ -233,6 +233,11 @@ static cri_contact_tan data_tangents(const tangents *t, const cri_jump_tan *tan,
     for (int a = 0; !tan->is_fixed && a < jump->n; a++) {
         cri_coefficients c = cri_near_coefficients(t->world, &jump->row[a].near);
         mu[a] = c.at_friction >= 0 ? tan->d->block[c.at_friction] : 0.0;
+        const cri_row *row = &jump->row[a];
+        if (row->near.has_two_frictions) {
+            const cri_pair_derived *pair_tan = &tan->d->pair[row->near.pair];
+            mu[a] = cri_ellipse_of_jvp(&row->ellipse, pair_tan->friction, pair_tan->friction2).size;
+        }
         e[a] = c.at_restitution >= 0 && jump->has_e[a] ? tan->d->block[c.at_restitution] : 0.0;
     }
     return (cri_contact_tan){

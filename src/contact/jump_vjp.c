@@ -164,6 +164,12 @@ static void coefficients_vjp(const pass *p, const cri_contact_adj *adj) {
         if (c.at_friction >= 0) {
             p->d_adj->block[c.at_friction] += adj->mu[a];
         }
+        const cri_row *row = &p->jump->row[a];
+        if (row->near.has_two_frictions) {
+            cri_pair_derived *pair_adj = &p->d_adj->pair[row->near.pair];
+            cri_ellipse_of_vjp(&row->ellipse, &(cri_ellipse){.size = adj->mu[a]},
+                               &pair_adj->friction, &pair_adj->friction2);
+        }
         if (c.at_restitution >= 0 && p->jump->has_e[a]) {
             p->d_adj->block[c.at_restitution] += adj->e[a];
         }

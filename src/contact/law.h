@@ -61,6 +61,7 @@ typedef struct cri_law {
     const char *name;
     const char *summary; // a line
     const char *promise; // what holds and what does not, a few sentences; NULL: not said
+    bool is_regularised; // the solution depends on the scale of the rows
 
     /// Solves from the start f (3n) and overwrites it. Returns the cache that the derivatives need,
     /// in keep; has_cache false lets the law skip what only they need. Both arenas have room

@@ -50,6 +50,7 @@ cri_near cri_near_geoms(const cr_model *m, int geom0, int geom1, int pair) {
         (a->shape != CRI_SHAPE_PLANE && (b->unit < 0 || (a->unit >= 0 && b->body < a->body)));
     cri_near near = {.geom = {is_swapped ? geom1 : geom0, is_swapped ? geom0 : geom1},
                      .pair = pair,
+                     .has_two_frictions = pair >= 0 && m->pair[pair].slot_friction2 >= 0,
                      .limit = -1};
     for (int s = 0; s < 2; s++) {
         near.body[s] = m->geom[near.geom[s]].body;
@@ -529,7 +530,13 @@ cri_coefficients cri_near_coefficients(const cri_world *w, const cri_near *near)
     const cri_derived *d = w->d;
     const cri_pair *pair = near->pair >= 0 ? &w->model->pair[near->pair] : NULL;
     const cri_geom_derived *a = &d->geom[near->geom[0]], *b = &d->geom[near->geom[1]];
-    if (pair && (pair->slot_friction >= 0 || pair->friction_geom >= 0)) {
+    if (near->has_two_frictions) {
+        const cri_pair_derived *own = &d->pair[near->pair];
+        c.friction = fmax(own->friction, own->friction2);
+        // equal ones are no kink of a law that is exact, but for the tip of the cone
+        bool is_kink = w->law->is_regularised || c.friction == 0.0;
+        c.is_friction_tied = own->friction == own->friction2 && is_kink;
+    } else if (pair && (pair->slot_friction >= 0 || pair->friction_geom >= 0)) {
         const double *own = pair->slot_friction >= 0 ? &d->pair[near->pair].friction
                                                      : &d->geom[pair->friction_geom].friction;
         c.friction = *own;

@@ -29,13 +29,14 @@ typedef enum cri_near_kind {
 
 typedef struct cri_near {
     cri_near_kind kind;
-    int geom[2]; // a plane is geom[0]; limit: -1
-    int body[2]; // -1: world
-    int unit[2]; // -1: static
-    int pair;    // coefficients of their own, -1: none
-    int limit;   // -1: none
-    int n_slot;  // touches it may have
-    int first;   // feature number of slot 0
+    int geom[2];            // a plane is geom[0]; limit: -1
+    int body[2];            // -1: world
+    int unit[2];            // -1: static
+    int pair;               // coefficients of their own, -1: none
+    bool has_two_frictions; // the pair has one for each tangent
+    int limit;              // -1: none
+    int n_slot;             // touches it may have
+    int first;              // feature number of slot 0
 } cri_near;
 
 /// Direction in which a ball joint has turned (unit, child frame; zero at angle zero), and how far,
@@ -90,11 +91,11 @@ double cri_near_rate(const cri_world *world, const cri_near *near, const cri_nar
 /// Coefficients of the pair, and the numbers of d that they are: in d_adj and d_tan they have the
 /// same place.
 typedef struct cri_coefficients {
-    double friction;
+    double friction; // the larger of two
     double restitution;
-    int at_friction;          // place in the block of d, -1: a constant
+    int at_friction;          // place in the block of d, -1: a constant, or two of them
     int at_restitution;       // likewise
-    bool is_friction_tied;    // both geoms have the same: the derivative is one-sided
+    bool is_friction_tied;    // of equal ones: the derivative is one-sided
     bool is_restitution_tied; // likewise
 } cri_coefficients;
 

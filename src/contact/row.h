@@ -5,21 +5,24 @@
 
 #pragma once
 
+#include "contact/ellipse.h"
 #include "contact/frame.h"
 #include "contact/near.h"
 
-/// J_side = -+ [t, R'(arm x t)] for each axis t of the frame: minus for body 0, plus for body 1;
-/// arm goes from the body's origin to its witness point. A limit has no frame and no J.
+/// J_side = -+ [t, R'(arm x t)] for each axis t of the frame, times its scale: minus for body 0,
+/// plus for body 1; arm goes from the body's origin to its witness point. A limit has no frame and
+/// no J.
 typedef struct cri_row {
     cri_near near;
     cri_narrow_touch touch;
     cri_frame frame;
+    cri_ellipse ellipse;
     double J[2][3][6];
 } cri_row;
 
 /// Of a touch at a state.
-void cri_row_at(const cri_near *near, const cri_narrow_touch *touch, const cri_state *state,
-                cri_row *row);
+void cri_row_at(const cri_world *world, const cri_near *near, const cri_narrow_touch *touch,
+                const cri_state *state, cri_row *row);
 
 /// Adjoint of the blocks J. Adds to q_adj (n_v) and d_adj.
 void cri_row_at_vjp(const cri_world *world, const cri_row *row, const cri_state *state,

@@ -264,6 +264,7 @@ cr_status cri_build_pairs(cri_builder *b) {
         m->pair[k] = (cri_pair){.geom = {pd->geom[low], pd->geom[1 - low]},
                                 .is_listed = pd->is_listed,
                                 .slot_friction = pd->has_friction ? k : -1,
+                                .slot_friction2 = -1,
                                 .slot_restitution = pd->has_restitution ? k : -1,
                                 .friction_geom = pd->friction_geom - 1};
     }

@@ -164,8 +164,12 @@ static void add_pair(cri_builder *b, cri_pair *pair) {
     snprintf(owner, sizeof owner, "%.120s:%.120s", (is_swapped ? c : a)->name,
              (is_swapped ? a : c)->name);
     if (pair->slot_friction >= 0) {
-        double value = b->def->pair[pair->slot_friction].friction;
-        pair->slot_friction = add_slots(b, owner, "friction", 1, &value, not_negative);
+        const cri_pair_def *pd = &b->def->pair[pair->slot_friction];
+        pair->slot_friction = add_slots(b, owner, "friction", 1, &pd->friction, not_negative);
+        if (pd->has_two_frictions) {
+            pair->slot_friction2 =
+                add_slots(b, owner, "friction2", 1, &pd->friction2, not_negative);
+        }
     }
     if (pair->slot_restitution >= 0) {
         double value = b->def->pair[pair->slot_restitution].restitution;

@@ -292,6 +292,10 @@ static void visit_copies(const cr_model *m, const cri_derived *d, copy_visitor *
             visit(&(copy){.in_d = &d->pair[k].friction, .slot = pair->slot_friction, .n = 1},
                   context);
         }
+        if (pair->slot_friction2 >= 0) {
+            visit(&(copy){.in_d = &d->pair[k].friction2, .slot = pair->slot_friction2, .n = 1},
+                  context);
+        }
         if (pair->slot_restitution >= 0) {
             visit(&(copy){.in_d = &d->pair[k].restitution, .slot = pair->slot_restitution, .n = 1},
                   context);

@@ -27,6 +27,7 @@ typedef struct cri_geom_derived {
 typedef struct cri_pair_derived {
     double friction;
     double restitution;
+    double friction2; // along the second tangent
 } cri_pair_derived;
 
 /// Layers over one block. Points into the arena that made it.

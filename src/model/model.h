@@ -57,7 +57,8 @@ typedef struct cri_geom {
 typedef struct cri_pair {
     int geom[2];
     bool is_listed;
-    int slot_friction;    // own, -1: none
+    int slot_friction;    // own, -1: none; of the first tangent if there is a second
+    int slot_friction2;   // of the second tangent, -1: one for both
     int slot_restitution; // own, -1: none
     int friction_geom;    // whose friction alone counts, -1: the larger of the two
 } cri_pair;

@@ -116,10 +116,25 @@ static void explain_pair(const cr_model *m, const char *name, const char *what, 
              m->slot[slot].value);
 }
 
+// the second coefficient of a pair, which no geom has
+static int find_friction2(const cr_model *m, const char *name, const int *geom, int pair,
+                          cr_error *err) {
+    if (pair >= 0 && m->pair[pair].slot_friction2 >= 0) {
+        return m->pair[pair].slot_friction2;
+    }
+    cri_fail(err, CR_ERR_ARGUMENT, 0,
+             "no parameter is named %s: its friction is the same in all directions; add <numeric "
+             "name=\"carom:friction:%s:%s\" data=\"MU1 MU2\"/> to <custom>",
+             name, m->geom_name[geom[0]], m->geom_name[geom[1]]);
+    return -1;
+}
+
 static int find_in_pair(const cr_model *m, const char *name, cr_error *err) {
     const char *colon = strchr(name, ':'), *slash = strrchr(name, '/');
     bool is_friction = slash && strcmp(slash, "/friction") == 0;
-    if (!colon || !slash || slash < colon || (!is_friction && strcmp(slash, "/restitution") != 0)) {
+    bool is_second = slash && strcmp(slash, "/friction2") == 0;
+    bool is_known = is_friction || is_second || (slash && strcmp(slash, "/restitution") == 0);
+    if (!colon || !slash || slash < colon || !is_known) {
         return -1;
     }
     int geom[2] = {find_geom(m, name, (size_t)(colon - name)),
@@ -129,6 +144,9 @@ static int find_in_pair(const cr_model *m, const char *name, cr_error *err) {
         cri_fail(err, CR_ERR_ARGUMENT, 0, "no pair of colliding geoms is named %.*s",
                  (int)(slash - name), name);
         return -1;
+    }
+    if (is_second) {
+        return find_friction2(m, name, geom, pair, err);
     }
     int slot = slot_of_pair(m, geom[0], geom[1], pair, is_friction);
     const cri_geom *a = &m->geom[geom[0]], *b = &m->geom[geom[1]];

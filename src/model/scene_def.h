@@ -131,8 +131,10 @@ typedef struct cri_pair_def {
     int geom[2];
     bool is_listed; // collides whatever contype and conaffinity say
     bool has_friction;
+    bool has_two_frictions; // one for each tangent
     bool has_restitution;
     double friction;
+    double friction2; // along the second tangent
     double restitution;
     int friction_geom; // without has_friction: 1 + the geom whose friction counts, 0: the larger
     int condim;        // of a listed pair, 0: that of the geoms

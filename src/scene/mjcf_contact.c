@@ -4,7 +4,8 @@
 //
 // Friction of a pair as in MuJoCo: its own coefficient; else that of the geom with the higher
 // priority; else the larger one. A pair whose condim comes to 1 has none, as a coefficient of its
-// own.
+// own. Two sliding coefficients act along the tangents of contact/frame.h, as in MuJoCo; but there
+// the tangents of a capsule on a plane turn with the capsule.
 
 #include "scene/mjcf_parts.h"
 
@@ -58,6 +59,12 @@ bool cri_mjcf_may_touch(const cri_scene_def *def, int i, int j) {
 
 // ---- <contact> ---------------------------------------------------------------------------------
 
+static bool is_plane_and_capsule(const cri_scene_def *def, const cri_pair_def *pair) {
+    cri_shape_kind a = def->geom[pair->geom[0]].shape, b = def->geom[pair->geom[1]].shape;
+    return (a == CRI_SHAPE_PLANE && b == CRI_SHAPE_CAPSULE) ||
+           (a == CRI_SHAPE_CAPSULE && b == CRI_SHAPE_PLANE);
+}
+
 // friction and condim of a listed pair
 static cr_status read_pair(cri_mjcf *m, const cri_mjcf_elem *e, cri_pair_def *pair) {
     double friction[5] = {1.0, 1.0, 0.0, 0.0, 0.0};
@@ -70,13 +77,16 @@ static cr_status read_pair(cri_mjcf *m, const cri_mjcf_elem *e, cri_pair_def *pa
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, e->node, "condim is %d, expected 1, 3, 4 or 6",
                              condim);
     }
-    if (n > 0 && friction[0] < 0.0) {
+    double least = n > 1 && friction[1] < friction[0] ? friction[1] : friction[0];
+    if (n > 0 && least < 0.0) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, e->node, "friction is %g, expected 0 or more",
-                             friction[0]);
+                             least);
     }
-    if (n > 1 && friction[0] != friction[1]) {
+    bool has_two = n > 1 && friction[0] != friction[1] && condim != 1;
+    if (has_two && is_plane_and_capsule(m->def, pair)) {
         return cri_mjcf_fail(m, CR_ERR_UNSUPPORTED, e->node,
-                             "friction differs along two directions: give the same number twice");
+                             "friction differs along and across a capsule on a plane: give the "
+                             "same number twice, or directions of the world by carom:friction");
     }
     static const char *const soft[] = {"solref", "solimp", "solreffriction", "margin", "gap"};
     for (size_t k = 0; k < sizeof soft / sizeof soft[0]; k++) {
@@ -87,8 +97,15 @@ static cr_status read_pair(cri_mjcf *m, const cri_mjcf_elem *e, cri_pair_def *pa
                           soft[k]);
         }
     }
+    if (n == 1 && friction[0] != 1.0 && condim != 1) {
+        cri_mjcf_warn(m, CRI_MJCF_WARN_FRICTION, e->node,
+                      "<pair> friction has one number, which counts for both directions; in MuJoCo "
+                      "the second one is 1: give it twice");
+    }
     pair->has_friction = n > 0 || condim == 1;
     pair->friction = condim == 1 ? 0.0 : n > 0 ? friction[0] : 0.0;
+    pair->has_two_frictions = has_two;
+    pair->friction2 = has_two ? friction[1] : 0.0;
     pair->condim = condim;
     return CR_OK;
 }

@@ -7,7 +7,7 @@
 //   text     carom:inertia:BODY              shape: mass and inertia follow size and density
 //   numeric  carom:restitution:GEOM          one geom; a pair takes the larger of its two
 //   numeric  carom:restitution:GEOM:GEOM     one pair
-//   numeric  carom:friction:GEOM:GEOM        one pair
+//   numeric  carom:friction:GEOM:GEOM        one pair; two numbers: along the two tangents
 
 #include "scene/mjcf_parts.h"
 
@@ -69,10 +69,14 @@ static cr_status pair_by_names(cri_mjcf *m, const cri_xml_node *node, const char
     return *out ? CR_OK : cri_mjcf_fail_memory(m);
 }
 
-static cr_status set_friction(cri_mjcf *m, const cri_xml_node *node, const char *names,
-                              double value) {
-    if (value < 0.0) {
-        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "friction is %g, expected 0 or more", value);
+// one coefficient, or one for each tangent
+static cr_status set_friction(cri_mjcf *m, const cri_xml_node *node, const char *names, int n,
+                              const double *value) {
+    for (int i = 0; i < n; i++) {
+        if (value[i] < 0.0) {
+            return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "friction is %g, expected 0 or more",
+                                 value[i]);
+        }
     }
     cri_pair_def *pair = NULL;
     CR_TRY(pair_by_names(m, node, names, &pair));
@@ -81,7 +85,9 @@ static cr_status set_friction(cri_mjcf *m, const cri_xml_node *node, const char 
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "gives the friction of '%.60s' again", names);
     }
     pair->has_friction = true;
-    pair->friction = value;
+    pair->friction = value[0];
+    pair->has_two_frictions = n > 1 && value[0] != value[1];
+    pair->friction2 = pair->has_two_frictions ? value[1] : 0.0;
     return CR_OK;
 }
 
@@ -172,15 +178,15 @@ static cr_status read_numeric(cri_mjcf *m, const cri_xml_node *node, const char 
     if (!restitution && !friction) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s': %s", name, known_entries);
     }
-    double value = 0.0;
+    double value[2] = {0.0, 0.0};
     int n;
     cri_mjcf_elem e = cri_mjcf_bare(node);
-    CR_TRY(cri_mjcf_numbers(m, &e, "data", 1, 1, &value, &n));
+    CR_TRY(cri_mjcf_numbers(m, &e, "data", 1, friction ? 2 : 1, value, &n));
     if (n == 0) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s' has no data", name);
     }
-    return restitution ? set_restitution(m, node, restitution, value)
-                       : set_friction(m, node, friction, value);
+    return restitution ? set_restitution(m, node, restitution, value[0])
+                       : set_friction(m, node, friction, n, value);
 }
 
 // an entry of ours, else its name is NULL

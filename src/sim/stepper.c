@@ -69,7 +69,7 @@ static void describe(const cri_jump *jump, int k, cr_contact *out) {
     out->gap = row->touch.gap;
     out->is_sliding = jump->is_sliding[k];
     for (int r = 0; r < 3; r++) {
-        impulse = cri_v3_mad(impulse, f[r], row->frame.axis[r]);
+        impulse = cri_v3_mad(impulse, f[r] * row->ellipse.scale[r], row->frame.axis[r]);
     }
     cri_v3_store(row->touch.point[1], out->point);
     cri_v3_store(row->touch.normal, out->normal);

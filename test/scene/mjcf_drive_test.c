@@ -186,6 +186,38 @@ static void contacts_are_listed_and_excluded(void **state) {
     cri_scene_def_clear(&def);
 }
 
+static void a_pair_has_one_friction_or_two(void **state) {
+    (void)state;
+#define PAIR(attrs, entry)                                                                         \
+    SCENE("<worldbody><geom name='floor' type='plane' size='1 1 1'/><body><freejoint/>"            \
+          "<geom name='a' size='1'/></body></worldbody><contact><pair geom1='a' "                  \
+          "geom2='floor' " attrs "/></contact><custom>" entry "</custom>")
+    static const struct {
+        const char *scene;
+        bool has_two;
+        double first, second;
+    } cases[] = {
+        {PAIR("friction='.3 .4 0.1'", ""), true, 0.3, 0.4},
+        {PAIR("friction='.3 0'", ""), true, 0.3, 0.0},
+        {PAIR("friction='.3 .3'", ""), false, 0.3, 0.0},
+        {PAIR("friction='.3'", ""), false, 0.3, 0.0},
+        {PAIR("friction='.3 .4' condim='1'", ""), false, 0.0, 0.0},
+        {PAIR("", "<numeric name='carom:friction:a:floor' data='.5 .2'/>"), true, 0.5, 0.2},
+        {PAIR("", "<numeric name='carom:friction:a:floor' data='.5 .5'/>"), false, 0.5, 0.0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        cri_scene_def def = read_scene(cases[k].scene);
+        assert_int_equal(def.n_pair, 1);
+        const cri_pair_def *p = &def.pair[0];
+        assert_true(p->has_friction && p->has_two_frictions == cases[k].has_two);
+        assert_true(p->friction == cases[k].first && p->friction2 == cases[k].second);
+        // one number means something else in MuJoCo
+        assert_true((strstr(def.warning, "one number") != NULL) == (k == 3));
+        cri_scene_def_clear(&def);
+    }
+#undef PAIR
+}
+
 static void a_listed_pair_without_friction_follows_priority(void **state) {
     (void)state;
 #define PAIR(attrs)                                                                                \
@@ -274,6 +306,7 @@ int main(void) {
         cmocka_unit_test(a_tendon_rests_where_its_joints_do),
         cmocka_unit_test(equalities_are_read),
         cmocka_unit_test(contacts_are_listed_and_excluded),
+        cmocka_unit_test(a_pair_has_one_friction_or_two),
         cmocka_unit_test(a_listed_pair_without_friction_follows_priority),
         cmocka_unit_test(flags_take_out_what_they_disable),
         cmocka_unit_test(what_has_no_effect_is_said_once_each),

@@ -405,6 +405,10 @@ static void bad_coefficients_are_reported(void **state) {
          "<numeric> 'ball' is no pair of geoms: expected GEOM:GEOM, two names of this scene"},
         {CUSTOM("<numeric name='carom:friction:floor:ball' data='-1'/>"), CR_ERR_SYNTAX, 2,
          "<numeric> friction is -1, expected 0 or more"},
+        {CUSTOM("<numeric name='carom:friction:floor:ball' data='1 -2'/>"), CR_ERR_SYNTAX, 2,
+         "<numeric> friction is -2, expected 0 or more"},
+        {CUSTOM("<numeric name='carom:friction:floor:ball' data='1 2 3'/>"), CR_ERR_SYNTAX, 2,
+         "<numeric> data=\"1 2 3\" has 3 numbers, expected 1 to 2"},
         {CUSTOM("<numeric name='carom:friction:ball:ball' data='1'/>"), CR_ERR_SYNTAX, 2,
          "<numeric> 'ball:ball' never collide: remove the entry, or change contype and "
          "conaffinity"},

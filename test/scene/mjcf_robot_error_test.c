@@ -123,8 +123,14 @@ static void wrong_contacts_are_reported(void **state) {
          "<pair> lists two geoms of one body: they never collide; remove it"},
         {CONTACT("<pair geom1='g' geom2='h'/><pair geom1='h' geom2='g'/>"), CR_ERR_SYNTAX, 4,
          "<pair> lists this pair again: remove one"},
-        {CONTACT("<pair geom1='g' geom2='h' friction='1 2'/>"), CR_ERR_UNSUPPORTED, 4,
-         "<pair> friction differs along two directions: give the same number twice"},
+        {CONTACT("<pair geom1='g' geom2='h' friction='1 -2'/>"), CR_ERR_SYNTAX, 4,
+         "<pair> friction is -2, expected 0 or more"},
+        {"<mujoco><worldbody>\n" FLOOR "<body><freejoint/><geom name='rod' type='capsule' "
+         "size='1 1'/></body></worldbody>\n<contact><pair geom1='rod' geom2='floor' "
+         "friction='1 2'/></contact></mujoco>",
+         CR_ERR_UNSUPPORTED, 4,
+         "<pair> friction differs along and across a capsule on a plane: give the same number "
+         "twice, or directions of the world by carom:friction"},
         {CONTACT("<pair geom1='g' geom2='h' condim='2'/>"), CR_ERR_SYNTAX, 4,
          "<pair> condim is 2, expected 1, 3, 4 or 6"},
         {CONTACT("<exclude body1='a' body2='earth'/>"), CR_ERR_SYNTAX, 4,

@@ -403,6 +403,36 @@ TEST(a_pair_answers_with_the_only_value_that_it_can_have) {
     cr_model_destroy(model);
 }
 
+TEST(a_pair_has_a_second_friction_where_the_file_gives_two) {
+    static const char pucks[] =
+        "<mujoco><custom><numeric name='carom:friction:floor:a' data='0.5 0.2'/>"
+        "<numeric name='carom:friction:floor:b' data='0.3'/></custom><worldbody>"
+        "<geom name='floor' type='plane' size='9 9 1'/>"
+        "<body><freejoint/><geom name='a' size='0.1'/></body>"
+        "<body pos='1 0 0'><freejoint/><geom name='b' size='0.1'/></body></worldbody></mujoco>";
+    cr_error err = {0};
+    cr_model *model = NULL;
+    assert_int_equal(cr_model_parse(pucks, sizeof pucks - 1, "pucks", &model, &err), CR_OK);
+    int slot = cr_model_find(model, CR_VECTOR_P, "floor:a/friction2", &err);
+    CHECK(slot >= 0);
+    CHECK_TEXT(cr_model_name(model, CR_VECTOR_P, slot), "floor:a/friction2");
+    CHECK_INT(cr_model_find(model, CR_VECTOR_P, "a:floor/friction2", &err), slot);
+    CHECK_INT(cr_model_find(model, CR_VECTOR_P, "a:floor/friction", &err), slot - 1);
+    double lower, upper;
+    bool is_open;
+    cr_model_domain(model, slot, &lower, &upper, &is_open);
+    CHECK(lower == 0.0 && !is_open && upper > 1e300);
+
+    // one for all directions: the text says what to write
+    CHECK_INT(cr_model_find(model, CR_VECTOR_P, "floor:b/friction2", &err), -1);
+    CHECK(strstr(err.text, "carom:friction:floor:b") != NULL);
+    CHECK_INT(cr_model_find(model, CR_VECTOR_P, "a:b/friction2", &err), -1);
+    CHECK(strstr(err.text, "carom:friction:a:b") != NULL);
+    CHECK_INT(cr_model_find(model, CR_VECTOR_P, "floor:c/friction2", &err), -1);
+    CHECK(strstr(err.text, "no pair of colliding geoms is named floor:c") != NULL);
+    cr_model_destroy(model);
+}
+
 TEST(unknown_names_are_named) {
     fixture f = open_fixture(true);
     CHECK_INT(find_p(&f, "three/mass", &f.err), -1);
@@ -453,5 +483,6 @@ CR_TEST_MAIN(options_are_refused_by_name, parameters_are_refused_by_name_and_the
              a_motion_beyond_all_numbers_is_refused, seeds_must_ascend,
              foreign_bytes_are_not_restored, batches_refuse_as_a_whole_or_by_item,
              pairs_are_found_in_either_order_and_by_the_slot_that_they_use,
-             a_pair_answers_with_the_only_value_that_it_can_have, unknown_names_are_named,
+             a_pair_answers_with_the_only_value_that_it_can_have,
+             a_pair_has_a_second_friction_where_the_file_gives_two, unknown_names_are_named,
              every_name_is_found_where_it_stands)

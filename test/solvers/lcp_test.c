@@ -329,9 +329,9 @@ static const octagon_vector octagon_vectors[] = {
 // clang-format on
 
 static const friction_vector *vector_named(const char *name) {
-    for (size_t k = 0; k < sizeof friction_vectors / sizeof friction_vectors[0]; k++) {
-        if (strncmp(friction_vectors[k].name, name, strlen(name)) == 0) {
-            return &friction_vectors[k];
+    for (size_t k = 0; k < sizeof coulomb_vectors / sizeof coulomb_vectors[0]; k++) {
+        if (strncmp(coulomb_vectors[k].name, name, strlen(name)) == 0) {
+            return &coulomb_vectors[k];
         }
     }
     fail_msg("no vector %s", name);
