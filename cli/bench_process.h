@@ -28,7 +28,7 @@ typedef struct cli_bench_count {
     const char *scene;
     const char *stepper; // NULL: the scene's
     const char *law;     // NULL: the scene's
-    int n_before; // counted and taken off, 0: a few
+    int n_before;        // counted and taken off, 0: a few
     int n_step;
 } cli_bench_count;
 

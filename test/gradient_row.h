@@ -64,6 +64,7 @@ int gradient_table_law(void);
 int gradient_table_contact(void);
 int gradient_table_near(void);
 int gradient_table_jump(void);
+int gradient_table_jump_tree(void);
 int gradient_table_motion(void);
 int gradient_table_step(void);
 int gradient_table_sim(void);

@@ -12,7 +12,7 @@
 //   cone      the cone programme on its path         gradient_table_cone.c
 //   contact   pairs of shapes, frames                gradient_table_contact.c
 //   near      touches of geoms and limits, rows      gradient_table_near.c
-//   jump      velocity jumps                         gradient_table_jump.c
+//   jump      velocity jumps                         gradient_table_jump*.c
 //   motion    motion with resting contacts           gradient_table_motion.c
 //   step      both steppers                          gradient_table_step.c
 //   sim       steps and rollouts of raw numbers      gradient_table_sim.c
@@ -363,7 +363,7 @@ int main(void) {
     int n_failed = gradient_table_math() + gradient_table_body() + gradient_table_state() +
                    gradient_table_tree() + gradient_table_solver() + gradient_table_law() +
                    gradient_table_cone() + gradient_table_contact() + gradient_table_near() +
-                   gradient_table_jump() + gradient_table_motion() + gradient_table_step() +
-                   gradient_table_sim();
+                   gradient_table_jump() + gradient_table_jump_tree() + gradient_table_motion() +
+                   gradient_table_step() + gradient_table_sim();
     return cr_test_exit(n_failed);
 }

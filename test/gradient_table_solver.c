@@ -514,32 +514,30 @@ TEST(impulses_of_redundant_contacts_have_their_gradients) {
     check_ground(CRI_OCTAGON, (const plant[]){o[5], still, still, still}, 5, 88);
 }
 
-// x = (rhs, rhs2), y of the columns
+// (rhs, x), y of the columns
 static void columns_forward(const double *x, double *y) {
-    double rhs[3 * PLANT_MOST];
-    memcpy(rhs, x, sizeof *x * (size_t)solved.cache.m);
-    cri_friction_solve_columns(&solved.cache, rhs, x + solved.cache.m, y);
+    cri_friction_solve_columns(&solved.cache, x, x + solved.cache.m, y, solved.scratch);
 }
 
 static void columns_vjp(const double *x, const double *y_adj, double *x_adj) {
     (void)x;
     int m = solved.cache.m;
-    double copy[3 * PLANT_MOST], adj[6 * PLANT_MOST];
-    memcpy(copy, y_adj, sizeof *copy * (size_t)m);
-    cri_friction_solve_columns_vjp(&solved.cache, copy, adj, adj + m);
-    for (int i = 0; i < m + solved.cache.n_null; i++) {
+    double adj[6 * PLANT_MOST];
+    cri_friction_solve_columns_vjp(&solved.cache, y_adj, adj, adj + m, solved.scratch);
+    for (int i = 0; i < m + 3 * solved.n; i++) {
         x_adj[i] += adj[i];
     }
 }
 
 TEST(the_solve_of_columns_has_its_gradient) {
     const plant slide = {CRI_SLIDE, .f = {1.2}, .u = {0.0, 1.9, -0.4}, .mu = 0.4};
-    const plant p[] = {still, slide, still, still};
+    const plant sliding[] = {still, slide, still, still}, resting[] = {still, still, still, still};
     double x[TABLE_LIMIT] = {0}, y[3 * PLANT_MOST];
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 6; k++) {
+        const plant *p = k < 3 ? sliding : resting;
         table_move move[TABLE_LIMIT] = {0};
         memset(x, 0, sizeof x);
-        solved.kind = (cri_friction_kind)k;
+        solved.kind = (cri_friction_kind)(k % 3);
         solved.n = PLANT_MOST;
         solved.plant = p;
         fill_ground(p, 83, x, move);
@@ -550,7 +548,7 @@ TEST(the_solve_of_columns_has_its_gradient) {
         }
         table_check(&(table_row){.name = "solve_columns",
                                  .vjp_name = "cri_friction_solve_columns_vjp",
-                                 .n_in = solved.cache.m + solved.cache.n_null,
+                                 .n_in = solved.cache.m + 3 * solved.n,
                                  .n_out = solved.cache.m,
                                  .forward = columns_forward,
                                  .vjp = columns_vjp,
