@@ -154,7 +154,13 @@ static const jump_point skew_points[] = {
     {"skew, sticking", {"ttd"}, slow, .friction = 0.9, .friction2 = 1.4, .restitution = 0.4},
     {"skew", {"ddd"}, fast, .friction = 0.1, .friction2 = 0.3, .restitution = 0.4},
     {"skew, the other way", {"ddo"}, fast, .friction = 0.3, .friction2 = 0.02, .restitution = 0.4},
-    {"skew, equal", {"ddd"}, fast, .friction = 0.2, .friction2 = 0.2, .restitution = 0.4},
+    // cone-reg feels the scale of its rows, and has a kink there
+    {"skew, equal",
+     {"ddd", [3] = "-"},
+     fast,
+     .friction = 0.2,
+     .friction2 = 0.2,
+     .restitution = 0.4},
     {"skew, none along t2", {"ddd"}, fast, .friction = 0.1, .restitution = 0.4},
     {"skew, none along t1", {"ddd"}, fast, .friction2 = 0.1, .restitution = 0.4},
     {"skew, plain",
@@ -164,10 +170,6 @@ static const jump_point skew_points[] = {
      .friction2 = 0.3,
      .lift = 0.3,
      .is_plain = true},
-    {"skew, poisson", {0}, fast, .friction = 0.1, .friction2 = 0.3, .restitution = 0.4},
-    {"skew, octagon", {0}, fast, .friction = 0.1, .friction2 = 0.3, .restitution = 0.4},
-    {"skew, convex", {0}, fast, .friction = 0.1, .friction2 = 0.3, .restitution = 0.4},
-    {"skew, soft", {0}, fast, .friction = 0.1, .friction2 = 0.3, .restitution = 0.4},
 };
 
 TEST(jumps_with_two_frictions_have_their_gradients) {

@@ -86,7 +86,9 @@ TEST(jumps_of_a_tree_with_two_frictions_have_their_gradients) {
     jump_open_robot(scene, 3, contacts, false);
     jump_check(&(jump_point){
         "skew foot", {0}, landing, .friction = 0.9, .friction2 = 0.6, .restitution = 0.4});
-    jump_check(&(jump_point){"skew foot sliding", {0}, dashing, .friction = 0.1, .friction2 = 0.3});
+    // under the convex laws a contact is too near to opening for differences
+    jump_check(&(jump_point){
+        "skew foot sliding", {[2] = "-", [3] = "-"}, dashing, .friction = 0.1, .friction2 = 0.3});
     CHECK(jump_near(0)->has_two_frictions && jump_near(1)->has_two_frictions);
     jump_close();
 }

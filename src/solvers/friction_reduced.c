@@ -384,9 +384,11 @@ static double selection_step(const cri_friction *p, const cri_friction_cache *ca
     return size;
 }
 
-// moves f to Zc' f = 0 within its classes; false when that leaves them
-static bool select_impulse(const cri_friction *p, double *f, cri_friction_cache *cache, double *u,
-                           cr_arena *keep, cr_arena *scratch) {
+// Moves f to Zc' f = 0 within its classes; false when that leaves them. Columns that are only a
+// guess are read off anew at least once.
+static bool select_impulse(const cri_friction *p, double *f, bool is_guess,
+                           cri_friction_cache *cache, double *u, cr_arena *keep,
+                           cr_arena *scratch) {
     int n = p->n, rows = 3 * n;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_friction_class *old = CR_PUSH_RAW(scratch, cri_friction_class, n);
@@ -402,7 +404,8 @@ static bool select_impulse(const cri_friction *p, double *f, cri_friction_cache 
         // converged, or as far as rounding lets it
         bool is_stuck = k > 0 && size >= 0.25 * last && size <= 1e-8 * largest;
         last = size;
-        if (!is_same || is_stuck || size <= selection_stop * largest) {
+        bool is_final = (k > 0 || !is_guess) && size <= selection_stop * largest;
+        if (!is_same || is_stuck || is_final) {
             break;
         }
         cri_friction_classify(p, f, NULL, false, cache, u);
@@ -453,7 +456,7 @@ void cri_friction_reduce(const cri_friction *p, double *f, const cri_friction_li
     factor(p, cache, keep, scratch);
     bool is_selected = false;
     if (cache->n_joined > 0) {
-        is_selected = select_impulse(p, f, cache, u, keep, scratch);
+        is_selected = select_impulse(p, f, false, cache, u, keep, scratch);
         if (!is_selected) {
             // those without force have to stay so
             memcpy(f, start, sizeof *f * (size_t)rows);
@@ -462,7 +465,7 @@ void cri_friction_reduce(const cri_friction *p, double *f, const cri_friction_li
         }
     }
     is_selected = is_selected || cache->n_null == 0 || limit;
-    if (!is_selected && !select_impulse(p, f, cache, u, keep, scratch)) {
+    if (!is_selected && !select_impulse(p, f, false, cache, u, keep, scratch)) {
         memcpy(f, start, sizeof *f * (size_t)rows);
         cri_friction_classify(p, f, NULL, false, cache, u);
         factor(p, cache, keep, scratch);
@@ -507,11 +510,11 @@ static void guess_velocity(const cri_friction *p, const double *f, double *u) {
     for (int i = 0; i < p->n; i++) {
         const double *fi = f + 3 * i;
         double *ui = u + 3 * i, radius = p->mu[i] * fi[0];
-        if (fi[0] <= 0.0) {
+        if (fi[0] <= 0.0 || radius == 0.0) {
             continue;
         }
         // 1e-9: on the border, to more than the certificate's tolerance
-        bool is_on = cri_friction_inside_by(p->kind, fi, radius) <= 1e-9 * radius && radius > 0.0;
+        bool is_on = cri_friction_inside_by(p->kind, fi, radius) <= 1e-9 * radius;
         double pull = cri_tangent_size(fi), slip = cri_tangent_size(ui);
         ui[0] = 0.0;
         for (int r = 1; r < 3; r++) {
@@ -540,7 +543,7 @@ bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_deri
         factor(p, cache, keep, scratch);
     }
     if (cache->m > 0 && cache->has_slide) {
-        is_solved = select_impulse(p, f, cache, u, keep, scratch);
+        is_solved = select_impulse(p, f, true, cache, u, keep, scratch);
     } else if (cache->m > 0) {
         solve_linear(p, cache, f, u, scratch);
         is_solved = cri_all_finite(rows, f) && cri_friction_certificate(p, f) <= 0.1;

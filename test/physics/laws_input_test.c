@@ -136,8 +136,8 @@ TEST(a_deep_overlap_opens_by_the_target_velocity) {
         x[2] = 0.1 - d;
         laws_step(&r, x);
         CHECK_CLOSE(cr_sim_report(r.sim)->penetration, d, 1e-12, 0.0);
-        // cone-reg falls short by eps m
-        double speed = d / (8.0 * dt) / (k == CONE_REG ? 1.01 : 1.0);
+        // cone-reg falls short by eps m, but not of what it calls resting
+        double speed = d / (8.0 * dt) / (k == CONE_REG && s == 1 ? 1.01 : 1.0);
         laws_near(&r, "speed", x[9], speed, 1e-9);
         // located moves with it at once, end in the next step
         laws_near(&r, "depth", 0.1 - x[2], s == 0 ? d - speed * dt : d, 1e-9);
