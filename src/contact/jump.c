@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "math/dense.h"
 
+#include <math.h>
 #include <string.h>
 
 // terms of the derivatives that are held at once, see jump_vjp.c
@@ -382,7 +383,8 @@ static void push_bases(cri_jump *jump, cr_arena *keep) {
 
 // Targets of redundant contacts may contradict each other: a body between two walls that it
 // overlaps cannot leave both, and gaps of a bent chain agree to first order only. The part that can
-// be had: t <- A_nn A_nn^+ t.
+// be had: t <- A_nn A_nn^+ t. A contact that has to give way for another leaves its restitution:
+// Newton's max(e ..., t) would not let it.
 static void prepare_targets(cri_jump *jump, cr_arena *keep, cr_arena *scratch) {
     int n = jump->n, m = 3 * n;
     bool has_target = false;
@@ -402,8 +404,18 @@ static void prepare_targets(cri_jump *jump, cr_arena *keep, cr_arena *scratch) {
     }
     // 1e-9: eigenvalues of A below this, relative, are rounding
     jump->normal = cri_psd_factor(n, S, 1e-9, keep);
-    cri_arena_rewind(scratch, mark);
+    double *asked = CR_PUSH_RAW(scratch, double, n), most = 0.0;
+    memcpy(asked, jump->target, sizeof *asked * (size_t)n);
     cri_jump_project_target(jump, jump->target, scratch);
+    for (int a = 0; a < n; a++) {
+        most = fmax(most, fabs(jump->target[a]));
+    }
+    for (int a = 0; a < n; a++) {
+        // a thousandth of the largest: less is rounding, or gaps that agree to first order
+        jump->is_plain[a] =
+            jump->is_plain[a] || (asked[a] >= 0.0 && jump->target[a] < -1e-3 * most);
+    }
+    cri_arena_rewind(scratch, mark);
 }
 
 void cri_jump_project_target(const cri_jump *jump, double *target, cr_arena *scratch) {

@@ -240,7 +240,9 @@ double cri_friction_certificate(const cri_friction *p, const double *f) {
         }
         const cri_projection at = cri_friction_project(p->kind, z, p->mu[i], p->l[i]);
         double miss[3] = {f[3 * i] - at.p[0], f[3 * i + 1] - at.p[1], f[3 * i + 2] - at.p[2]};
-        double scale = norm3(f + 3 * i) + rho * fmax(norm3(p->b + 3 * i), norm3(p->c + 3 * i));
+        // an impulse that has run away, as where targets contradict each other, excuses no miss
+        double own = fmin(norm3(f + 3 * i), 1e8 * rho * largest);
+        double scale = own + rho * fmax(norm3(p->b + 3 * i), norm3(p->c + 3 * i));
         scale = fmax(scale, 1e-6 * rho * largest);
         double tolerance = 1e-10 * scale + 64.0 * DBL_EPSILON * rho * rounding;
         // what the solve drops as weak is no miss
