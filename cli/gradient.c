@@ -169,6 +169,7 @@ static void show_progress(int i, int n, const char *name) {
 }
 
 static int compare(task *t) {
+    CR_ASSERT(t->selection && t->entry);
     cr_sim *plain = NULL;
     int code = cli_scene_sim(&t->scene, false, &plain);
     if (code != CLI_DONE) {

@@ -148,7 +148,7 @@ typedef struct cr_sim cr_sim;
 /// How to step. Start from cr_sim_options_default and change what differs.
 typedef struct cr_sim_options {
     const char *stepper;  // "located" or "end"; read, not kept
-    const char *law;      // "ncp" (Newton restitution) or "ncp-poisson"; read, not kept
+    const char *law;      // "ncp", "ncp-poisson", "cone", "cone-reg" or "lcp"; read, not kept
     double eps_gap;       // m, below it a pair touches
     double eps_speed;     // m/s, below it a touching pair rests
     double eps_time;      // s, impacts of one island closer than this are one event

@@ -19,10 +19,6 @@
 #include "base/arena.h"
 #include "siconos_problem.h"
 
-// 0 as long as cri_friction_solve does not know the convex problem: then only Siconos itself is
-// held against the published impulses
-#define HAS_CONVEX 0
-
 // of velocities, relative to those before: both solvers stop at 1e-11 to 1e-12, and an error of
 // impulses grows with A by some hundred
 #define TOLERANCE 1e-9
@@ -220,9 +216,6 @@ TEST(random_problems_have_siconos_velocities) {
 }
 
 TEST(convex_problems_have_siconos_velocities) {
-    if (!HAS_CONVEX) {
-        SKIP("the convex problem is not solved yet");
-    }
     tally fixed = {0};
     for (int i = 0; i < N_FIXED; i++) {
         oracle_problem p = fixed_problem(i);

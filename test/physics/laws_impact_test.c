@@ -13,10 +13,10 @@
 static const double g = 9.81;
 
 // cone-reg with one contact of A = 1/m, eps = 0.01/kg, before restitution by e: v' = -(this) v.
-// Compression leaves part q of v; restitution takes the larger of e f_c and what v_c needs
+// Compression leaves part q of v, restitution adds e f_c
 static double regularised_bounce(double e, double mass) {
     double q = 0.01 * mass / (1.0 + 0.01 * mass);
-    return (1.0 + fmax(e, q)) * (1.0 - q) - 1.0;
+    return (1.0 + e) * (1.0 - q) - 1.0;
 }
 
 // ---- one ball -----------------------------------------------------------------------------------
