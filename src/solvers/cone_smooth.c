@@ -3,7 +3,7 @@
 // Smoothed derivatives of the cone programme in its own units.
 //
 //   A~ = r A r,  c~ = r c/k,  l~ = l/(r k),  f = k r f~,    r_i = sqrt(3/trace A_ii), k = |data|
-//   df = r D(r (dA f + dc), k dmu, dl/r),   D the derivative on the path of (A~, c~, mu, l~), linear
+//   df = r D(r (dA f + dc), k dmu, dl/r),    D: derivative on the path of (A~, c~, mu, l~), linear
 //
 // Energies scale with k^2, so the path's parameter is kappa k^2 in joules; it and the scales are
 // constants for the derivative. dA meets the impulse f of the solution, not the path's own: that of
