@@ -43,6 +43,8 @@ typedef struct phase {
     double *l;
     double *f;
     bool is_idle;   // f = 0 solves it
+    double kappa;   // smoothing asked for
+    double k_least; // size of data that it is relative to, at least
     bool is_smooth; // the derivative is that of smooth
     cri_cone_smooth smooth;
 } phase;
@@ -68,7 +70,7 @@ size_t cri_impulse_smooth_bytes(int n) {
 }
 
 static phase phase_begin(const cri_contact_problem *p, const cache *c, cr_arena *keep) {
-    phase ph = {0};
+    phase ph = {.kappa = p->smoothing};
     ph.c = CR_PUSH(keep, double, 7 * p->n);
     ph.f = ph.c + 3 * p->n;
     ph.l = ph.f + 3 * p->n;
@@ -101,20 +103,20 @@ static bool has_start(const phase *ph) {
 
 // Prepares the smoothed derivative of a solved phase. Without a cache too: the report has to tell
 // whether there is one.
-static void phase_smooth(phase *ph, double kappa, const cri_friction_limit *limit,
-                         cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
+static void phase_smooth(phase *ph, const cri_friction_limit *limit, cri_law_report *report,
+                         cr_arena *keep, cr_arena *scratch) {
     cri_friction problem = ph->problem;
     CR_ASSERT(problem.kind == CRI_CONVEX);
     problem.l = limit ? limit->l : problem.l;
-    bool has_path =
-        cri_cone_smooth_at(&problem, kappa, limit ? limit->f : ph->f, &ph->smooth, keep, scratch);
+    bool has_path = cri_cone_smooth_at(&problem, ph->kappa, ph->k_least, limit ? limit->f : ph->f,
+                                       &ph->smooth, keep, scratch);
     ph->is_smooth = report->is_smoothed = true;
     report->is_refused = report->is_refused || !has_path;
 }
 
 // solves ph from ph->f; a single contact needs its reduced system only for derivatives. Nothing is
 // solved where the compression has left nothing to do: then zero it is, whatever rounding says.
-static void phase_solve(phase *ph, double kappa, const cri_friction_limit *limit, bool has_cache,
+static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cache,
                         cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
     const cri_friction *p = &ph->problem;
     cri_solve_report r = {.outcome = CR_SOLVED};
@@ -143,8 +145,8 @@ static void phase_solve(phase *ph, double kappa, const cri_friction_limit *limit
     if (limit) {
         cri_friction_reduce(p, ph->f, limit, has_cache, &ph->reduced, keep, scratch);
     }
-    if (kappa > 0.0 && !ph->is_idle && r.outcome == CR_SOLVED) {
-        phase_smooth(ph, kappa, limit, report, keep, scratch);
+    if (ph->kappa > 0.0 && !ph->is_idle && r.outcome == CR_SOLVED) {
+        phase_smooth(ph, limit, report, keep, scratch);
     }
     // there are no classes on the path
     report->is_one_sided = report->is_one_sided || (is_kink && !ph->is_smooth);
@@ -176,7 +178,7 @@ static void newton_phase(const cri_contact_problem *p, double *f, bool has_cache
         c->takes_target[i] = p->is_plain[i] || bounce < p->target[i];
         ph->c[3 * i] -= c->takes_target[i] ? p->target[i] : bounce;
     }
-    phase_solve(ph, p->smoothing, NULL, has_cache, report, keep, scratch);
+    phase_solve(ph, NULL, has_cache, report, keep, scratch);
     memcpy(f, ph->f, sizeof(double) * 3 * (size_t)p->n);
 }
 
@@ -255,10 +257,11 @@ static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cac
     *first = phase_begin(p, c, keep);
     memcpy(first->c, p->b, sizeof(double) * (size_t)m);
     memcpy(first->f, f, sizeof(double) * (size_t)m);
-    phase_solve(first, p->smoothing, NULL, has_cache, report, keep, scratch);
+    phase_solve(first, NULL, has_cache, report, keep, scratch);
 
     // restitution
     *second = phase_begin(p, c, keep);
+    second->k_least = first->smooth.k;
     c->n_phase = 2;
     affine(&first->problem, first->f, p->b, second->c);
     bool is_kink = false;
@@ -280,7 +283,7 @@ static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cac
     if (has_limit) {
         limit = limit_of_no_restitution(p, first, second, scratch);
     }
-    phase_solve(second, p->smoothing, has_limit ? &limit : NULL, has_cache, report, keep, scratch);
+    phase_solve(second, has_limit ? &limit : NULL, has_cache, report, keep, scratch);
     cri_arena_rewind(scratch, mark);
     for (int i = 0; i < m; i++) {
         f[i] = first->f[i] + second->f[i];

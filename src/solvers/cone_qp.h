@@ -68,9 +68,9 @@ typedef struct cri_cone_smooth {
     double k;        // size of the data, in sqrt(J)
 } cri_cone_smooth;
 
-/// Prepares them at kappa > 0, relative to the size of the data, from a solution f (3n). False when
-/// the path is not reached: then there are none.
-bool cri_cone_smooth_at(const cri_friction *problem, double kappa, const double *f,
+/// Prepares them at kappa > 0, relative to the size of the data or to k_least if that is larger,
+/// from a solution f (3n). False when the path is not reached: then there are none.
+bool cri_cone_smooth_at(const cri_friction *problem, double kappa, double k_least, const double *f,
                         cri_cone_smooth *out, cr_arena *keep, cr_arena *scratch);
 
 /// Room that cri_cone_smooth_at needs in keep, and in scratch.

@@ -6,7 +6,8 @@
 //   df = r D(r (dA f + dc), k dmu, dl/r),    D: derivative on the path of (A~, c~, mu, l~), linear
 //
 // Energies scale with k^2, so the path's parameter is kappa k^2 in joules; it and the scales are
-// constants for the derivative. dA meets the impulse f of the solution, not the path's own: that of
+// constants for the derivative. A solve that follows another has at least the k of that, or the
+// little that is left to do would hardly be smoothed. dA meets the impulse f of the solution, not the path's own: that of
 // redundant contacts is another one, and who applies f to bodies has to apply the same.
 
 #include "solvers/cone_qp.h"
@@ -23,20 +24,27 @@ size_t cri_cone_smooth_bytes(int n) {
            sizeof(double) * (m * m + 4 * m + 2 * (size_t)n) + 256;
 }
 
-bool cri_cone_smooth_at(const cri_friction *p, double kappa, const double *f, cri_cone_smooth *out,
-                        cr_arena *keep, cr_arena *scratch) {
-    CR_ASSERT(p->n > 0 && kappa > 0.0 && f && out && keep != scratch);
+bool cri_cone_smooth_at(const cri_friction *p, double kappa, double k_least, const double *f,
+                        cri_cone_smooth *out, cr_arena *keep, cr_arena *scratch) {
+    CR_ASSERT(p->n > 0 && kappa > 0.0 && k_least >= 0.0 && f && out && keep != scratch);
     int n = p->n, m = 3 * n;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_scaled s = cri_friction_scale(p, f, scratch);
     double *A = CR_PUSH_RAW(keep, double, m *m + 2 * n), *l = A + m * m, *r = l + n;
     memcpy(A, s.A, sizeof *A * (size_t)m * (size_t)m);
-    memcpy(l, s.l, sizeof *l * (size_t)n);
     for (int i = 0; i < n; i++) {
         r[i] = sqrt(cri_friction_rho(p, i));
     }
+    *out = (cri_cone_smooth){.r = r, .k = fmax(k_least, s.r[0] / r[0])};
+    double share = s.r[0] / r[0] / out->k;
+    for (int i = 0; i < m; i++) {
+        s.c[i] *= share;
+        s.g[i] *= share;
+    }
+    for (int i = 0; i < n; i++) {
+        l[i] = s.l[i] *= share;
+    }
     cri_friction scaled = cri_scaled_problem(&s);
-    *out = (cri_cone_smooth){.r = r, .k = s.r[0] / r[0]};
     bool is_centred = cri_cone_path_at(&scaled, kappa, s.g, &out->path, keep, scratch);
     cri_arena_rewind(scratch, mark);
     // the derivatives do not read c
