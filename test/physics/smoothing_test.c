@@ -149,12 +149,13 @@ TEST(smoothed_gradients_of_redundant_contacts_lead_to_exact_ones) {
     static const char *const straight[] = {"box/qvel[0]", "box/qvel[1]", "box/qvel[2]"};
     for (int at = 0; at < 4; at++) {
         double exact[N_MOST] = {0}, smooth[N_MOST] = {0}, none[N_MOST] = {0};
+        // 1e-8 over a margin of 0.07; at the end of the step gap and speed are zero, a kink: its root
+        double tolerance = at % 2 == 0 ? 1e-6 : 1e-3;
         cr_run a = open_run(BOX("0.5"), at, 0.0, 1, 0.01);
         cr_run b = open_run(BOX("0.5"), at, 1e-8, 1, 0.01);
         int n = gradient_of(&a, exact);
         gradient_of(&b, smooth);
-        // 1e-8 over a margin of 0.07
-        CHECK(distance(n, exact, smooth) <= 1e-6 * distance(n, exact, none));
+        CHECK(distance(n, exact, smooth) <= tolerance * distance(n, exact, none));
         cr_run_close(&a);
         cr_run_close(&b);
 
@@ -163,10 +164,10 @@ TEST(smoothed_gradients_of_redundant_contacts_lead_to_exact_ones) {
         gradient_of(&a, exact);
         gradient_of(&b, smooth);
         int mu = cr_run_p(&a, "floor:box/friction");
-        CHECK_CLOSE(b.p_adj[mu], a.p_adj[mu], 0.0, 1e-5);
+        CHECK_CLOSE(b.p_adj[mu], a.p_adj[mu], 0.0, 10.0 * tolerance);
         for (int k = 0; k < 3; k++) {
             int i = cr_run_x(&a, straight[k]);
-            CHECK_CLOSE(b.x_adj[i], a.x_adj[i], 1e-6, 1e-5);
+            CHECK_CLOSE(b.x_adj[i], a.x_adj[i], tolerance, tolerance);
         }
         cr_run_close(&a);
         cr_run_close(&b);
