@@ -7,8 +7,9 @@
 //
 // Energies scale with k^2, so the path's parameter is kappa k^2 in joules; it and the scales are
 // constants for the derivative. A solve that follows another has at least the k of that, or the
-// little that is left to do would hardly be smoothed. dA meets the impulse f of the solution, not the path's own: that of
-// redundant contacts is another one, and who applies f to bodies has to apply the same.
+// little that is left to do would hardly be smoothed. dA meets the impulse f of the solution, not
+// the path's own: that of redundant contacts is another one, and who applies f to bodies has to
+// apply the same.
 
 #include "solvers/cone_qp.h"
 

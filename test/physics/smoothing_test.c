@@ -149,7 +149,8 @@ TEST(smoothed_gradients_of_redundant_contacts_lead_to_exact_ones) {
     static const char *const straight[] = {"box/qvel[0]", "box/qvel[1]", "box/qvel[2]"};
     for (int at = 0; at < 4; at++) {
         double exact[N_MOST] = {0}, smooth[N_MOST] = {0}, none[N_MOST] = {0};
-        // 1e-8 over a margin of 0.07; at the end of the step gap and speed are zero, a kink: its root
+        // 1e-8 over a margin of 0.07; at the end of the step gap and speed are zero, a kink: the
+        // root of it
         double tolerance = at % 2 == 0 ? 1e-6 : 1e-3;
         cr_run a = open_run(BOX("0.5"), at, 0.0, 1, 0.01);
         cr_run b = open_run(BOX("0.5"), at, 1e-8, 1, 0.01);
