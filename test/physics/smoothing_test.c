@@ -60,6 +60,19 @@ static const char tumbling[] =
     "<geom name='box' type='box' size='0.1 0.08 0.05'/></body></worldbody>"
     "<keyframe><key qpos='0 0 0.15 0.95 0.2 0.1 0.1' qvel='0.6 0.2 0 2 1 3'/></keyframe></mujoco>";
 
+// two balls fall on each other, e = 0 between them: some bounds of the second solve are zero
+static const char pair[] =
+    "<mujoco><option gravity='0 0 0'/><custom>"
+    "<numeric name='carom:friction:floor:low' data='0.4'/>"
+    "<numeric name='carom:restitution:floor:low' data='0.5'/>"
+    "<numeric name='carom:friction:low:high' data='0.3'/>"
+    "<numeric name='carom:restitution:low:high' data='0'/></custom><worldbody>"
+    "<geom name='floor' type='plane' size='9 9 1'/>"
+    "<body name='low' pos='0 0 0.095'><freejoint/><geom name='low' size='0.1' mass='1'/></body>"
+    "<body name='high' pos='0.02 0 0.29'><freejoint/><geom name='high' size='0.1' mass='0.7'/>"
+    "</body></worldbody>"
+    "<keyframe><key qvel='0.3 0.1 -1 0 0 0 0.1 0 -2 0 0 0'/></keyframe></mujoco>";
+
 static void fill_seed(const cr_run *r, double *seed) {
     for (int k = 0; k < r->n.n_x; k++) {
         seed[k] = ((7 * k) % 11 - 5) / 10.0;
@@ -241,6 +254,25 @@ TEST(an_edge_of_restitution_keeps_its_derivative) {
     CHECK_CLOSE(e_adj[1], 2.0, 1e-5, 0.0);
 }
 
+// The floor throws the lower one against the upper: a little restitution between them has no effect
+// to first order, but it has one on the path.
+TEST(an_edge_of_restitution_among_others_has_a_derivative) {
+    static const double kappa[] = {0.0, 1e-6, 1e-2};
+    double e_adj[3], seed[26] = {0};
+    for (int k = 0; k < 3; k++) {
+        cr_run r = open_run(pair, 1, kappa[k], 1, 0.01);
+        seed[cr_run_x(&r, "high/qvel[2]")] = 1.0;
+        cr_run_gradient(&r, seed);
+        CHECK(cr_sim_report(r.sim)->grad & CR_GRAD_ONE_SIDED);
+        e_adj[k] = r.p_adj[cr_run_p(&r, "low:high/restitution")];
+        cr_run_close(&r);
+    }
+    // proportional to kappa, with a factor near 10 as above
+    CHECK(e_adj[0] == 0.0);
+    CHECK(e_adj[1] > 1e-6 && e_adj[1] < 1e-4);
+    CHECK(e_adj[2] > 1e-2 && e_adj[2] < 1.0);
+}
+
 // ---- tangents and adjoints ---------------------------------------------------------------------
 
 static void check_pair(const char *scene, int at, double smoothing, int n_step) {
@@ -279,6 +311,7 @@ TEST(smoothed_tangents_are_the_adjoints) {
             check_pair(BOX("0.5"), at, smoothing, 5);
             check_pair(BOX("0.05"), at, smoothing, 1);
             check_pair(tumbling, at, smoothing, 30);
+            check_pair(pair, at, smoothing, 2);
         }
     }
 }
@@ -306,5 +339,6 @@ CR_TEST_MAIN(smoothing_never_touches_the_motion, a_flight_has_nothing_to_smooth,
              smoothed_gradients_lead_to_exact_ones_linearly,
              smoothed_gradients_of_redundant_contacts_lead_to_exact_ones,
              what_sticks_learns_of_its_friction, between_stick_and_slide_is_the_mean_of_both,
-             an_edge_of_restitution_keeps_its_derivative, smoothed_tangents_are_the_adjoints,
-             a_path_that_is_not_reached_refuses_the_gradient)
+             an_edge_of_restitution_keeps_its_derivative,
+             an_edge_of_restitution_among_others_has_a_derivative,
+             smoothed_tangents_are_the_adjoints, a_path_that_is_not_reached_refuses_the_gradient)
