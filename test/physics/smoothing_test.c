@@ -235,6 +235,22 @@ TEST(between_stick_and_slide_is_the_mean_of_both) {
     cr_run_close(&r);
 }
 
+// With little restitution, little is left for the second solve where the first one sticks. It is
+// not to undo the smoothing of that: the derivative fades out over the width of the smoothing, 0.1.
+TEST(the_second_solve_keeps_the_smoothing_of_the_first) {
+    double last = 0.0, seed[13] = {0};
+    for (int k = 0; k <= 10; k++) {
+        cr_run r = open_run(BALL("0.01"), 0, 1e-2, 1, 0.2);
+        int mu = cr_run_p(&r, "floor:ball/friction");
+        seed[cr_run_x(&r, "ball/qvel[0]")] = 1.0;
+        r.p[mu] = 0.1 + 0.02 * k;
+        cr_run_gradient(&r, seed);
+        CHECK(k == 0 || (r.p_adj[mu] > last && r.p_adj[mu] < 0.5 * last));
+        last = r.p_adj[mu];
+        cr_run_close(&r);
+    }
+}
+
 // Restitution begins at zero. Its derivative stays the exact one in the impact; the rest of the
 // step is smoothed.
 TEST(an_edge_of_restitution_keeps_its_derivative) {
@@ -339,6 +355,7 @@ CR_TEST_MAIN(smoothing_never_touches_the_motion, a_flight_has_nothing_to_smooth,
              smoothed_gradients_lead_to_exact_ones_linearly,
              smoothed_gradients_of_redundant_contacts_lead_to_exact_ones,
              what_sticks_learns_of_its_friction, between_stick_and_slide_is_the_mean_of_both,
+             the_second_solve_keeps_the_smoothing_of_the_first,
              an_edge_of_restitution_keeps_its_derivative,
              an_edge_of_restitution_among_others_has_a_derivative,
              smoothed_tangents_are_the_adjoints, a_path_that_is_not_reached_refuses_the_gradient)
