@@ -263,6 +263,11 @@ static int judge(const task *t) {
     char wrong[160], open[160];
     int n_wrong = list_names(t, true, wrong), n_open = list_names(t, false, open);
     int n = t->result.n_entry;
+    if (n_wrong > 0 && (t->report.grad & CR_GRAD_SMOOTHED)) {
+        return cli_failed("differences contradict %d of %d entries: %s; they are those of the "
+                          "motion, which is not smoothed: check without --smoothing",
+                          n_wrong, n, wrong);
+    }
     if (n_wrong > 0) {
         return cli_failed("differences contradict %d of %d entries: %s; if the run is near a kink "
                           "or a change of contacts, move its start a little (--set) and check "
@@ -318,12 +323,15 @@ const cli_command cli_gradient = {
         "  --check               compare each entry with differences; exit 1 unless all agree\n"
         "  --dt S                longest step in s, else the scene's\n"
         "  --law LAW             contact law, see 'carom laws'\n"
+        "  --smoothing K         gradient of a smoothed contact law, cone and cone-reg only: K is\n"
+        "                        relative to the energy of the contacts, 1e-6 is little, 1e-2 is\n"
+        "                        much; without it, and at 0, the gradient is exact\n"
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  --json FILE           the result as JSON\n",
-    .known = CLI_RUN | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK,
+    .known = CLI_RUN | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK | CLI_SMOOTHING,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

@@ -97,6 +97,14 @@ static int put_dt(const char *value, cli_options *out) {
     return CLI_DONE;
 }
 
+static int put_smoothing(const char *value, cli_options *out) {
+    bool is_number = cri_number_parse(value, strlen(value), &out->smoothing) == CRI_NUMBER_OK;
+    if (!is_number || !(out->smoothing >= 0.0)) {
+        return cli_usage("--smoothing %.40s: expected 0 (exact) or a positive number", value);
+    }
+    return CLI_DONE;
+}
+
 /// Takes an option with its value. *is_known stays false when it is none of them.
 static int take_value(const cli_command *command, const char *name, const char *value,
                       cli_options *out, bool *is_known) {
@@ -114,6 +122,7 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--target", CLI_TARGET, NULL, out->target, &out->n_target},
         {"--steps", CLI_STEPS, NULL, NULL, NULL},
         {"--dt", CLI_DT, NULL, NULL, NULL},
+        {"--smoothing", CLI_SMOOTHING, NULL, NULL, NULL},
         {"--keep", CLI_PROBLEMS, &out->keep, NULL, NULL},
         {"--problems", CLI_PROBLEMS, NULL, NULL, NULL},
         {"--seed", CLI_PROBLEMS, NULL, NULL, NULL},
@@ -130,6 +139,9 @@ static int take_value(const cli_command *command, const char *name, const char *
         }
         if (option->known == CLI_DT) {
             return put_dt(value, out);
+        }
+        if (option->known == CLI_SMOOTHING) {
+            return put_smoothing(value, out);
         }
         bool is_text = option->single || option->many;
         return is_text ? put_text(option, value) : put_count(name, value, out);

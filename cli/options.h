@@ -32,6 +32,7 @@ typedef enum cli_known {
     CLI_WORK = 1 << 10,     // what a benchmark starts itself with
     CLI_PROBLEMS = 1 << 11, // --problems, --seed, --keep, --families
     CLI_OVERLAP = 1 << 12,
+    CLI_SMOOTHING = 1 << 13,
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 
@@ -53,6 +54,7 @@ typedef struct cli_options {
     int n_target;
     int n_step;        // 0: not given
     double dt;         // s, 0: not given
+    double smoothing;  // of gradients, 0: none
     int n_problem;     // 0: not given
     uint64_t seed;     // 0: not given
     const char *keep;  // folder

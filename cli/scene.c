@@ -102,6 +102,7 @@ static int settle(const cli_options *options, cli_scene *scene) {
     scene->sim_options = cr_sim_options_default(scene->model);
     scene->sim_options.law = options->law ? options->law : scene->sim_options.law;
     scene->sim_options.stepper = options->stepper ? options->stepper : scene->sim_options.stepper;
+    scene->sim_options.smoothing = options->smoothing;
     scene->dt = options->dt > 0.0 ? options->dt : scene->sizes.dt;
     scene->memory = cri_arena_create(1 << 14);
     if (scene->memory) {

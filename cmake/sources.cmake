@@ -25,6 +25,7 @@ set(CAROM_SOURCES
     src/solvers/friction_newton.c
     src/solvers/cone_path.c
     src/solvers/cone_qp.c
+    src/solvers/cone_smooth.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
     src/solvers/lcp.c

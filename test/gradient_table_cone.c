@@ -127,14 +127,10 @@ static void double_matrix(double *A) {
     }
 }
 
-static void check_path(int n, const plant *p, double kappa, uint64_t seed) {
-    double x[TABLE_LIMIT] = {0}, f[3 * N_MOST], y[3 * N_MOST];
-    table_move move[TABLE_LIMIT] = {0};
-    bool is_singular = seed == 0;
+// x and the impulse f (3n) of plants; seed 0 doubles the first
+static void plant_data(int n, const plant *p, uint64_t seed, double *x, double *f) {
     int m = 3 * n;
-    on.n = n;
-    on.kappa = kappa;
-    if (is_singular) {
+    if (seed == 0) {
         double_matrix(x);
     } else {
         fill_matrix(m, seed, x);
@@ -155,6 +151,18 @@ static void check_path(int n, const plant *p, double kappa, uint64_t seed) {
     for (int i = 0; i < n; i++) {
         x[at_mu() + i] = p[i].mu;
         x[at_l() + i] = p[i].l;
+    }
+}
+
+static void check_path(int n, const plant *p, double kappa, uint64_t seed) {
+    double x[TABLE_LIMIT] = {0}, f[3 * N_MOST], y[3 * N_MOST];
+    table_move move[TABLE_LIMIT] = {0};
+    bool is_singular = seed == 0;
+    int m = 3 * n;
+    on.n = n;
+    on.kappa = kappa;
+    plant_data(n, p, seed, x, f);
+    for (int i = 0; i < n; i++) {
         // a bound that comes is a jump
         move[at_l() + i] = p[i].l == 0.0 ? TABLE_HELD : TABLE_FREE;
         move[at_mu() + i] = p[i].mu == 0.0 ? TABLE_UP : TABLE_FREE;
@@ -179,6 +187,113 @@ static void check_path(int n, const plant *p, double kappa, uint64_t seed) {
                              .move = move,
                              // derivatives of order k grow as kappa^(1-k) near the boundary
                              .step = 0.1 * kappa});
+    cri_arena_destroy(on.keep);
+    cri_arena_destroy(on.scratch);
+}
+
+// ---- in units of the problem -------------------------------------------------------------------
+
+/// The smoothed derivative of the row, the solution that it is of, and the point of its path.
+static struct {
+    cri_cone_smooth smooth;
+    double f[3 * N_MOST], point[3 * N_MOST], A[9 * N_MOST * N_MOST];
+    double k, k_least;
+} at;
+
+// The path in joules: kappa k^2 stays. dA is to meet the solution's f, not the point's, so c moves
+// with A.
+static void smooth_forward(const double *x, double *y) {
+    int m = 3 * on.n;
+    memcpy(on.x, x, sizeof *x * (size_t)(at_l() + on.n));
+    symmetric_part(m, x, on.A);
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < m; j++) {
+            on.x[at_c() + i] += (on.A[i * m + j] - at.A[i * m + j]) * (at.f[j] - at.point[j]);
+        }
+    }
+    cri_friction problem = problem_on();
+    double kappa = on.kappa;
+    for (int pass = 0; pass < 2; pass++) {
+        cri_arena_reset(on.keep);
+        cri_arena_reset(on.scratch);
+        CHECK(
+            cri_cone_smooth_at(&problem, kappa, at.k_least, at.f, &at.smooth, on.keep, on.scratch));
+        kappa = on.kappa * at.k * at.k / (at.smooth.k * at.smooth.k);
+    }
+    for (int i = 0; i < m; i++) {
+        y[i] = at.smooth.k * at.smooth.r[i / 3] * at.smooth.path.f[i];
+    }
+}
+
+static void smooth_vjp(const double *x, const double *y_adj, double *x_adj) {
+    (void)x;
+    int m = 3 * on.n;
+    double p[3 * N_MOST];
+    cri_cone_smooth_vjp(&at.smooth, y_adj, p, x_adj + at_mu(), x_adj + at_l(), on.scratch);
+    for (int i = 0; i < m; i++) {
+        x_adj[at_c() + i] -= p[i];
+        for (int j = 0; j < m; j++) {
+            x_adj[i * m + j] -= 0.5 * (p[i] * at.f[j] + p[j] * at.f[i]);
+        }
+    }
+}
+
+static void smooth_jvp(const double *x, const double *x_tan, double *y_tan) {
+    (void)x;
+    int m = 3 * on.n;
+    double A_tan[9 * N_MOST * N_MOST], rhs[3 * N_MOST];
+    symmetric_part(m, x_tan, A_tan);
+    for (int i = 0; i < m; i++) {
+        rhs[i] = x_tan[at_c() + i];
+        for (int j = 0; j < m; j++) {
+            rhs[i] += A_tan[i * m + j] * at.f[j];
+        }
+    }
+    cri_cone_smooth_jvp(&at.smooth, rhs, x_tan + at_mu(), x_tan + at_l(), y_tan, on.scratch);
+}
+
+// plants of n contacts with bodies of other masses each, and at another speed
+static void check_smooth(int n, const plant *p, double k_least, uint64_t seed) {
+    static const double unit[N_MOST] = {0.7, 1.6, 1.1}, speed = 1.5;
+    double x[TABLE_LIMIT] = {0}, y[3 * N_MOST];
+    table_move move[TABLE_LIMIT] = {0};
+    int m = 3 * n;
+    on.n = n;
+    on.kappa = 0.02;
+    at.k_least = k_least;
+    plant_data(n, p, seed, x, at.f);
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < m; j++) {
+            x[i * m + j] *= unit[i / 3] * unit[j / 3];
+        }
+        x[at_c() + i] *= unit[i / 3] * speed;
+        at.f[i] *= speed / unit[i / 3];
+    }
+    for (int i = 0; i < n; i++) {
+        x[at_l() + i] *= speed / unit[i];
+        move[at_l() + i] = p[i].l == 0.0 ? TABLE_HELD : TABLE_FREE;
+    }
+    on.keep = cri_arena_create(1 << 16);
+    on.scratch = cri_arena_create(1 << 16);
+    assert_true(on.keep && on.scratch);
+    symmetric_part(m, x, at.A);
+    at.k = 1.0;
+    smooth_forward(x, y);
+    at.k = at.smooth.k; // the same whatever kappa is
+    smooth_forward(x, y);
+    memcpy(at.point, y, sizeof y);
+    table_check(&(table_row){.name = "cone_smooth",
+                             .vjp_name = "cri_cone_smooth_vjp",
+                             .jvp_name = "cri_cone_smooth_jvp",
+                             .n_in = at_l() + n,
+                             .n_out = m,
+                             .forward = smooth_forward,
+                             .vjp = smooth_vjp,
+                             .jvp = smooth_jvp,
+                             .x = x,
+                             .move = move,
+                             // as above
+                             .step = 0.1 * on.kappa});
     cri_arena_destroy(on.keep);
     cri_arena_destroy(on.scratch);
 }
@@ -222,7 +337,15 @@ TEST(a_path_of_the_same_contact_twice_has_its_gradient) {
     check_path(2, (const plant[]){slide, slide}, 0.02, 0);
 }
 
+TEST(a_smoothed_solution_has_the_gradient_of_its_path) {
+    check_smooth(1, &stick, 0.0, 95);
+    check_smooth(1, &bound_slide, 0.0, 96);
+    check_smooth(3, (const plant[]){stick, slide, open_plant}, 0.0, 97);
+    check_smooth(3, (const plant[]){bound_stick, stick_above, slide}, 5.0, 98);
+}
+
 TABLE_PART(gradient_table_cone, a_path_near_one_contact_has_its_gradient_in_every_class,
            a_path_with_a_bound_has_its_gradient, a_path_without_friction_has_its_gradient,
            a_path_of_coupled_contacts_has_its_gradient,
-           a_path_of_the_same_contact_twice_has_its_gradient)
+           a_path_of_the_same_contact_twice_has_its_gradient,
+           a_smoothed_solution_has_the_gradient_of_its_path)

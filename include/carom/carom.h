@@ -155,6 +155,7 @@ typedef struct cr_sim_options {
     int event_cap;        // impacts of one island in one step, the rest is inelastic
     bool use_gradient;    // fill caches, so that vjp and jac may be called
     int checkpoint_every; // steps between checkpoints of a rollout, 0: near the least memory
+    double smoothing;     // of gradients, laws "cone" and "cone-reg" only; 0: none
 } cr_sim_options;
 
 /// What kind of derivative a step has; see docs/gradients.md. Several bits may be set.
@@ -164,6 +165,7 @@ typedef enum cr_grad {
     CR_GRAD_AVERAGED = 1 << 1,  // several impacts of one island at once
     CR_GRAD_ONE_SIDED = 1 << 2, // at a kink
     CR_GRAD_REFUSED = 1 << 3,   // a solve failed: there is none
+    CR_GRAD_SMOOTHED = 1 << 4,  // of a smoothed contact law, as asked for
 } cr_grad;
 
 /// What the contact solves of a step came to.

@@ -30,6 +30,7 @@ const cri_law cri_law_cone = {
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,
     .n_byte = cri_impulse_bytes,
+    .n_byte_smooth = cri_impulse_smooth_bytes,
 };
 
 static const void *solve_cone_reg(const cri_contact_problem *problem, double *f, bool has_cache,
@@ -48,4 +49,5 @@ const cri_law cri_law_cone_reg = {
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,
     .n_byte = cri_impulse_bytes,
+    .n_byte_smooth = cri_impulse_smooth_bytes,
 };

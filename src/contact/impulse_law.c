@@ -21,10 +21,15 @@
 // derivative for e -> 0+ has classes read off the solution with l = 1e-7 f_c,n. Where e differ
 // between contacts it is that for all of them at once: it is linear only piece by piece. For all
 // other data f_r stays zero.
+//
+// With smoothing each phase of a convex law has the derivative of its central path
+// (solvers/cone_smooth.c), and the chain between the phases is the same. A second solve that has
+// nothing to do is not smoothed: f_r is zero near it, not only there.
 
 #include "contact/impulse_law.h"
 
 #include "base/base.h"
+#include "solvers/cone_qp.h"
 #include "solvers/friction_reduced.h"
 
 #include <math.h>
@@ -37,7 +42,11 @@ typedef struct phase {
     double *c;
     double *l;
     double *f;
-    bool is_idle; // f = 0 solves it
+    bool is_idle;   // f = 0 solves it
+    double kappa;   // smoothing asked for
+    double k_least; // size of data that it is relative to, at least
+    bool is_smooth; // the derivative is that of smooth
+    cri_cone_smooth smooth;
 } phase;
 
 typedef struct cache {
@@ -56,8 +65,12 @@ size_t cri_impulse_bytes(int n) {
            sizeof(double) * 64 * m + 4096;
 }
 
+size_t cri_impulse_smooth_bytes(int n) {
+    return 2 * cri_cone_smooth_bytes(n);
+}
+
 static phase phase_begin(const cri_contact_problem *p, const cache *c, cr_arena *keep) {
-    phase ph = {0};
+    phase ph = {.kappa = p->smoothing};
     ph.c = CR_PUSH(keep, double, 7 * p->n);
     ph.f = ph.c + 3 * p->n;
     ph.l = ph.f + 3 * p->n;
@@ -88,6 +101,19 @@ static bool has_start(const phase *ph) {
     return has;
 }
 
+// Prepares the smoothed derivative of a solved phase. Without a cache too: the report has to tell
+// whether there is one.
+static void phase_smooth(phase *ph, const cri_friction_limit *limit, cri_law_report *report,
+                         cr_arena *keep, cr_arena *scratch) {
+    cri_friction problem = ph->problem;
+    CR_ASSERT(problem.kind == CRI_CONVEX);
+    problem.l = limit ? limit->l : problem.l;
+    bool has_path = cri_cone_smooth_at(&problem, ph->kappa, ph->k_least, limit ? limit->f : ph->f,
+                                       &ph->smooth, keep, scratch);
+    ph->is_smooth = report->is_smoothed = true;
+    report->is_refused = report->is_refused || !has_path;
+}
+
 // solves ph from ph->f; a single contact needs its reduced system only for derivatives. Nothing is
 // solved where the compression has left nothing to do: then zero it is, whatever rounding says.
 static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cache,
@@ -116,10 +142,14 @@ static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cac
         margin = cri_friction_margin(p, ph->f, &is_kink, scratch);
     }
     report->margin = fmin(report->margin, margin);
-    report->is_one_sided = report->is_one_sided || is_kink;
     if (limit) {
         cri_friction_reduce(p, ph->f, limit, has_cache, &ph->reduced, keep, scratch);
     }
+    if (ph->kappa > 0.0 && !ph->is_idle && r.outcome == CR_SOLVED) {
+        phase_smooth(ph, limit, report, keep, scratch);
+    }
+    // there are no classes on the path
+    report->is_one_sided = report->is_one_sided || (is_kink && !ph->is_smooth);
     report->n_iteration += r.n_iteration;
     report->residual = fmax(report->residual, r.residual);
     report->outcome = r.outcome > report->outcome ? r.outcome : report->outcome;
@@ -231,6 +261,7 @@ static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cac
 
     // restitution
     *second = phase_begin(p, c, keep);
+    second->k_least = first->smooth.k;
     c->n_phase = 2;
     affine(&first->problem, first->f, p->b, second->c);
     bool is_kink = false;
@@ -248,10 +279,11 @@ static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cac
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_friction_limit limit;
     report->is_one_sided = report->is_one_sided || is_kink;
-    if (is_kink && has_cache) {
+    bool has_limit = is_kink && (has_cache || (p->smoothing > 0.0 && !second->is_idle));
+    if (has_limit) {
         limit = limit_of_no_restitution(p, first, second, scratch);
     }
-    phase_solve(second, is_kink && has_cache ? &limit : NULL, has_cache, report, keep, scratch);
+    phase_solve(second, has_limit ? &limit : NULL, has_cache, report, keep, scratch);
     cri_arena_rewind(scratch, mark);
     for (int i = 0; i < m; i++) {
         f[i] = first->f[i] + second->f[i];
@@ -281,20 +313,24 @@ const void *cri_impulse_solve(const cri_impulse_form *form, const cri_contact_pr
     return c;
 }
 
-// adds the outer products -p f' + z q' of a phase, with p and z of its reduced system
+// adds the outer products -p f' + z q' of a phase, with p and z of its reduced system or its path
 static double *phase_vjp(const phase *ph, const double *f_adj, cri_contact_adj *adj, double *l_adj,
                          cr_arena *scratch) {
     int m = 3 * ph->problem.n;
     double *minus_p = CR_PUSH_RAW(scratch, double, m);
     double *z = CR_PUSH_RAW(scratch, double, m);
-    cri_friction_reduced_vjp(&ph->problem, &ph->reduced, f_adj, minus_p, z, adj->mu, l_adj,
-                             scratch);
+    if (ph->is_smooth) {
+        cri_cone_smooth_vjp(&ph->smooth, f_adj, minus_p, adj->mu, l_adj, scratch);
+    } else {
+        cri_friction_reduced_vjp(&ph->problem, &ph->reduced, f_adj, minus_p, z, adj->mu, l_adj,
+                                 scratch);
+    }
     for (int i = 0; i < m; i++) {
         minus_p[i] = -minus_p[i];
     }
     adj->left[adj->n_outer] = minus_p;
     adj->right[adj->n_outer++] = ph->f;
-    if (ph->reduced.n_null > 0) {
+    if (!ph->is_smooth && ph->reduced.n_null > 0) {
         adj->left[adj->n_outer] = z;
         adj->right[adj->n_outer++] = ph->reduced.q;
     }
@@ -405,6 +441,10 @@ static void phase_jvp(const phase *ph, const cri_contact_tan *tan, const double 
     tan->apply_A(tan->context, ph->f, rhs);
     for (int i = 0; i < m; i++) {
         rhs[i] += c_tan[i];
+    }
+    if (ph->is_smooth && !tan->is_exact) {
+        cri_cone_smooth_jvp(&ph->smooth, rhs, tan->mu, l_tan, f_tan, scratch);
+        return;
     }
     if (ph->reduced.n_null > 0) {
         tan->apply_A(tan->context, ph->reduced.q, A_q);

@@ -24,4 +24,7 @@ void cri_impulse_jvp(const cri_contact_problem *problem, const void *cache, cons
                      const cri_contact_tan *tan, double *f_tan, cr_arena *scratch);
 size_t cri_impulse_bytes(int n);
 
+/// n_byte_smooth of convex ones.
+size_t cri_impulse_smooth_bytes(int n);
+
 extern const cri_law cri_law_ncp, cri_law_ncp_poisson, cri_law_cone, cri_law_cone_reg, cri_law_lcp;

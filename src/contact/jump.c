@@ -40,7 +40,8 @@ size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref)
     }
     bool has_tree = tree > 0;
     size_t wide = has_tree ? 6 * (size_t)mech->n_body + (size_t)mech->n_v : 0;
-    return world->law->n_byte(n) + cri_psd_bytes(n) + tree + work +
+    size_t smooth = world->smoothing > 0.0 ? world->law->n_byte_smooth(n) : 0;
+    return world->law->n_byte(n) + smooth + cri_psd_bytes(n) + tree + work +
            sizeof(double) * (3 * m * m + (MAX_TERM + 14) * (n_dof + n_row) + 16 * m + 6 * n_dof +
                              (MAX_TERM + 8) * wide) +
            CRI_JUMP_BASES * (sizeof(double) * (m + 2 * n_dof + n_row) + sizeof(cri_jump_base)) +
@@ -451,6 +452,7 @@ void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, boo
     cri_jump_gather(world, jump, v, jump->v);
     cri_jump_push(world, jump, jump->v, jump->b);
     cri_contact_problem problem = cri_jump_problem(jump);
+    problem.smoothing = world->smoothing;
     jump->report = (cri_law_report){.margin = 1.0, .is_sliding = jump->is_sliding};
     bool is_finite = cri_all_finite(9 * jump->n * jump->n, jump->A) &&
                      cri_all_finite(3 * jump->n, jump->b) && cri_all_finite(jump->n, jump->target);

@@ -94,6 +94,7 @@ typedef struct cri_jump_tan {
     const double *target_of_gap; // (n) added to target: this times the tangent of the gap
     bool is_fixed;               // d is zero
     bool is_still;               // and so is q: only velocity and target move
+    bool is_exact;               // never smoothed
 } cri_jump_tan;
 
 /// Writes the units' entries of v_out_tan (n_v).

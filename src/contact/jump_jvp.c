@@ -320,6 +320,7 @@ void cri_jump_solve_jvp(const cri_world *world, const cri_jump *jump, const cri_
 
     // f = law(A, b, mu, e, target)
     cri_contact_tan data = data_tangents(&t, tan, v_tan);
+    data.is_exact = tan->is_exact;
     cri_contact_problem problem = cri_jump_problem(jump);
     world->law->jvp(&problem, jump->law_cache, jump->f, &data, f_tan, scratch);
 

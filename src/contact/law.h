@@ -20,6 +20,7 @@ typedef struct cri_contact_problem {
     const double *target; // (n) normal velocity to reach at least
     const bool *is_plain; // (n) no restitution: the target alone counts
     const bool *has_e;    // (n) the derivative for e counts, also of a plain one; NULL: not there
+    double smoothing;     // of derivatives, relative; 0: they are those of the solution
 } cri_contact_problem;
 
 /// What a solve came to.
@@ -29,6 +30,8 @@ typedef struct cri_law_report {
     double residual;
     double margin;             // relative distance to another contact class
     bool is_one_sided;         // at a kink
+    bool is_smoothed;          // derivatives are smoothed
+    bool is_refused;           // there is no smoothed derivative
     bool *is_sliding;          // (n), filled by the law: what slides in some phase of it
     const double *compression; // (3n), in keep: impulse of the first phase of two, else NULL
     const double *shift;       // (n), in keep: what the law adds to the diagonal of A, else NULL
@@ -55,6 +58,7 @@ typedef struct cri_contact_tan {
     const double *mu;     // (n)
     const double *e;      // (n)
     const double *target; // (n)
+    bool is_exact;        // not smoothed, whatever the problem asked for
 } cri_contact_tan;
 
 typedef struct cri_law {
@@ -79,6 +83,9 @@ typedef struct cri_law {
 
     /// Room that one call needs in each arena.
     size_t (*n_byte)(int n);
+
+    /// Room that smoothing adds to it. NULL: the law has no smoothed derivatives.
+    size_t (*n_byte_smooth)(int n);
 } cri_law;
 
 /// Law number i, NULL behind the last.

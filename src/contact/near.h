@@ -16,6 +16,7 @@ typedef struct cri_world {
     const cr_model *model;
     const cri_derived *d;
     const cri_law *law;
+    double smoothing; // of gradients, 0: none
 } cri_world;
 
 typedef enum cri_near_kind {

@@ -159,7 +159,8 @@ static bool solve_island(cr_sim *sim, cri_motion *motion, cri_jump *jump, const 
     if (has_rate && !jump->law_cache) {
         cri_jump_clear(&sim->world, jump, motion->v_rate);
     } else if (has_rate) {
-        // only the velocity moves: the rows stand at the start of the sub-step
+        // Only the velocity moves: the rows stand at the start of the sub-step. The rate is part of
+        // the motion.
         memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
         memset(sim->y_adj, 0, sizeof(double) * (size_t)sim->model->sizes.n_v);
         memset(sim->body_tan, 0, sizeof(double) * 6 * (size_t)sim->model->mech.n_body);
@@ -167,7 +168,8 @@ static bool solve_island(cr_sim *sim, cri_motion *motion, cri_jump *jump, const 
                             .q = sim->y_adj,
                             .body_tan = sim->body_tan,
                             .d = &sim->d_tan,
-                            .is_fixed = true};
+                            .is_fixed = true,
+                            .is_exact = true};
         cri_jump_solve_jvp(&sim->world, jump, &tan, motion->v_rate, sim->scratch);
     }
     return true;

@@ -236,11 +236,7 @@ static cr_status check_pull(const cr_sim *sim, int n_seed, const cr_seed *seed, 
                                     : "there is no last rollout to differentiate");
     }
     if (h->report.grad & CR_GRAD_REFUSED) {
-        return cri_fail(
-            err, CR_ERR_NUMERIC, 0,
-            "a contact solve did not converge (residual %.2g of its tolerance); there is "
-            "no gradient",
-            h->report.residual);
+        return cri_refuse_gradient(sim, &h->report, err);
     }
     for (int k = 0; k < n_seed; k++) {
         int least = k > 0 ? seed[k - 1].step : 0;

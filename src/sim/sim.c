@@ -90,6 +90,27 @@ static cr_status fail_choice(const char *kind, const char *word, cri_place place
                     names);
 }
 
+static cr_status check_smoothing(const cr_sim_options *o, cr_error *err) {
+    char names[120] = "";
+    if (!(o->smoothing >= 0.0 && isfinite(o->smoothing))) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "smoothing is %g; give 0 for the exact gradient, or a positive number",
+                        o->smoothing);
+    }
+    if (o->smoothing == 0.0 || cri_law_find(o->law)->n_byte_smooth) {
+        return CR_OK;
+    }
+    for (int i = 0; cri_law_at(i); i++) {
+        if (cri_law_at(i)->n_byte_smooth) {
+            list_name(names, sizeof names, cri_law_at(i)->name);
+        }
+    }
+    return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                    "the contact law %.40s has no smoothed gradient; set smoothing to 0, or choose "
+                    "a law that has one: %s",
+                    o->law, names);
+}
+
 static cr_status check_options(const cr_model *m, const cr_sim_options *o, cr_error *err) {
     char names[120] = "";
     if (!o->stepper || !cri_stepper_find(o->stepper)) {
@@ -112,7 +133,7 @@ static cr_status check_options(const cr_model *m, const cr_sim_options *o, cr_er
                         "eps_gap, eps_speed, eps_time and event_cap must be positive, "
                         "checkpoint_every not negative");
     }
-    return CR_OK;
+    return check_smoothing(o, err);
 }
 
 cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr_sim **out,
@@ -145,7 +166,10 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
         return cri_no_memory(err);
     }
     cri_sim_move_all(sim);
-    sim->world = (cri_world){.model = model, .d = &sim->d, .law = cri_law_find(options->law)};
+    sim->world = (cri_world){.model = model,
+                             .d = &sim->d,
+                             .law = cri_law_find(options->law),
+                             .smoothing = options->use_gradient ? options->smoothing : 0.0};
     sim->report = cri_report_none();
     cr_model_defaults(model, -1, sim->p, NULL, NULL);
     cr_status status = cr_sim_set_params(sim, sim->p, err);
@@ -322,11 +346,7 @@ static cr_status check_last(const cr_sim *sim, cr_error *err) {
                         "gradients are off; create the sim with use_gradient");
     }
     if (sim->last->report.grad & CR_GRAD_REFUSED) {
-        return cri_fail(
-            err, CR_ERR_NUMERIC, 0,
-            "a contact solve did not converge (residual %.2g of its tolerance); there is "
-            "no gradient",
-            sim->last->report.residual);
+        return cri_refuse_gradient(sim, &sim->last->report, err);
     }
     return CR_OK;
 }

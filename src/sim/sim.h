@@ -168,6 +168,9 @@ cr_step_report cri_report_none(void);
 /// Adds what one jump came to.
 void cri_report_jump(const cr_sim *sim, const cri_jump *jump, cr_step_report *report);
 
+/// Says why a report with CR_GRAD_REFUSED has no gradient.
+cr_status cri_refuse_gradient(const cr_sim *sim, const cr_step_report *report, cr_error *err);
+
 /// Warm data: empty list, copy, and the impulse kept for a touch (NULL: none).
 void cri_warm_clear(cri_warm_list *list);
 CR_MUST_CHECK bool cri_warm_copy(const cri_warm_list *from, cri_warm_list *to);

@@ -51,13 +51,28 @@ void cri_report_jump(const cr_sim *sim, const cri_jump *jump, cr_step_report *re
     report->residual = fmax(report->residual, r->residual);
     report->slip_margin = fmin(report->slip_margin, r->margin);
     report->grad |= r->is_one_sided ? CR_GRAD_ONE_SIDED : 0;
-    report->grad |= r->outcome == CR_SOLVED ? 0 : CR_GRAD_REFUSED;
+    report->grad |= r->is_smoothed ? CR_GRAD_SMOOTHED : 0;
+    report->grad |= r->outcome == CR_SOLVED && !r->is_refused ? 0 : CR_GRAD_REFUSED;
     for (int k = 0; k < jump->n; k++) {
         cri_coefficients c = cri_near_coefficients(&sim->world, &jump->row[k].near);
-        bool is_kink = (c.is_friction_tied && jump->is_sliding[k]) ||
+        bool is_kink = (c.is_friction_tied && (jump->is_sliding[k] || r->is_smoothed)) ||
                        (c.is_restitution_tied && jump->has_e[k] && jump->e[k] > 0.0);
         report->grad |= is_kink ? CR_GRAD_ONE_SIDED : 0;
     }
+}
+
+cr_status cri_refuse_gradient(const cr_sim *sim, const cr_step_report *report, cr_error *err) {
+    CR_ASSERT(report->grad & CR_GRAD_REFUSED);
+    if (report->outcome == CR_SOLVED) {
+        return cri_fail(err, CR_ERR_NUMERIC, 0,
+                        "no smoothed derivative was found at smoothing %g; there is no gradient, "
+                        "choose a larger one, or 0",
+                        sim->world.smoothing);
+    }
+    return cri_fail(err, CR_ERR_NUMERIC, 0,
+                    "a contact solve did not converge (residual %.2g of its tolerance); there is "
+                    "no gradient",
+                    report->residual);
 }
 
 static void describe(const cri_jump *jump, int k, cr_contact *out) {

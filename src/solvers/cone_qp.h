@@ -56,3 +56,31 @@ void cri_cone_path_vjp(const cri_friction *problem, const cri_cone_path *path, c
 /// Tangent of path->f: rhs (3n) = A_tan f + c_tan. Overwrites f_tan (3n).
 void cri_cone_path_jvp(const cri_friction *problem, const cri_cone_path *path, const double *rhs,
                        const double *mu_tan, const double *l_tan, double *f_tan, cr_arena *scratch);
+
+// ---- in the problem's own units ----------------------------------------------------------------
+
+/// Smoothed derivatives of a solution, of a problem with any scale. Points into the arena that kept
+/// it, and to mu.
+typedef struct cri_cone_smooth {
+    cri_friction scaled; // without c
+    cri_cone_path path;
+    const double *r; // (n) impulse scale of each contact
+    double k;        // size of the data, in sqrt(J)
+} cri_cone_smooth;
+
+/// Prepares them at kappa > 0, relative to the size of the data or to k_least if that is larger,
+/// from a solution f (3n). False when the path is not reached: then there are none.
+bool cri_cone_smooth_at(const cri_friction *problem, double kappa, double k_least, const double *f,
+                        cri_cone_smooth *out, cr_arena *keep, cr_arena *scratch);
+
+/// Room that cri_cone_smooth_at needs in keep, and in scratch.
+size_t cri_cone_smooth_bytes(int n);
+
+/// Adjoint of the impulse. Overwrites p (3n): A_adj = -p f', c_adj = -p, with the solution f; adds
+/// to mu_adj and l_adj (n), nothing to the latter where l = 0.
+void cri_cone_smooth_vjp(const cri_cone_smooth *smooth, const double *f_adj, double *p,
+                         double *mu_adj, double *l_adj, cr_arena *scratch);
+
+/// Its tangent: rhs (3n) = A_tan f + c_tan with the solution f. Overwrites f_tan (3n).
+void cri_cone_smooth_jvp(const cri_cone_smooth *smooth, const double *rhs, const double *mu_tan,
+                         const double *l_tan, double *f_tan, cr_arena *scratch);

@@ -454,6 +454,27 @@ class Gradient(Command):
                               "--wrt", "x0:ball/qvel", "--check")
         self.assertIn("discrete", result["status"])
 
+    def test_smoothing_says_so(self):
+        base = ["gradient", self.scene, "--law", "cone", "--target", "ball:1,0,0.3@0.5", "--wrt",
+                "floor:ball/friction"]
+        exact, still = self.json_of(*base), self.json_of(*base, "--smoothing", "0")
+        smooth = self.json_of(*base, "--smoothing", "1e-3")
+        self.assertNotIn("smoothed", exact["status"])
+        self.assertEqual(exact["entries"], still["entries"])
+        self.assertIn("smoothed", smooth["status"])
+        self.assertEqual(exact["loss"], smooth["loss"])
+        self.assertNotEqual(exact["entries"], smooth["entries"])
+        done = self.run_carom(*base, "--smoothing", "1e-2", "--check")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("check without --smoothing", done.stderr)
+        base[3] = "ncp"
+        self.bad(2, ["law ncp has no smoothed gradient", "cone, cone-reg"], *base, "--smoothing",
+                 "1e-3")
+        base[3] = "cone"
+        for value in ("-1", "nan", "inf", "much"):
+            self.bad(2, "--smoothing", *base, "--smoothing", value)
+        self.bad(2, "unknown option --smoothing", "simulate", self.scene, "--smoothing", "1")
+
     def test_a_chaotic_run_is_undecided(self):
         # a ball shut in by three spheres: after 40 impacts the gradient is 1e9, true and useless
         balls = "".join(f'<geom name="{n}" pos="{x} {y} 0" size="0.35"/>' for n, x, y in

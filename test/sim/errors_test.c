@@ -111,6 +111,13 @@ TEST(options_are_refused_by_name) {
     REFUSES(CREATE, "event_cap");
     o = good, o.checkpoint_every = -1;
     REFUSES(CREATE, "checkpoint_every");
+    o = good, o.law = "cone", o.smoothing = -1e-6;
+    REFUSES(CREATE, "smoothing is -1e-06");
+    o = good, o.law = "cone", o.smoothing = INFINITY;
+    REFUSES(CREATE, "smoothing");
+    o = good, o.smoothing = 1e-6;
+    REFUSES(CREATE, "law ncp has no smoothed gradient");
+    REFUSES(CREATE, "cone, cone-reg");
     CHECK(sim == NULL);
 #undef CREATE
     close_fixture(&f);

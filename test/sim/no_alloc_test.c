@@ -75,7 +75,8 @@ static calls run_once(cr_run *r, bool has_gradient) {
     return n;
 }
 
-static void check_scene(const char *scene, const char *stepper, const char *law, int n_step) {
+static void check_smoothing(const char *scene, const char *stepper, const char *law,
+                            double smoothing, int n_step) {
     for (int has_gradient = 0; has_gradient < 2; has_gradient++) {
         cr_sim_options options = {.stepper = stepper,
                                   .law = law,
@@ -83,7 +84,8 @@ static void check_scene(const char *scene, const char *stepper, const char *law,
                                   .eps_speed = 1e-4,
                                   .eps_time = 1e-9,
                                   .event_cap = 32,
-                                  .use_gradient = has_gradient};
+                                  .use_gradient = has_gradient,
+                                  .smoothing = smoothing};
         cr_run r = cr_run_open(scene, &options, n_step, 0.01);
         run_once(&r, has_gradient);
         calls n = run_once(&r, has_gradient);
@@ -92,6 +94,10 @@ static void check_scene(const char *scene, const char *stepper, const char *law,
         CHECK_INT(n.jac, 0);
         cr_run_close(&r);
     }
+}
+
+static void check_scene(const char *scene, const char *stepper, const char *law, int n_step) {
+    check_smoothing(scene, stepper, law, 0.0, n_step);
 }
 
 static void check_all(const char *scene, int n_step) {
@@ -117,5 +123,12 @@ TEST(a_heap_of_balls_makes_no_heap_call) {
     check_all(heap_scene, 150);
 }
 
+TEST(smoothing_makes_no_heap_call) {
+    check_smoothing(box_scene, "located", "cone", 1e-4, 150);
+    check_smoothing(box_scene, "end", "cone-reg", 1e-4, 150);
+    check_smoothing(heap_scene, "end", "cone", 1e-4, 100);
+}
+
 CR_TEST_MAIN(a_box_that_tumbles_to_rest_makes_no_heap_call, a_rolling_ball_makes_no_heap_call,
-             a_bouncing_ball_makes_no_heap_call, a_heap_of_balls_makes_no_heap_call)
+             a_bouncing_ball_makes_no_heap_call, a_heap_of_balls_makes_no_heap_call,
+             smoothing_makes_no_heap_call)
