@@ -31,6 +31,22 @@ else()
     target_compile_options(carom_dependencies INTERFACE -Wno-unknown-pragmas)
 endif()
 
+# Orders that keep sparse factors sparse; on Debian its header has a folder of its own. Without it the
+# order is the natural one.
+if(NOT CAROM_MINIMAL)
+    find_path(amd_INCLUDE_DIR amd.h PATH_SUFFIXES suitesparse)
+    find_library(amd_LIBRARY NAMES amd)
+    mark_as_advanced(amd_INCLUDE_DIR amd_LIBRARY)
+    if(amd_INCLUDE_DIR AND amd_LIBRARY)
+        target_include_directories(carom_dependencies SYSTEM INTERFACE ${amd_INCLUDE_DIR})
+        target_link_libraries(carom_dependencies INTERFACE ${amd_LIBRARY})
+        target_compile_definitions(carom_dependencies INTERFACE CAROM_HAS_AMD)
+        list(APPEND CAROM_STATIC_LINK amd)
+    else()
+        message(STATUS "AMD not found, large piles will be slower. On Debian: apt-get install libsuitesparse-dev")
+    endif()
+endif()
+
 # Trajectories as HDF5, when its library is there; on Debian it has a folder and a name of its own.
 # It is loaded when a file wants it, not linked (src/io/hdf5_api.h), by the name that programs linked
 # with it would ask for.

@@ -11,6 +11,7 @@ set(CAROM_SOURCES
     src/math/orient.c
     src/math/qr.c
     src/math/quat.c
+    src/math/sparse_ldlt.c
     src/io/file.c
     src/io/hdf5_table.c
     src/io/mesh_file.c
@@ -28,6 +29,7 @@ set(CAROM_SOURCES
     src/solvers/cone_smooth.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
+    src/solvers/friction_sparse.c
     src/solvers/lcp.c
     src/solvers/lcp_interior.c
     src/solvers/lcp_lemke.c

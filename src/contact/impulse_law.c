@@ -31,6 +31,7 @@
 #include "base/base.h"
 #include "solvers/cone_qp.h"
 #include "solvers/friction_reduced.h"
+#include "solvers/friction_sparse.h"
 
 #include <math.h>
 #include <string.h>
@@ -51,7 +52,8 @@ typedef struct phase {
 
 typedef struct cache {
     cri_impulse_form form;
-    const double *A; // (3n, 3n) of the solves
+    const double *A;          // (3n, 3n) of the solves
+    const cri_blocks *blocks; // of A
     int n_phase;
     bool *takes_target; // (n) the normal row follows the target, not restitution
     phase phase[2];
@@ -61,8 +63,8 @@ size_t cri_impulse_bytes(int n) {
     size_t m = 3 * (size_t)n;
     // A + eps 1
     size_t own = sizeof(double) * m * m;
-    return own + 3 * cri_friction_reduce_bytes(n) + cri_friction_bytes(n) + sizeof(cache) +
-           sizeof(double) * 64 * m + 4096;
+    return own + 3 * cri_friction_reduce_bytes(n) + cri_friction_bytes(n) + cri_blocks_bytes(n) +
+           sizeof(cache) + sizeof(double) * 64 * m + 4096;
 }
 
 size_t cri_impulse_smooth_bytes(int n) {
@@ -74,8 +76,14 @@ static phase phase_begin(const cri_contact_problem *p, const cache *c, cr_arena 
     ph.c = CR_PUSH(keep, double, 7 * p->n);
     ph.f = ph.c + 3 * p->n;
     ph.l = ph.f + 3 * p->n;
-    ph.problem = (cri_friction){
-        .kind = c->form.kind, .n = p->n, .A = c->A, .c = ph.c, .b = p->b, .mu = p->mu, .l = ph.l};
+    ph.problem = (cri_friction){.kind = c->form.kind,
+                                .n = p->n,
+                                .A = c->A,
+                                .c = ph.c,
+                                .b = p->b,
+                                .mu = p->mu,
+                                .l = ph.l,
+                                .blocks = c->blocks};
     return ph;
 }
 
@@ -201,9 +209,13 @@ static void affine(const cri_friction *p, const double *x, const double *c0, dou
     int m = 3 * p->n;
     for (int i = 0; i < m; i++) {
         const double *row = p->A + (size_t)i * (size_t)m;
+        const cri_neighbours near = cri_neighbours_of(p, i / 3);
         y[i] = c0[i];
-        for (int j = 0; j < m; j++) {
+        for (int e = 0; e < near.n; e++) {
+            int j = 3 * cri_neighbour(&near, e);
             y[i] += row[j] * x[j];
+            y[i] += row[j + 1] * x[j + 1];
+            y[i] += row[j + 2] * x[j + 2];
         }
     }
 }
@@ -300,6 +312,7 @@ const void *cri_impulse_solve(const cri_impulse_form *form, const cri_contact_pr
     cache *c = CR_PUSH(keep, cache, 1);
     c->form = *form;
     c->A = regularised(p, form->epsilon, keep);
+    c->blocks = cri_blocks_find(p->n, c->A, keep);
     c->takes_target = CR_PUSH(keep, bool, p->n);
     memset(report->is_sliding, 0, sizeof(bool) * (size_t)p->n);
     report->compression = NULL;

@@ -28,6 +28,7 @@
 #include "base/base.h"
 #include "math/cholesky.h"
 #include "math/dense.h"
+#include "solvers/friction_sparse.h"
 
 #include <float.h>
 #include <math.h>
@@ -55,10 +56,19 @@ typedef struct block {
     double s_inv, y_s, dy;    // 1/s, y/s and step of the bound; 0 without one
 } block;
 
+/// Where A has a graph (friction_sparse.h): its rows, and the factor along them.
+typedef struct graph {
+    cri_pattern row; // of 3n rows
+    int *own;        // (3n) where the diagonal block begins in each row
+    cri_fill fill;
+    cri_ldlt ldlt;
+} graph;
+
 typedef struct interior {
     int n;
-    double *P; // (3n, 3n)
-    double *H; // (3n, 3n), upper triangle: the factor
+    double *P;     // (3n, 3n), or entries of the graph
+    double *H;     // (3n, 3n), upper triangle: the factor; or entries of the graph
+    graph *sparse; // NULL: dense
     double *q, *g, *z, *y;
     double *minus_u; // (3n) -(P g + q)
     double *step;    // (3n) dg
@@ -69,9 +79,21 @@ typedef struct interior {
     int degree;     // contacts and bounds
 } interior;
 
+// entries of L below the diagonal, with n_below blocks
+static int most_below(int n, int n_below) {
+    return 3 * n + 9 * n_below;
+}
+
 size_t cri_cone_interior_bytes(int n) {
-    size_t m = 3 * (size_t)n;
-    return sizeof(double) * (2 * m * m + 6 * m + (size_t)n) + sizeof(block) * (size_t)n + 256;
+    size_t m = 3 * (size_t)n, sparse = 0;
+    if (cri_blocks_bytes(n) > 0) {
+        // half of the blocks, in A and in the factor
+        int n_entry = 9 * n * n / 2, n_most = most_below(n, n * n / 4);
+        sparse = sizeof(graph) + sizeof(int) * ((size_t)n_entry + 3 * m + 1) +
+                 cri_fill_bytes(3 * n, n_entry, n_most) + cri_ldlt_bytes(3 * n, n_most);
+    }
+    return sizeof(double) * (2 * m * m + 6 * m + (size_t)n) + sizeof(block) * (size_t)n + sparse +
+           256;
 }
 
 // ---- one cone ----------------------------------------------------------------------------------
@@ -142,34 +164,73 @@ static void second_order(block *b, double target) {
 
 // ---- all of them -------------------------------------------------------------------------------
 
+// the graph of rows, three a contact
+static graph *expand(const cri_blocks *b, cr_arena *scratch) {
+    int n = b->row.n, at = 0, n_entry = 9 * b->row.first[n];
+    graph *g = CR_PUSH_RAW(scratch, graph, 1);
+    int *first = CR_PUSH_RAW(scratch, int, n_entry + 9 * n + 1), *index = first + 3 * n + 1;
+    int *order = index + n_entry;
+    g->own = order + 3 * n;
+    for (int i = 0; i < 3 * n; i++) {
+        first[i] = at;
+        order[i] = 3 * b->fill.order[i / 3] + i % 3;
+        for (int e = b->row.first[i / 3]; e < b->row.first[i / 3 + 1]; e++) {
+            if (b->row.index[e] == i / 3) {
+                g->own[i] = at;
+            }
+            for (int k = 0; k < 3; k++) {
+                index[at++] = 3 * b->row.index[e] + k;
+            }
+        }
+    }
+    first[3 * n] = at;
+    g->row = (cri_pattern){.n = 3 * n, .first = first, .index = index};
+    bool is_sparse =
+        cri_fill_find(&g->row, order, most_below(n, b->fill.below_first[n]), &g->fill, scratch);
+    CR_ASSERT(is_sparse);
+    g->ldlt = cri_ldlt_push(&g->row, &g->fill, scratch);
+    return g;
+}
+
+// P = S A S, q = S c
+static void scale_data(const cri_friction *p, interior *s) {
+    int m = 3 * p->n;
+    const cri_pattern *row = s->sparse ? &s->sparse->row : NULL;
+    for (int i = 0; i < m; i++) {
+        const double *from = p->A + (size_t)i * (size_t)m;
+        double *to = s->P + (row ? (size_t)row->first[i] : (size_t)i * (size_t)m);
+        int n_entry = row ? row->first[i + 1] - row->first[i] : m;
+        double S = i % 3 > 0 ? p->mu[i / 3] : 1.0;
+        for (int e = 0; e < n_entry; e += 3) {
+            int j = row ? row->index[row->first[i] + e] : e;
+            double S_mu = S * p->mu[j / 3];
+            to[e] = S * from[j];
+            to[e + 1] = S_mu * from[j + 1];
+            to[e + 2] = S_mu * from[j + 2];
+        }
+        s->q[i] = S * p->c[i];
+    }
+}
+
 static interior start(const cri_friction *p, cr_arena *scratch) {
     int n = p->n, m = 3 * n;
     interior s = {.n = n, .l = p->l, .degree = n};
-    s.P = CR_PUSH_RAW(scratch, double, 2 * m * m + 6 * m + n);
+    s.sparse = p->blocks ? expand(p->blocks, scratch) : NULL;
+    int n_entry = s.sparse ? s.sparse->row.first[m] : m * m;
+    s.P = CR_PUSH_RAW(scratch, double, 2 * n_entry + 6 * m + n);
     s.contact = CR_PUSH_RAW(scratch, block, n);
-    s.H = s.P + m * m;
-    s.q = s.H + m * m;
+    s.H = s.P + n_entry;
+    s.q = s.H + n_entry;
     s.g = s.q + m;
     s.z = s.g + m;
     s.minus_u = s.z + m;
     s.step = s.minus_u + m;
     s.best = s.step + m;
     s.y = s.best + m;
+    scale_data(p, &s);
+    memset(s.g, 0, sizeof *s.g * 2 * (size_t)m); // and z
     for (int i = 0; i < n; i++) {
-        double mu = p->mu[i];
-        CR_ASSERT(mu >= 0.0 && p->l[i] >= 0.0);
-        for (int r = 0; r < 3; r++) {
-            const double *from = p->A + (size_t)(3 * i + r) * (size_t)m;
-            double *to = s.P + (size_t)(3 * i + r) * (size_t)m, S = r > 0 ? mu : 1.0;
-            for (int j = 0; j < n; j++) {
-                double S_mu = S * p->mu[j];
-                to[3 * j] = S * from[3 * j];
-                to[3 * j + 1] = S_mu * from[3 * j + 1];
-                to[3 * j + 2] = S_mu * from[3 * j + 2];
-            }
-            s.q[3 * i + r] = S * p->c[3 * i + r];
-            s.g[3 * i + r] = s.z[3 * i + r] = 0.0;
-        }
+        CR_ASSERT(p->mu[i] >= 0.0 && p->l[i] >= 0.0);
         s.g[3 * i] = fmax(1.0, 2.0 * p->l[i]);
         s.z[3 * i] = 1.0;
         s.y[i] = p->l[i] > 0.0 ? 1.0 : 0.0;
@@ -203,12 +264,26 @@ static bool scale_all(interior *s) {
     return true;
 }
 
+// row i of P g
+static double row_times_g(const interior *s, int i) {
+    int m = 3 * s->n;
+    if (!s->sparse) {
+        return cri_dot(m, s->P + (size_t)i * (size_t)m, s->g);
+    }
+    const cri_pattern *row = &s->sparse->row;
+    double sum = 0.0;
+    for (int e = row->first[i]; e < row->first[i + 1]; e++) {
+        sum += s->P[e] * s->g[row->index[e]];
+    }
+    return sum;
+}
+
 // minus_u; returns the largest residual
 static double measure(interior *s) {
     int m = 3 * s->n;
     double worst = 0.0;
     for (int i = 0; i < m; i++) {
-        double u = s->q[i] + cri_dot(m, s->P + (size_t)i * (size_t)m, s->g);
+        double u = s->q[i] + row_times_g(s, i);
         double r = u - s->z[i] - (i % 3 == 0 ? s->y[i / 3] : 0.0);
         s->minus_u[i] = -u;
         worst = fmax(worst, fabs(r));
@@ -216,24 +291,52 @@ static double measure(interior *s) {
     return worst;
 }
 
+// upper triangle of V^-2 + diag(y/s) + d 1 of a contact: 00, 01, 02, 11, 12, 22
+static void own_terms(const block *b, double out[6]) {
+    double e2 = b->eta_inv * b->eta_inv, twice = 2.0 * e2, own = e2 + prox;
+    double w0 = b->w[0], w1 = b->w[1], w2 = b->w[2];
+    out[0] = e2 * (w0 * w0 + w1 * w1 + w2 * w2) + prox + b->y_s;
+    out[1] = -(twice * w0 * w1);
+    out[2] = -(twice * w0 * w2);
+    out[3] = twice * w1 * w1 + own;
+    out[4] = twice * w1 * w2;
+    out[5] = twice * w2 * w2 + own;
+}
+
+// H along the graph, factored
+static bool factor_sparse(interior *s) {
+    graph *g = s->sparse;
+    memcpy(s->H, s->P, sizeof *s->H * (size_t)g->row.first[3 * s->n]);
+    for (int i = 0; i < s->n; i++) {
+        static const int term[9] = {0, 1, 2, 1, 3, 4, 2, 4, 5};
+        double own[6];
+        own_terms(&s->contact[i], own);
+        for (int k = 0; k < 9; k++) {
+            s->H[g->own[3 * i + k / 3] + k % 3] += own[term[k]];
+        }
+    }
+    return cri_ldlt_factor(&g->ldlt, s->H) < 0 && g->ldlt.n_negative == 0;
+}
+
 // H, factored
 static bool factor(interior *s) {
     int m = 3 * s->n;
+    if (s->sparse) {
+        return factor_sparse(s);
+    }
     for (int i = 0; i < m; i++) {
         size_t at = (size_t)i * (size_t)m + (size_t)i;
         memcpy(s->H + at, s->P + at, sizeof *s->H * (size_t)(m - i));
     }
     for (int i = 0; i < s->n; i++) {
-        const block *b = &s->contact[i];
-        double *row = s->H + (size_t)(3 * i) * (size_t)m + 3 * i;
-        double e2 = b->eta_inv * b->eta_inv, twice = 2.0 * e2, own = e2 + prox;
-        double w0 = b->w[0], w1 = b->w[1], w2 = b->w[2];
-        row[0] += e2 * (w0 * w0 + w1 * w1 + w2 * w2) + prox + b->y_s;
-        row[1] -= twice * w0 * w1;
-        row[2] -= twice * w0 * w2;
-        row[m + 1] += twice * w1 * w1 + own;
-        row[m + 2] += twice * w1 * w2;
-        row[2 * m + 2] += twice * w2 * w2 + own;
+        double *row = s->H + (size_t)(3 * i) * (size_t)m + 3 * i, own[6];
+        own_terms(&s->contact[i], own);
+        row[0] += own[0];
+        row[1] += own[1];
+        row[2] += own[2];
+        row[m + 1] += own[3];
+        row[m + 2] += own[4];
+        row[2 * m + 2] += own[5];
     }
     return cri_cholesky_factor(m, s->H);
 }
@@ -242,7 +345,11 @@ static bool factor(interior *s) {
 // that stays inside.
 static double solve(interior *s) {
     double inverse = 1e-3; // no step is longer than 1e3
-    cri_cholesky_solve(3 * s->n, s->H, s->step);
+    if (s->sparse) {
+        cri_ldlt_solve(&s->sparse->ldlt, 1, s->step);
+    } else {
+        cri_cholesky_solve(3 * s->n, s->H, s->step);
+    }
     for (int i = 0; i < s->n; i++) {
         block *b = &s->contact[i];
         const double *dg = s->step + 3 * i;

@@ -15,6 +15,7 @@
 #include "solvers/friction.h"
 
 #include "base/base.h"
+#include "solvers/friction_sparse.h"
 
 #include <float.h>
 #include <math.h>
@@ -228,12 +229,16 @@ double cri_friction_certificate(const cri_friction *p, const double *f) {
     }
     for (int i = 0; i < p->n; i++) {
         double rho = cri_friction_rho(p, i), z[3], rounding = 0.0;
+        const cri_neighbours near = cri_neighbours_of(p, i);
         for (int r = 0; r < 3; r++) {
             const double *row = p->A + (size_t)(3 * i + r) * (size_t)m;
             double u = p->c[3 * i + r], sum = 0.0;
-            for (int j = 0; j < m; j++) {
-                u += row[j] * f[j];
-                sum += fabs(row[j] * f[j]);
+            for (int e = 0; e < near.n; e++) {
+                int first = 3 * cri_neighbour(&near, e);
+                for (int j = first; j < first + 3; j++) {
+                    u += row[j] * f[j];
+                    sum += fabs(row[j] * f[j]);
+                }
             }
             z[r] = f[3 * i + r] - rho * u;
             rounding = fmax(rounding, sum);

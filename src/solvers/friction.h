@@ -20,6 +20,7 @@
 #include <math.h>
 
 struct cr_arena;
+struct cri_blocks;
 
 typedef enum cri_friction_kind {
     CRI_COULOMB,
@@ -36,6 +37,8 @@ typedef struct cri_friction {
     const double *b;  // (3n) velocity before, a scale for the certificate
     const double *mu; // (n), >= 0
     const double *l;  // (n), >= 0, lower bounds of the normal impulses
+    // where A is not zero (friction_sparse.h); NULL: everywhere
+    const struct cri_blocks *blocks;
 } cri_friction;
 
 typedef struct cri_solve_report {

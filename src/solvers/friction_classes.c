@@ -19,6 +19,7 @@
 #include "base/base.h"
 #include "math/dense.h"
 #include "solvers/friction_reduced.h"
+#include "solvers/friction_sparse.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,8 +32,12 @@ static const double touch = 1e-9;
 void cri_friction_multiply(const cri_friction *p, const double *x, const double *c0, double *y) {
     CR_ASSERT(x && y);
     int m = 3 * p->n;
+    for (int i = 0; i < p->n && p->blocks; i++) {
+        cri_blocks_times(p->blocks, p->A, i, x, y + 3 * i);
+    }
     for (int i = 0; i < m; i++) {
-        y[i] = (c0 ? c0[i] : 0.0) + cri_dot(m, p->A + (size_t)i * (size_t)m, x);
+        y[i] =
+            (c0 ? c0[i] : 0.0) + (p->blocks ? y[i] : cri_dot(m, p->A + (size_t)i * (size_t)m, x));
     }
 }
 

@@ -29,8 +29,14 @@ static double norm3(const double *a) {
 // u = A g + c
 static void velocity(const cri_scaled *s, const double *g, double *u) {
     int m = 3 * s->n;
-    for (int i = 0; i < m; i++) {
+    for (int i = 0; i < m && !s->blocks; i++) {
         u[i] = s->c[i] + cri_dot(m, s->A + (size_t)i * (size_t)m, g);
+    }
+    for (int i = 0; i < m && s->blocks; i++) {
+        if (i % 3 == 0) {
+            cri_blocks_times(s->blocks, s->A, i / 3, g, u + i);
+        }
+        u[i] += s->c[i];
     }
 }
 
@@ -55,24 +61,35 @@ static double natural_map(cri_scaled *s, const double *g, bool has_jacobian) {
     return sqrt(sum);
 }
 
+// largest sum of the sizes of terms of A g, of the rows of contact i
+static double rounding_of(const cri_scaled *s, int i, const double *g) {
+    size_t m = 3 * (size_t)s->n;
+    const cri_friction p = cri_scaled_problem(s);
+    const cri_neighbours near = cri_neighbours_of(&p, i);
+    double rounding = 0.0;
+    for (int r = 0; r < 3; r++) {
+        const double *row = s->A + (size_t)(3 * i + r) * m;
+        double sum = 0.0;
+        for (int e = 0; e < near.n; e++) {
+            int j = 3 * cri_neighbour(&near, e);
+            sum += fabs(row[j] * g[j]);
+            sum += fabs(row[j + 1] * g[j + 1]);
+            sum += fabs(row[j + 2] * g[j + 2]);
+        }
+        rounding = fmax(rounding, sum);
+    }
+    return rounding;
+}
+
 // the certificate of the last natural_map, relative
 static double relative_residual(const cri_scaled *s, const double *g) {
-    int m = 3 * s->n;
     double worst = 0.0;
     for (int i = 0; i < s->n; i++) {
         double miss = norm3(s->F + 3 * i), scale = norm3(g + 3 * i) + s->rho * s->size[i];
         double plain = miss / fmax(scale, 1e-300);
         // rounding cannot explain a large miss, nor matters for one that is small anyway
         if (plain > newton_stop && plain < 1e-4) {
-            double rounding = 0.0;
-            for (int r = 0; r < 3; r++) {
-                const double *row = s->A + (size_t)(3 * i + r) * (size_t)m;
-                double sum = 0.0;
-                for (int j = 0; j < m; j++) {
-                    sum += fabs(row[j] * g[j]);
-                }
-                rounding = fmax(rounding, sum);
-            }
+            double rounding = rounding_of(s, i, g);
             // 1e10 * 64 eps: the rounding floor of the certificate, in units of its tolerance
             plain = miss / (scale + s->rho * 1e10 * 64.0 * DBL_EPSILON * rounding);
         }
@@ -101,15 +118,74 @@ static void fill_rows(cri_scaled *s, int n_active, int a, double prox) {
     }
 }
 
+// the dense solve for the active contacts, rhs into trial; false for a singular matrix
+static bool solve_dense(cri_scaled *s, int n_active, double prox) {
+    for (int a = 0; a < n_active; a++) {
+        fill_rows(s, n_active, a, prox);
+        // places move down: a <= active[a]
+        memmove(s->rhs + 3 * a, s->rhs + 3 * s->active[a], 3 * sizeof *s->rhs);
+    }
+    if (!cri_lu_factor(3 * n_active, s->matrix, s->pivot)) {
+        return false;
+    }
+    cri_lu_solve(3 * n_active, s->matrix, s->pivot, s->rhs);
+    for (int a = 0; a < n_active; a++) {
+        memcpy(s->trial + 3 * s->active[a], s->rhs + 3 * a, 3 * sizeof *s->rhs);
+    }
+    return true;
+}
+
+// the same along the graph; false where it breaks down, with trial as it was
+static bool solve_sparse(cri_scaled *s, int n_active, double prox) {
+    const cri_newton_system newton = {.blocks = s->blocks,
+                                      .A = s->A,
+                                      .D = s->D,
+                                      .is_active = s->is_active,
+                                      .rho = s->rho,
+                                      .prox = prox};
+    if (!cri_newton_system_solve(&newton, s->rhs, s->step, s->matrix)) {
+        s->n_dense++;
+        return false;
+    }
+    for (int a = 0; a < n_active; a++) {
+        int at = 3 * s->active[a];
+        memcpy(s->trial + at, s->step + at, 3 * sizeof *s->step);
+    }
+    return true;
+}
+
+// rhs = -F - rho P' A (df of the open ones) of contact i
+static void fill_rhs(cri_scaled *s, int i) {
+    const cri_friction p = cri_scaled_problem(s);
+    const cri_neighbours near = cri_neighbours_of(&p, i);
+    double moved[3] = {0.0, 0.0, 0.0};
+    for (int e = 0; e < near.n; e++) {
+        int j = cri_neighbour(&near, e);
+        const double *t = s->trial + 3 * j;
+        if (s->is_active[j] || (t[0] == 0.0 && t[1] == 0.0 && t[2] == 0.0)) {
+            continue;
+        }
+        for (int r = 0; r < 3; r++) {
+            const double *A = s->A + (size_t)(3 * i + r) * (size_t)(3 * s->n) + 3 * j;
+            moved[r] += A[0] * t[0] + A[1] * t[1] + A[2] * t[2];
+        }
+    }
+    for (int r = 0; r < 3; r++) {
+        const double *D = s->D + 9 * i + 3 * r;
+        s->rhs[3 * i + r] =
+            -s->F[3 * i + r] - s->rho * (D[0] * moved[0] + D[1] * moved[1] + D[2] * moved[2]);
+    }
+}
+
 // the Newton step into trial; false for a singular matrix
 static bool newton_direction(cri_scaled *s, double prox) {
-    int m = 3 * s->n, n_active = 0;
+    int n_active = 0;
     for (int i = 0; i < s->n; i++) {
-        bool is_open = true;
+        s->is_active[i] = false;
         for (int k = 0; k < 9; k++) {
-            is_open = is_open && s->D[9 * i + k] == 0.0;
+            s->is_active[i] = s->is_active[i] || s->D[9 * i + k] != 0.0;
         }
-        if (!is_open) {
+        if (s->is_active[i]) {
             s->active[n_active++] = i;
         }
         for (int r = 3 * i; r < 3 * i + 3; r++) {
@@ -120,38 +196,12 @@ static bool newton_direction(cri_scaled *s, double prox) {
     if (n_active == 0) {
         return true;
     }
-
-    // rhs = -F - rho P' A (df of the open ones)
-    double *rhs = s->rhs;
     for (int a = 0; a < n_active; a++) {
-        int i = s->active[a];
-        double moved[3] = {0.0, 0.0, 0.0};
-        for (int j = 0; j < s->n; j++) {
-            const double *t = s->trial + 3 * j, *D = s->D + 9 * j;
-            bool is_open = D[0] == 0.0 && D[4] == 0.0 && D[8] == 0.0 && D[3] == 0.0 && D[6] == 0.0;
-            if (!is_open || (t[0] == 0.0 && t[1] == 0.0 && t[2] == 0.0)) {
-                continue;
-            }
-            for (int r = 0; r < 3; r++) {
-                const double *A = s->A + (size_t)(3 * i + r) * (size_t)m + 3 * j;
-                moved[r] += A[0] * t[0] + A[1] * t[1] + A[2] * t[2];
-            }
-        }
-        for (int r = 0; r < 3; r++) {
-            const double *D = s->D + 9 * i + 3 * r;
-            rhs[3 * a + r] =
-                -s->F[3 * i + r] - s->rho * (D[0] * moved[0] + D[1] * moved[1] + D[2] * moved[2]);
-        }
-        fill_rows(s, n_active, a, prox);
+        fill_rhs(s, s->active[a]);
     }
-    if (!cri_lu_factor(3 * n_active, s->matrix, s->pivot)) {
-        return false;
-    }
-    cri_lu_solve(3 * n_active, s->matrix, s->pivot, rhs);
-    for (int a = 0; a < n_active; a++) {
-        memcpy(s->trial + 3 * s->active[a], rhs + 3 * a, 3 * sizeof *rhs);
-    }
-    return cri_all_finite(m, s->trial);
+    bool is_solved =
+        (s->blocks && solve_sparse(s, n_active, prox)) || solve_dense(s, n_active, prox);
+    return is_solved && cri_all_finite(3 * s->n, s->trial);
 }
 
 // moves g along the step in trial until |F| falls below the reference; false when it never does
@@ -213,10 +263,14 @@ void cri_friction_sweep(cri_scaled *s, int n_sweep) {
     int m = 3 * s->n;
     for (int k = 0; k < n_sweep; k++) {
         for (int i = 0; i < s->n; i++) {
-            double z[3];
+            double z[3], Ag[3];
+            if (s->blocks) {
+                cri_blocks_times(s->blocks, s->A, i, s->g, Ag);
+            }
             for (int r = 0; r < 3; r++) {
                 const double *row = s->A + (size_t)(3 * i + r) * (size_t)m;
-                z[r] = s->g[3 * i + r] - s->c[3 * i + r] - cri_dot(m, row, s->g);
+                Ag[r] = s->blocks ? Ag[r] : cri_dot(m, row, s->g);
+                z[r] = s->g[3 * i + r] - s->c[3 * i + r] - Ag[r];
             }
             const cri_projection at = cri_friction_project(s->kind, z, s->mu[i], s->l[i]);
             memcpy(s->g + 3 * i, at.p, sizeof at.p);
@@ -228,14 +282,16 @@ void cri_friction_sweep(cri_scaled *s, int n_sweep) {
 
 size_t cri_friction_scale_bytes(int n) {
     size_t m = 3 * (size_t)n;
-    return sizeof(double) * (2 * m * m + 8 * m + 13 * (size_t)n) + sizeof(int) * 2 * m + 1024;
+    return sizeof(double) * (2 * m * m + 9 * m + 13 * (size_t)n) + sizeof(int) * 2 * m +
+           sizeof(bool) * (size_t)n + 1024;
 }
 
 static cri_scaled push_scaled(const cri_friction *p, cr_arena *arena) {
     int n = p->n, m = 3 * n;
     // a larger problem that has not been solved by then hardly ever will be
-    cri_scaled s = {.kind = p->kind, .n = n, .rho = 1.0, .budget = n <= 8 ? 4000 : 2500};
-    s.A = CR_PUSH_RAW(arena, double, 2 * m * m + 8 * m + 13 * n);
+    cri_scaled s = {
+        .kind = p->kind, .n = n, .blocks = p->blocks, .rho = 1.0, .budget = n <= 8 ? 4000 : 2500};
+    s.A = CR_PUSH_RAW(arena, double, 2 * m * m + 9 * m + 13 * n);
     s.matrix = s.A + m * m;
     double *rows = s.matrix + m * m;
     s.c = rows;
@@ -246,7 +302,8 @@ static cri_scaled push_scaled(const cri_friction *p, cr_arena *arena) {
     s.F = rows + 5 * m;
     s.u = rows + 6 * m;
     s.rhs = rows + 7 * m;
-    double *contacts = rows + 8 * m;
+    s.step = rows + 8 * m;
+    double *contacts = rows + 9 * m;
     s.mu = contacts;
     s.l = contacts + n;
     s.r = contacts + 2 * n;
@@ -254,6 +311,7 @@ static cri_scaled push_scaled(const cri_friction *p, cr_arena *arena) {
     s.D = contacts + 4 * n;
     s.pivot = CR_PUSH_RAW(arena, int, m + n);
     s.active = s.pivot + m;
+    s.is_active = CR_PUSH_RAW(arena, bool, n);
     return s;
 }
 
@@ -300,6 +358,12 @@ cri_scaled cri_friction_scale(const cri_friction *p, const double *f, cr_arena *
 
 cri_friction cri_scaled_problem(const cri_scaled *s) {
     CR_ASSERT(s->n > 0);
-    return (cri_friction){
-        .kind = s->kind, .n = s->n, .A = s->A, .c = s->c, .b = s->c, .mu = s->mu, .l = s->l};
+    return (cri_friction){.kind = s->kind,
+                          .n = s->n,
+                          .A = s->A,
+                          .c = s->c,
+                          .b = s->c,
+                          .mu = s->mu,
+                          .l = s->l,
+                          .blocks = s->blocks};
 }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "solvers/friction.h"
+#include "solvers/friction_sparse.h"
 
 /// The problem in scaled variables g = f/r, with the work space of Newton's method. Diagonal blocks
 /// have a trace of 3, and the largest of the data is 1.
@@ -13,16 +13,20 @@ typedef struct cri_scaled {
     cri_friction_kind kind;
     int n;
     double *A, *c, *mu, *l;
+    const cri_blocks *blocks;       // of A, NULL: dense
     double *r;                      // (n) impulse scale of each contact
     double *size;                   // (n) |c_i|, floored by the largest
     double *g, *best, *trial, *rhs; // (3n)
     double *kept;                   // (3n) the caller's own
+    double *step;                   // (3n) of the sparse solve
     double *F, *u, *D;              // residual, velocity (3n); P' (9n)
     double *matrix;                 // (3n, 3n)
     int *pivot;                     // (3n)
     int *active;                    // (n) contacts whose impulse is not simply zero
+    bool *is_active;                // (n)
     double rho;                     // of the natural map; 1 is that of the certificate
     int n_iteration;                // linear solves
+    int n_dense;                    // of them, those where the sparse factor was no good
     int budget;                     // of n_iteration
 } cri_scaled;
 

@@ -140,6 +140,7 @@ static void try_convex(search *t) {
 static void fixed_point(search *t) {
     cri_scaled *s = t->s;
     int n = s->n, m = 3 * n;
+    const cri_friction problem = cri_scaled_problem(s);
     cri_arena_mark mark = cri_arena_get_mark(t->scratch);
     double *c = CR_PUSH_RAW(t->scratch, double, m);
     double *lift = CR_PUSH(t->scratch, double, n);
@@ -152,11 +153,15 @@ static void fixed_point(search *t) {
         // the velocity of the convex point, before Newton moves on
         for (int i = 0; i < n; i++) {
             double u[2];
+            cri_neighbours near = cri_neighbours_of(&problem, i);
             for (int r = 0; r < 2; r++) {
                 const double *row = s->A + (size_t)(3 * i + 1 + r) * (size_t)m;
                 u[r] = s->c[3 * i + 1 + r];
-                for (int j = 0; j < m; j++) {
+                for (int e = 0; e < near.n; e++) {
+                    int j = 3 * cri_neighbour(&near, e);
                     u[r] += row[j] * s->g[j];
+                    u[r] += row[j + 1] * s->g[j + 1];
+                    u[r] += row[j + 2] * s->g[j + 2];
                 }
             }
             double next = s->mu[i] * hypot(u[0], u[1]);
