@@ -8,12 +8,14 @@
 // velocity is unique under the convex law; and under each law the impulse that the selection picks,
 // where it can.
 
+#include "contact/law.h"
 #include "contact/problem_make.h"
 #include "cr_test.h"
 #include "math/lu.h"
 #include "solvers/cone_qp.h"
 #include "solvers/friction_parts.h"
 #include "solvers/friction_reduced.h"
+#include "support/alloc_wrap.h"
 
 #include <math.h>
 #include <string.h>
@@ -167,6 +169,39 @@ TEST(the_central_path_ends_at_the_dense_point) {
     sample_close(&s);
 }
 
+// the room that is asked for is enough, of the graph and of the laws: no arena grows
+TEST(solves_make_no_heap_calls) {
+    sample s = sample_open();
+    for (int k = 0; k < 20; k++) {
+        sample_next(&s, CRI_COULOMB);
+        int n = s.problem.n;
+        const cri_law *law = cri_law_find(k % 3 == 0 ? "ncp" : k % 3 == 1 ? "cone" : "lcp");
+        assert_non_null(law);
+        cr_arena *graph = cri_arena_create(cri_blocks_bytes(n));
+        cr_arena *keep = cri_arena_create(law->n_byte(n));
+        cr_arena *scratch = cri_arena_create(law->n_byte(n));
+        double zero[CRI_PROBLEM_CONTACTS] = {0}, f[M_MOST] = {0};
+        bool is_plain[CRI_PROBLEM_CONTACTS] = {0}, is_sliding[CRI_PROBLEM_CONTACTS];
+        const cri_contact_problem p = {.n = n,
+                                       .A = s.problem.A,
+                                       .b = s.problem.b,
+                                       .mu = s.problem.mu,
+                                       .e = zero,
+                                       .target = zero,
+                                       .is_plain = is_plain};
+        cri_law_report report = {.margin = 1.0, .is_sliding = is_sliding};
+        long n_call = cr_alloc_count();
+        CHECK(cri_blocks_find(n, p.A, graph) != NULL);
+        law->solve(&p, f, true, &report, keep, scratch);
+        CHECK_INT(cr_alloc_count(), n_call);
+        CHECK_INT(report.outcome, CR_SOLVED);
+        cri_arena_destroy(graph);
+        cri_arena_destroy(keep);
+        cri_arena_destroy(scratch);
+    }
+    sample_close(&s);
+}
+
 // ---- Newton's system ---------------------------------------------------------------------------
 
 // M of the active contacts, one elsewhere
@@ -302,4 +337,4 @@ TEST(newton_falls_back_on_dense_pivots) {
 CR_TEST_MAIN(the_impulse_of_a_regular_problem_is_the_dense_one,
              what_the_problem_determines_is_the_dense_one, the_central_path_ends_at_the_dense_point,
              newtons_step_is_the_dense_one, pivots_that_vanish_or_are_useless_are_reported,
-             newton_falls_back_on_dense_pivots)
+             newton_falls_back_on_dense_pivots, solves_make_no_heap_calls)
