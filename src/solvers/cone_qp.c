@@ -20,7 +20,8 @@
 // Bodies wedged between contacts have no strictly feasible dual and thus no central path, and A is
 // singular for redundant ones: d 1 is a proximal term around the point itself, which vanishes with
 // the step, so that the answer has no trace of it. Entries of V^-2 grow to 1/k where a contact
-// slides, and rounding keeps residuals from falling far below 1e-11.
+// slides, and rounding keeps residuals from falling far below 1e-11. H has the graph of A: where
+// that is sparse, so are P, H and the factor (math/sparse_ldlt.h).
 // Source: Vandenberghe, "The CVXOPT linear and quadratic cone program solvers" (2010).
 
 #include "solvers/cone_qp.h"

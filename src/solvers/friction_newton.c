@@ -7,7 +7,8 @@
 //
 // P' of the branch is the class, so this is an active-set method. Open contacts have P' = 0 and
 // df = -f, and drop out of the system. Scaled before the solve: g = f/r with r_i = sqrt(rho_i) k,
-// so that diagonal blocks have trace 3 and the data size 1.
+// so that diagonal blocks have trace 3 and the data size 1. Large systems are solved along the
+// graph of contacts (friction_sparse.c), and densely where that breaks down.
 // Source: Alart and Curnier 1991; the nonmonotone search of Grippo, Lampariello and Lucidi 1986.
 
 #include "solvers/friction_parts.h"
@@ -29,14 +30,17 @@ static double norm3(const double *a) {
 // u = A g + c
 static void velocity(const cri_scaled *s, const double *g, double *u) {
     int m = 3 * s->n;
-    for (int i = 0; i < m && !s->blocks; i++) {
-        u[i] = s->c[i] + cri_dot(m, s->A + (size_t)i * (size_t)m, g);
-    }
-    for (int i = 0; i < m && s->blocks; i++) {
-        if (i % 3 == 0) {
-            cri_blocks_times(s->blocks, s->A, i / 3, g, u + i);
+    if (s->blocks) {
+        for (int i = 0; i < s->n; i++) {
+            cri_blocks_times(s->blocks, s->A, i, g, u + 3 * i);
         }
-        u[i] += s->c[i];
+        for (int i = 0; i < m; i++) {
+            u[i] += s->c[i];
+        }
+        return;
+    }
+    for (int i = 0; i < m; i++) {
+        u[i] = s->c[i] + cri_dot(m, s->A + (size_t)i * (size_t)m, g);
     }
 }
 
