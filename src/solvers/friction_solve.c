@@ -329,7 +329,9 @@ static void try_harder(search *t) {
     if (!is_done(t) && t->s->kind == CRI_COULOMB) {
         fixed_point(t);
     }
-    if (!is_done(t)) {
+    // from many contacts on the tableau of Lemke's method costs more than all of the others
+    bool is_large = t->s->n > 6;
+    if (!is_done(t) && !is_large) {
         corner_starts(t);
     }
     if (!is_done(t)) {
@@ -337,6 +339,9 @@ static void try_harder(search *t) {
     }
     if (!is_done(t)) {
         offer(t, homotopy(t));
+    }
+    if (!is_done(t) && is_large) {
+        corner_starts(t);
     }
     if (!is_done(t)) {
         tikhonov(t);
