@@ -334,10 +334,13 @@ static void try_harder(search *t) {
     if (!is_done(t) && !is_large) {
         corner_starts(t);
     }
+    if (!is_done(t) && is_large) {
+        offer(t, homotopy(t));
+    }
     if (!is_done(t)) {
         sweeps(t);
     }
-    if (!is_done(t)) {
+    if (!is_done(t) && !is_large) {
         offer(t, homotopy(t));
     }
     if (!is_done(t) && is_large) {
