@@ -36,6 +36,9 @@
 #include <math.h>
 #include <string.h>
 
+// contacts up to which a solve is tried on its classes once more
+enum { MAX_TRY = 12 };
+
 /// One complementarity problem and its reduced system.
 typedef struct phase {
     cri_friction problem;
@@ -122,6 +125,41 @@ static void phase_smooth(phase *ph, const cri_friction_limit *limit, cri_law_rep
     report->is_refused = report->is_refused || !has_path;
 }
 
+// Solves ph from ph->f: on the classes of the start, by Newton's method, on the classes that this
+// has found, by all that there is. True when the solution is reduced already. Never depends on
+// has_cache, nor do the bits of f.
+static bool solve_redundant(phase *ph, bool has_cache, cri_solve_report *r, cr_arena *keep,
+                            cr_arena *scratch) {
+    const cri_friction *p = &ph->problem;
+    size_t bytes = sizeof(double) * 3 * (size_t)p->n;
+    cri_friction_cache *reduced = &ph->reduced;
+    bool is_reduced =
+        has_start(ph) && cri_friction_reduce_at_once(p, ph->f, has_cache, reduced, keep, scratch);
+    if (!is_reduced) {
+        cri_arena_mark mark = cri_arena_get_mark(scratch);
+        double *start = CR_PUSH_RAW(scratch, double, 3 * p->n);
+        memcpy(start, ph->f, bytes);
+        bool is_tried = p->n <= MAX_TRY, is_solved = false;
+        if (is_tried) {
+            *r = cri_friction_try(p, ph->f, scratch);
+            is_solved = r->outcome == CR_SOLVED;
+        }
+        if (is_tried && !is_solved) {
+            is_reduced = cri_friction_reduce_at_once(p, ph->f, has_cache, reduced, keep, scratch);
+        }
+        if (!is_solved && !is_reduced) {
+            memcpy(ph->f, start, bytes);
+            *r = cri_friction_solve(p, ph->f, scratch);
+        }
+        cri_arena_rewind(scratch, mark);
+    }
+    if (is_reduced) {
+        *r = (cri_solve_report){.n_iteration = r->n_iteration + 1,
+                                .residual = cri_friction_certificate(p, ph->f)};
+    }
+    return is_reduced;
+}
+
 // solves ph from ph->f; a single contact needs its reduced system only for derivatives. Nothing is
 // solved where the compression has left nothing to do: then zero it is, whatever rounding says.
 static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cache,
@@ -130,13 +168,10 @@ static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cac
     cri_solve_report r = {.outcome = CR_SOLVED};
     bool is_redundant = may_be_redundant(p), is_reduced = false, is_kink = false;
     double margin;
-    if (!ph->is_idle) {
-        // never depends on has_cache, nor do the bits of f
-        is_reduced = is_redundant && has_start(ph) &&
-                     cri_friction_reduce_at_once(p, ph->f, has_cache, &ph->reduced, keep, scratch);
-        r = is_reduced ? (cri_solve_report){.n_iteration = 1,
-                                            .residual = cri_friction_certificate(p, ph->f)}
-                       : cri_friction_solve(p, ph->f, scratch);
+    if (!ph->is_idle && is_redundant) {
+        is_reduced = solve_redundant(ph, has_cache, &r, keep, scratch);
+    } else if (!ph->is_idle) {
+        r = cri_friction_solve(p, ph->f, scratch);
     }
     if (!is_reduced && (is_redundant || (has_cache && !limit))) {
         // the selection is part of the solution, whoever asks for derivatives

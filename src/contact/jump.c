@@ -21,7 +21,8 @@ enum { MAX_TERM = 2 + 2 * CRI_MAX_OUTER };
 size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref) {
     CR_ASSERT(world && n > 0 && ref);
     const cri_mechanism *mech = &world->model->mech;
-    size_t m = 3 * (size_t)n, n_dof = 0, n_row = 0, tree = 0, work = 0;
+    size_t m = 3 * (size_t)n, n_dof = 0, n_row = 0, tree = 0, work = 0, last_bytes = 0;
+    int last = -1; // contacts of one tree follow each other
     for (int a = 0; a < n; a++) {
         for (int s = 0; s < 2; s++) {
             int unit = ref[a].near->unit[s];
@@ -33,7 +34,9 @@ size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref)
             n_row += (size_t)u->n_row;
             if (!u->is_free_body) {
                 size_t need = cri_tree_scratch_bytes(mech, unit);
-                tree += cri_tree_bytes(mech, unit);
+                last_bytes = unit == last ? last_bytes : cri_tree_bytes(mech, unit);
+                last = unit;
+                tree += last_bytes;
                 work = need > work ? need : work;
             }
         }
@@ -241,7 +244,9 @@ static void fill_blocks(const cri_world *world, cri_jump *jump, int a, cr_arena 
         if (is_one && row->near.kind != CRI_NEAR_LIMIT) {
             fill_tree_block(world, jump, a, 0, G, scratch);
         }
-        for (int r = 0; r < 3; r++) {
+        // a limit has one row
+        int n_row = row->near.kind == CRI_NEAR_LIMIT ? 1 : 3;
+        for (int r = 0; r < n_row; r++) {
             respond_unit(world, jump, block->place, G + r * u->n_v, Y + r * u->n_v, NULL, scratch);
         }
         block->G = G;
@@ -255,7 +260,9 @@ static void add_block(const cri_world *world, const cri_jump *jump, int a, int b
     const cri_block *ba = &jump->block[a][s], *bb = &jump->block[b][t];
     const cri_unit *u = cri_jump_unit(world, jump, ba->place);
     const double *W = jump->W + jump->at[ba->place];
-    for (int r = 0; r < 3; r++) {
+    int n_row = jump->row[a].near.kind == CRI_NEAR_LIMIT ? 1 : 3;
+    int n_column = jump->row[b].near.kind == CRI_NEAR_LIMIT ? 1 : 3;
+    for (int r = 0; r < n_row; r++) {
         double JW[6];
         const double *y = JW;
         if (u->is_free_body) {
@@ -265,7 +272,7 @@ static void add_block(const cri_world *world, const cri_jump *jump, int a, int b
         } else {
             y = ba->Y + r * u->n_v;
         }
-        for (int c = 0; c < 3; c++) {
+        for (int c = 0; c < n_column; c++) {
             jump->A[(size_t)(3 * a + r) * (size_t)m + 3 * b + c] +=
                 cri_dot(u->n_v, y, bb->G + c * u->n_v);
         }

@@ -102,7 +102,8 @@ void cri_tree_back(const cri_tree *tree, const cri_tree_factor *factor, double *
     const cri_tree_plan *plan = tree->plan;
     for (int i = plan->n_v - 1; i >= 0; i--) {
         int end = plan->row[i + 1] - 1;
-        for (int e = plan->row[i]; e < end; e++) {
+        // what acts on one leg is zero on the others
+        for (int e = plan->row[i]; x[i] != 0.0 && e < end; e++) {
             x[plan->ancestor[e]] -= factor->H[e] * x[i];
         }
     }

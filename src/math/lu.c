@@ -5,6 +5,7 @@
 #include "math/lu.h"
 
 #include "base/base.h"
+#include "math/dense.h"
 
 #include <math.h>
 
@@ -35,8 +36,8 @@ bool cri_lu_factor(int n, double *a, int *pivot) {
         }
         for (int i = k + 1; i < n; i++) {
             double factor = a[i * n + k] *= inverse;
-            for (int j = k + 1; factor != 0.0 && j < n; j++) {
-                a[i * n + j] -= factor * a[k * n + j];
+            if (factor != 0.0) {
+                cri_add_scaled(n - k - 1, -factor, a + k * n + k + 1, a + i * n + k + 1);
             }
         }
     }
@@ -50,29 +51,20 @@ void cri_lu_solve(int n, const double *lu, const int *pivot, double *b) {
         b[k] = t;
     }
     for (int i = 1; i < n; i++) {
-        for (int j = 0; j < i; j++) {
-            b[i] -= lu[i * n + j] * b[j];
-        }
+        b[i] -= cri_dot(i, lu + i * n, b);
     }
     for (int i = n - 1; i >= 0; i--) {
-        for (int j = i + 1; j < n; j++) {
-            b[i] -= lu[i * n + j] * b[j];
-        }
-        b[i] /= lu[i * n + i];
+        b[i] = (b[i] - cri_dot(n - i - 1, lu + i * n + i + 1, b + i + 1)) / lu[i * n + i];
     }
 }
 
 void cri_lu_solve_transposed(int n, const double *lu, const int *pivot, double *b) {
     for (int i = 0; i < n; i++) {
         b[i] /= lu[i * n + i];
-        for (int j = i + 1; j < n; j++) {
-            b[j] -= lu[i * n + j] * b[i];
-        }
+        cri_add_scaled(n - i - 1, -b[i], lu + i * n + i + 1, b + i + 1);
     }
     for (int i = n - 1; i > 0; i--) {
-        for (int j = 0; j < i; j++) {
-            b[j] -= lu[i * n + j] * b[i];
-        }
+        cri_add_scaled(i, -b[i], lu + i * n, b);
     }
     for (int k = n - 1; k >= 0; k--) {
         double t = b[pivot[k]];

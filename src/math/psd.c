@@ -19,7 +19,7 @@
 
 size_t cri_psd_bytes(int n) {
     size_t m = (size_t)n;
-    return sizeof(double) * (3 * m * m + m) + sizeof(int) * m + 256;
+    return sizeof(double) * (3 * m * m + 2 * m) + sizeof(int) * m + 256;
 }
 
 static void swap(double *a, double *b) {
@@ -28,43 +28,44 @@ static void swap(double *a, double *b) {
     *b = t;
 }
 
-// exchanges rows and columns i < k of the lower triangle
-static void exchange(int n, double *S, int i, int k) {
-    for (int j = 0; j < i; j++) {
-        swap(&S[i * n + j], &S[k * n + j]);
-    }
-    swap(&S[i * n + i], &S[k * n + k]);
-    for (int j = i + 1; j < k; j++) {
-        swap(&S[j * n + i], &S[k * n + j]);
-    }
-    for (int j = k + 1; j < n; j++) {
-        swap(&S[j * n + i], &S[j * n + k]);
-    }
-}
-
-// eliminates with pivot k
-static void eliminate(int n, double *L, int k) {
-    double inverse = 1.0 / (L[k * n + k] = sqrt(L[k * n + k]));
-    for (int i = k + 1; i < n; i++) {
-        double x = L[i * n + k] *= inverse;
-        for (int j = k + 1; x != 0.0 && j <= i; j++) {
-            L[i * n + j] -= x * L[j * n + k];
-        }
-    }
-}
-
 // the place from k on whose pivot has lost least, -1 when all are zero
-static int next_pivot(int n, const double *L, const double *first, double tolerance, int k) {
+static int next_pivot(int n, const double *left, const double *first, double tolerance, int k) {
     int best = -1;
     double most = tolerance;
     for (int i = k; i < n; i++) {
-        double left = first[i] > 0.0 ? L[i * n + i] / first[i] : 0.0;
-        if (left > most) {
-            most = left;
+        double part = first[i] > 0.0 ? left[i] / first[i] : 0.0;
+        if (part > most) {
+            most = part;
             best = i;
         }
     }
     return best;
+}
+
+// brings place best to place k < best: its row of L, its pivots, its number
+static void exchange(cri_psd *psd, double *left, double *first, int k, int best) {
+    for (int j = 0; j < k; j++) {
+        swap(&psd->L[k * psd->n + j], &psd->L[best * psd->n + j]);
+    }
+    swap(&left[k], &left[best]);
+    swap(&first[k], &first[best]);
+    int t = psd->order[k];
+    psd->order[k] = psd->order[best];
+    psd->order[best] = t;
+}
+
+// column k of L, from those before it; left loses its squares
+static void add_column(const cri_psd *psd, const double *S, double *left, int k) {
+    int n = psd->n, at = psd->order[k];
+    const double *row = psd->L + k * n;
+    double pivot = psd->L[k * n + k] = sqrt(left[k]), inverse = 1.0 / pivot;
+    for (int i = k + 1; i < n; i++) {
+        int other = psd->order[i];
+        double entry = other > at ? S[other * n + at] : S[at * n + other];
+        double x = (entry - cri_dot(k, psd->L + i * n, row)) * inverse;
+        psd->L[i * n + k] = x;
+        left[i] -= x * x;
+    }
 }
 
 // L = Q' R: columns of L made orthonormal, one after the other
@@ -78,9 +79,7 @@ static void orthonormal_range(cri_psd *psd) {
         for (int r = 0; r < k; r++) {
             const double *other = psd->Q + (size_t)r * (size_t)n;
             double along = psd->R[r * rank + k] = cri_dot(n, other, q);
-            for (int i = 0; i < n; i++) {
-                q[i] -= along * other[i];
-            }
+            cri_add_scaled(n, -along, other, q);
         }
         double norm = psd->R[k * rank + k] = sqrt(cri_dot(n, q, q)), inverse = 1.0 / norm;
         for (int i = 0; i < n; i++) {
@@ -89,34 +88,34 @@ static void orthonormal_range(cri_psd *psd) {
     }
 }
 
-cri_psd cri_psd_factor(int n, const double *S, double tolerance, struct cr_arena *arena) {
-    CR_ASSERT(n > 0 && S && arena);
+static cri_psd factor(int n, const double *S, double tolerance, struct cr_arena *arena) {
     cri_psd psd = {.n = n};
     psd.order = CR_PUSH_RAW(arena, int, n);
-    psd.L = CR_PUSH_RAW(arena, double, 3 * n * n + n);
+    psd.L = CR_PUSH_RAW(arena, double, 3 * n * n + 2 * n);
     psd.Q = psd.L + n * n;
     psd.R = psd.Q + n * n;
-    double *first = psd.R + n * n;
-    memcpy(psd.L, S, sizeof *S * (size_t)n * (size_t)n);
+    double *first = psd.R + n * n, *left = first + n;
     for (int i = 0; i < n; i++) {
         psd.order[i] = i;
-        first[i] = S[i * n + i];
+        first[i] = left[i] = S[i * n + i];
     }
     for (int k = 0; k < n; k++) {
-        int best = next_pivot(n, psd.L, first, tolerance, k);
+        int best = next_pivot(n, left, first, tolerance, k);
         if (best < 0) {
             break;
         }
         if (best != k) {
-            exchange(n, psd.L, k, best);
-            swap(&first[k], &first[best]);
-            int t = psd.order[k];
-            psd.order[k] = psd.order[best];
-            psd.order[best] = t;
+            exchange(&psd, left, first, k, best);
         }
-        eliminate(n, psd.L, k);
+        add_column(&psd, S, left, k);
         psd.rank++;
     }
+    return psd;
+}
+
+cri_psd cri_psd_factor(int n, const double *S, double tolerance, struct cr_arena *arena) {
+    CR_ASSERT(n > 0 && S && arena);
+    cri_psd psd = factor(n, S, tolerance, arena);
     if (psd.rank < n) {
         orthonormal_range(&psd);
     }
@@ -131,9 +130,7 @@ static void solve_full(const cri_psd *psd, double *b) {
     }
     for (int i = n - 1; i >= 0; i--) {
         b[i] /= psd->L[i * n + i];
-        for (int j = 0; j < i; j++) {
-            b[j] -= psd->L[i * n + j] * b[i];
-        }
+        cri_add_scaled(i, -b[i], psd->L + (size_t)i * (size_t)n, b);
     }
 }
 
@@ -141,16 +138,12 @@ static void solve_full(const cri_psd *psd, double *b) {
 static void solve_range(const cri_psd *psd, double *b) {
     int rank = psd->rank;
     for (int i = rank - 1; i >= 0; i--) {
-        for (int j = i + 1; j < rank; j++) {
-            b[i] -= psd->R[i * rank + j] * b[j];
-        }
-        b[i] /= psd->R[i * rank + i];
+        double rest = b[i] - cri_dot(rank - i - 1, psd->R + i * rank + i + 1, b + i + 1);
+        b[i] = rest / psd->R[i * rank + i];
     }
     for (int i = 0; i < rank; i++) {
         b[i] /= psd->R[i * rank + i];
-        for (int j = i + 1; j < rank; j++) {
-            b[j] -= psd->R[i * rank + j] * b[i];
-        }
+        cri_add_scaled(rank - i - 1, -b[i], psd->R + i * rank + i + 1, b + i + 1);
     }
 }
 
@@ -170,9 +163,7 @@ void cri_psd_solve(const cri_psd *psd, const double *b, double *x, double *work)
         solve_range(psd, along);
         memset(work, 0, sizeof *work * (size_t)n);
         for (int k = 0; k < rank; k++) {
-            for (int i = 0; i < n; i++) {
-                work[i] += along[k] * psd->Q[k * n + i];
-            }
+            cri_add_scaled(n, along[k], psd->Q + (size_t)k * (size_t)n, work);
         }
     }
     for (int i = 0; i < n; i++) {
@@ -188,10 +179,7 @@ void cri_psd_null_part(const cri_psd *psd, const double *b, double *x, double *w
     }
     for (int k = 0; k < psd->rank && psd->rank < n; k++) {
         const double *q = psd->Q + (size_t)k * (size_t)n;
-        double along = cri_dot(n, q, work);
-        for (int i = 0; i < n; i++) {
-            work[i] -= along * q[i];
-        }
+        cri_add_scaled(n, -cri_dot(n, q, work), q, work);
     }
     for (int i = 0; i < n; i++) {
         x[psd->order[i]] = work[i];
@@ -206,10 +194,7 @@ int cri_orthonormalise(double *Z, int k, int n) {
     for (int pass = 0; pass < 2; pass++) {
         for (int r = 0; r < k; r++) {
             const double *y = Z + (size_t)r * (size_t)n;
-            double along = cri_dot(n, y, z);
-            for (int i = 0; i < n; i++) {
-                z[i] -= along * y[i];
-            }
+            cri_add_scaled(n, -cri_dot(n, y, z), y, z);
         }
     }
     double norm = cri_dot(n, z, z);
@@ -224,25 +209,28 @@ int cri_orthonormalise(double *Z, int k, int n) {
     return 1;
 }
 
-int cri_psd_null_space(const cri_psd *psd, double *Z, double *work) {
-    CR_ASSERT(Z && work);
-    int n = psd->n, rank = psd->rank, n_null = 0;
+int cri_psd_null_space(int n, const double *S, double tolerance, double *Z,
+                       struct cr_arena *scratch) {
+    CR_ASSERT(n > 0 && S && Z && scratch);
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    const cri_psd psd = factor(n, S, tolerance, scratch);
+    double *work = CR_PUSH_RAW(scratch, double, n);
+    int rank = psd.rank, n_null = 0;
     for (int k = rank; k < n; k++) {
         double *z = Z + (size_t)n_null * (size_t)n;
         memset(z, 0, sizeof *z * (size_t)n);
         for (int i = 0; i < rank; i++) {
-            work[i] = -psd->L[k * n + i];
+            work[i] = -psd.L[k * n + i];
         }
         // L11' x = work, from the last row
         for (int i = rank - 1; i >= 0; i--) {
-            work[i] /= psd->L[i * n + i];
-            for (int j = 0; j < i; j++) {
-                work[j] -= psd->L[i * n + j] * work[i];
-            }
-            z[psd->order[i]] = work[i];
+            work[i] /= psd.L[i * n + i];
+            cri_add_scaled(i, -work[i], psd.L + (size_t)i * (size_t)n, work);
+            z[psd.order[i]] = work[i];
         }
-        z[psd->order[k]] = 1.0;
+        z[psd.order[k]] = 1.0;
         n_null += cri_orthonormalise(Z, n_null, n);
     }
+    cri_arena_rewind(scratch, mark);
     return n_null;
 }

@@ -30,8 +30,10 @@ void cri_psd_solve(const cri_psd *psd, const double *b, double *x, double *work)
 /// x (n) = (1 - S S^+) b, the part of b in the null space. work (2n). It is its own adjoint.
 void cri_psd_null_part(const cri_psd *psd, const double *b, double *x, double *work);
 
-/// Rows of Z (n - rank, n): an orthonormal basis of the null space. Returns their number.
-int cri_psd_null_space(const cri_psd *psd, double *Z, double *work);
+/// Rows of Z (n - rank, n): an orthonormal basis of the null space of S, to the same tolerance.
+/// Returns their number. scratch has room for a factor and n more.
+int cri_psd_null_space(int n, const double *S, double tolerance, double *Z,
+                       struct cr_arena *scratch);
 
 /// Orthonormalises row k of Z (k + 1, n) against the rows before it; 0 when nothing is left, else
 /// 1.

@@ -15,6 +15,7 @@
 #include "solvers/friction.h"
 
 #include "base/base.h"
+#include "math/dense.h"
 #include "solvers/friction_sparse.h"
 
 #include <float.h>
@@ -220,6 +221,19 @@ static double norm3(const double *a) {
     return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
 }
 
+// the largest sum of |A_ij f_j| over three rows
+static double rounding_of(int m, const double *rows, const double *f) {
+    double most = 0.0;
+    for (int r = 0; r < 3; r++) {
+        double sum = 0.0;
+        for (int j = 0; j < m; j++) {
+            sum += fabs(rows[r * m + j] * f[j]);
+        }
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
 double cri_friction_certificate(const cri_friction *p, const double *f) {
     CR_ASSERT(p->n > 0 && f);
     int m = 3 * p->n;
@@ -228,20 +242,16 @@ double cri_friction_certificate(const cri_friction *p, const double *f) {
         largest = fmax(largest, fmax(fabs(p->b[i]), fabs(p->c[i])));
     }
     for (int i = 0; i < p->n; i++) {
-        double rho = cri_friction_rho(p, i), z[3], rounding = 0.0;
+        const double *rows = p->A + (size_t)(3 * i) * (size_t)m;
         const cri_neighbours near = cri_neighbours_of(p, i);
+        double rho = cri_friction_rho(p, i), z[3];
         for (int r = 0; r < 3; r++) {
-            const double *row = p->A + (size_t)(3 * i + r) * (size_t)m;
-            double u = p->c[3 * i + r], sum = 0.0;
+            double u = p->c[3 * i + r];
             for (int e = 0; e < near.n; e++) {
-                int first = 3 * cri_neighbour(&near, e);
-                for (int j = first; j < first + 3; j++) {
-                    u += row[j] * f[j];
-                    sum += fabs(row[j] * f[j]);
-                }
+                int at = 3 * cri_neighbour(&near, e);
+                u += cri_dot(3, rows + r * m + at, f + at);
             }
             z[r] = f[3 * i + r] - rho * u;
-            rounding = fmax(rounding, sum);
         }
         const cri_projection at = cri_friction_project(p->kind, z, p->mu[i], p->l[i]);
         double miss[3] = {f[3 * i] - at.p[0], f[3 * i + 1] - at.p[1], f[3 * i + 2] - at.p[2]};
@@ -249,11 +259,15 @@ double cri_friction_certificate(const cri_friction *p, const double *f) {
         double own = fmin(norm3(f + 3 * i), 1e8 * rho * largest);
         double scale = own + rho * fmax(norm3(p->b + 3 * i), norm3(p->c + 3 * i));
         scale = fmax(scale, 1e-6 * rho * largest);
-        double tolerance = 1e-10 * scale + 64.0 * DBL_EPSILON * rho * rounding;
         // what the solve drops as weak is no miss
-        tolerance += (2.0 + p->mu[i]) * rho * weak_speed;
-        double ratio = tolerance > 0.0 ? norm3(miss) / tolerance : 0.0;
-        worst = ratio <= worst ? worst : ratio; // NaN, from an overflow, is the worst of all
+        double tolerance = 1e-10 * scale + (2.0 + p->mu[i]) * rho * weak_speed;
+        double size = norm3(miss);
+        // rounding only makes the ratio smaller
+        if (!(size <= worst * tolerance)) {
+            tolerance += 64.0 * DBL_EPSILON * rho * rounding_of(m, rows, f);
+            double ratio = tolerance > 0.0 ? size / tolerance : 0.0;
+            worst = ratio <= worst ? worst : ratio; // NaN, from an overflow, is the worst of all
+        }
         if (isnan(worst)) {
             return INFINITY;
         }

@@ -51,6 +51,10 @@ typedef struct cri_solve_report {
 cri_solve_report cri_friction_solve(const cri_friction *problem, double *f,
                                     struct cr_arena *scratch);
 
+/// The same with Newton's method alone: cheap, and its point is a start where it does not solve.
+/// Solved means to the solver's own, stricter tolerance.
+cri_solve_report cri_friction_try(const cri_friction *problem, double *f, struct cr_arena *scratch);
+
 /// Largest |f - P(f - rho u)| over contacts, each divided by its tolerance
 /// 1e-10 (|f| + rho max(|b|, |c|)) + 64 eps rho |A||f| + (2 + mu) rho 1e-12 m/s. From the raw data.
 double cri_friction_certificate(const cri_friction *problem, const double *f);

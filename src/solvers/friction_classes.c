@@ -41,8 +41,21 @@ void cri_friction_multiply(const cri_friction *p, const double *x, const double 
     }
 }
 
+// the entry of x that is 1 where the others are 0, else -1
+static int unit_of(const double *x) {
+    bool is_zero[3] = {x[0] == 0.0, x[1] == 0.0, x[2] == 0.0};
+    for (int r = 0; r < 3; r++) {
+        if (x[r] == 1.0 && is_zero[(r + 1) % 3] && is_zero[(r + 2) % 3]) {
+            return r;
+        }
+    }
+    return -1;
+}
+
 static void add_column(cri_friction_cache *cache, int contact, cri_friction_column column) {
     column.contact = contact;
+    column.unit_b = unit_of(column.b);
+    column.unit_c = unit_of(column.c);
     cache->column[cache->m++] = column;
 }
 
@@ -104,9 +117,9 @@ static void add_sliding(const cri_friction *p, cri_friction_cache *cache, int i,
 static void add_sticking(cri_friction_cache *cache, int i) {
     int first = cache->contact[i] == CRI_STICK ? 0 : 1;
     for (int r = first; r < 3; r++) {
-        cri_friction_column column = {0};
-        column.b[r] = column.c[r] = 1.0;
-        add_column(cache, i, column);
+        cri_friction_column *column = &cache->column[cache->m++];
+        *column = (cri_friction_column){.contact = i, .unit_b = r, .unit_c = r};
+        column->b[r] = column->c[r] = 1.0;
     }
 }
 

@@ -28,10 +28,16 @@
 #include <math.h>
 #include <string.h>
 
+// classes that a guess may go through
+enum { MAX_CHANGE = 6 };
 // pivots below this, relative, are rounding
 static const double rank_tolerance = 1e-11;
 // a selection step of this relative size is rounding, and leaves the factors as they are
 static const double selection_stop = 1e-13;
+
+// in units of the certificate: what is left of directions that hardly move anything, and must not
+// count in a second solve
+static const double selection_accept = 0.02;
 
 size_t cri_friction_reduce_bytes(int n) {
     size_t m = 3 * (size_t)n;
@@ -39,30 +45,56 @@ size_t cri_friction_reduce_bytes(int n) {
            (sizeof(cri_friction_column) + sizeof(cri_friction_class) + sizeof(int)) * m + 4096;
 }
 
-// T (3n, m) = A B or A C
-static void times_columns(const cri_friction *p, const cri_friction_cache *cache, bool is_c,
-                          double *T) {
+// T (3n, m) = A B
+static void times_columns(const cri_friction *p, const cri_friction_cache *cache, double *T) {
     int rows = 3 * p->n, m = cache->m;
-    for (int i = 0; i < rows; i++) {
-        const double *row = p->A + (size_t)i * (size_t)rows;
-        for (int j = 0; j < m; j++) {
-            const cri_friction_column *cj = &cache->column[j];
-            const double *a = row + 3 * cj->contact, *x = is_c ? cj->c : cj->b;
-            T[i * m + j] = a[0] * x[0] + a[1] * x[1] + a[2] * x[2];
+    for (int j = 0; j < m; j++) {
+        const cri_friction_column *cj = &cache->column[j];
+        const double *a = p->A + 3 * cj->contact, *x = cj->b;
+        double *t = T + j;
+        if (cj->unit_b >= 0) {
+            a += cj->unit_b;
+            for (int i = 0; i < rows; i++, a += rows, t += m) {
+                *t = *a;
+            }
+        } else {
+            for (int i = 0; i < rows; i++, a += rows, t += m) {
+                *t = a[0] * x[0] + a[1] * x[1] + a[2] * x[2];
+            }
         }
     }
 }
 
-// out (m, m) = C' T
-static void columns_times(const cri_friction_cache *cache, const double *T, double *out) {
+// H (m, m) = C' T
+static void columns_times(const cri_friction_cache *cache, const double *T, double *H) {
     int m = cache->m;
     for (int i = 0; i < m; i++) {
         const cri_friction_column *ci = &cache->column[i];
         const double *t = T + (size_t)(3 * ci->contact) * (size_t)m;
+        double *row = H + i * m;
+        if (ci->unit_c >= 0) {
+            memcpy(row, t + ci->unit_c * m, sizeof *row * (size_t)m);
+            continue;
+        }
         for (int j = 0; j < m; j++) {
-            out[i * m + j] = ci->c[0] * t[j] + ci->c[1] * t[m + j] + ci->c[2] * t[2 * m + j];
+            row[j] = ci->c[0] * t[j] + ci->c[1] * t[m + j] + ci->c[2] * t[2 * m + j];
         }
     }
+}
+
+// c_i' A c_j
+static double between(const cri_friction *p, const cri_friction_column *ci,
+                      const cri_friction_column *cj) {
+    size_t rows = 3 * (size_t)p->n;
+    const double *block = p->A + 3 * (size_t)ci->contact * rows + 3 * cj->contact;
+    if (ci->unit_c >= 0 && cj->unit_c >= 0) {
+        return block[(size_t)ci->unit_c * rows + (size_t)cj->unit_c];
+    }
+    double sum = 0.0;
+    for (int r = 0; r < 3; r++) {
+        sum += ci->c[r] * cri_dot(3, block + (size_t)r * rows, cj->c);
+    }
+    return sum;
 }
 
 // H scaled, and the scale of its rows and columns
@@ -72,7 +104,7 @@ static void build_H(const cri_friction *p, cri_friction_cache *cache, double *T,
     for (int i = 0; i < rows; i++) {
         trace += p->A[(size_t)i * (size_t)rows + i];
     }
-    times_columns(p, cache, false, T);
+    times_columns(p, cache, T);
     columns_times(cache, T, H);
     for (int i = 0; i < m; i++) {
         const cri_friction_column *ci = &cache->column[i];
@@ -84,15 +116,15 @@ static void build_H(const cri_friction *p, cri_friction_cache *cache, double *T,
     }
     cache->weight = sqrt(trace / rows);
     for (int i = 0; i < m; i++) {
+        double *row = H + i * m, own = cache->scale[i];
         for (int j = 0; j < m; j++) {
-            H[i * m + j] *= cache->scale[i] * cache->scale[j];
+            row[j] *= own * cache->scale[j];
         }
     }
 }
 
 // left null space of H, and Zc = C L: those columns with D = 0 on which A vanishes
-static void find_null_space(const cri_friction *p, cri_friction_cache *cache, const double *H,
-                            double *T, cr_arena *scratch) {
+static void find_null_space(const cri_friction *p, cri_friction_cache *cache, cr_arena *scratch) {
     int m = cache->m, rows = 3 * p->n, m0 = 0;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     int *place = CR_PUSH_RAW(scratch, int, m);
@@ -102,23 +134,14 @@ static void find_null_space(const cri_friction *p, cri_friction_cache *cache, co
             place[m0++] = j;
         }
     }
-    bool has_own = p->kind != CRI_CONVEX; // else B = C
-    if (has_own) {
-        times_columns(p, cache, true, T);
-        columns_times(cache, T, Z);
-    }
     for (int i = 0; i < m0; i++) {
-        for (int j = 0; j < m0; j++) {
-            int a = place[i], b = place[j];
-            double scale = has_own ? cache->scale[a] * cache->scale[b] : 1.0;
-            S[i * m0 + j] = scale * (has_own ? Z[a * m + b] : H[a * m + b]);
+        const cri_friction_column *ci = &cache->column[place[i]];
+        double own = cache->scale[place[i]];
+        for (int j = 0; j <= i; j++) {
+            S[i * m0 + j] = own * cache->scale[place[j]] * between(p, ci, &cache->column[place[j]]);
         }
     }
-    int n_null = 0;
-    if (m0 > 0) {
-        const cri_psd psd = cri_psd_factor(m0, S, rank_tolerance, scratch);
-        n_null = cri_psd_null_space(&psd, Z, CR_PUSH_RAW(scratch, double, m0));
-    }
+    int n_null = m0 > 0 ? cri_psd_null_space(m0, S, rank_tolerance, Z, scratch) : 0;
     cache->n_null = 0;
     for (int k = 0; k < n_null; k++) {
         double *z = cache->null_space + (size_t)cache->n_null * (size_t)rows;
@@ -165,7 +188,7 @@ static void find_q(const cri_friction *p, cri_friction_cache *cache, const doubl
 // the entry of f that column j of a sticking contact is
 static int row_of(const cri_friction_cache *cache, int j) {
     const cri_friction_column *cj = &cache->column[j];
-    return 3 * cj->contact + (cj->b[0] != 0.0 ? 0 : cj->b[1] != 0.0 ? 1 : 2);
+    return 3 * cj->contact + cj->unit_b;
 }
 
 // H = A on the rows that stick
@@ -203,7 +226,7 @@ static void factor(const cri_friction *p, cri_friction_cache *cache, cr_arena *k
     double *H = CR_PUSH_RAW(scratch, double, m *m);
     double *T = CR_PUSH_RAW(scratch, double, rows *m);
     build_H(p, cache, T, H);
-    find_null_space(p, cache, H, T, scratch);
+    find_null_space(p, cache, scratch);
     for (int k = 0; k < cache->n_null; k++) {
         const double *z = cache->null_space + (size_t)k * (size_t)rows;
         const double *left = cache->left + (size_t)k * (size_t)m;
@@ -212,8 +235,8 @@ static void factor(const cri_friction *p, cri_friction_cache *cache, cr_arena *k
             T[j] = cache->weight * cache->scale[j] * cri_dot(3, z + 3 * cj->contact, cj->b);
         }
         for (int i = 0; i < m; i++) {
-            for (int j = 0; left[i] != 0.0 && j < m; j++) {
-                H[i * m + j] += left[i] * T[j];
+            if (left[i] != 0.0) {
+                cri_add_scaled(m, left[i], T, H + i * m);
             }
         }
     }
@@ -385,17 +408,18 @@ static double selection_step(const cri_friction *p, const cri_friction_cache *ca
 }
 
 // Moves f to Zc' f = 0 within its classes; false when that leaves them. Columns that are only a
-// guess are read off anew at least once.
-static bool select_impulse(const cri_friction *p, double *f, bool is_guess,
+// guess are read off anew at least once, and may change n_change times: an active-set method whose
+// linear solves take the least impulse.
+static bool select_impulse(const cri_friction *p, double *f, int n_change,
                            cri_friction_cache *cache, double *u, cr_arena *keep,
                            cr_arena *scratch) {
-    int n = p->n, rows = 3 * n;
+    int n = p->n, rows = 3 * n, n_left = n_change;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_friction_class *old = CR_PUSH_RAW(scratch, cri_friction_class, n);
     memcpy(old, cache->contact, sizeof *old * (size_t)n);
     bool is_same = true, has_joined = cache->n_joined > 0;
     double last = 0.0;
-    for (int k = 0; k < 8 && is_same; k++) {
+    for (int k = 0; k < 8 + n_change && is_same; k++) {
         double size = selection_step(p, cache, u, f, scratch), largest = 0.0;
         is_same = cri_all_finite(rows, f);
         for (int i = 0; is_same && i < rows; i++) {
@@ -404,13 +428,19 @@ static bool select_impulse(const cri_friction *p, double *f, bool is_guess,
         // converged, or as far as rounding lets it
         bool is_stuck = k > 0 && size >= 0.25 * last && size <= 1e-8 * largest;
         last = size;
-        bool is_final = (k > 0 || !is_guess) && size <= selection_stop * largest;
+        bool is_final = (k > 0 || n_change == 0) && size <= selection_stop * largest;
         if (!is_same || is_stuck || is_final) {
             break;
         }
         cri_friction_classify(p, f, NULL, false, cache, u);
         is_same = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
-        if (cache->has_slide && is_same) {
+        bool is_other = !is_same && n_left-- > 0 && cache->m > 0;
+        if (is_other) {
+            memcpy(old, cache->contact, sizeof *old * (size_t)n);
+            has_joined = false;
+            is_same = true;
+        }
+        if (is_same && (cache->has_slide || is_other)) {
             factor(p, cache, keep, scratch); // its columns follow the slip
         }
     }
@@ -420,8 +450,7 @@ static bool select_impulse(const cri_friction *p, double *f, bool is_guess,
         is_same = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
     }
     cri_arena_rewind(scratch, mark);
-    // a tenth of the certificate
-    return is_same && cri_friction_certificate(p, f) <= 0.1;
+    return is_same && cri_friction_certificate(p, f) <= selection_accept;
 }
 
 static void push_cache(const cri_friction *p, double *f, cri_friction_cache *cache,
@@ -456,7 +485,7 @@ void cri_friction_reduce(const cri_friction *p, double *f, const cri_friction_li
     factor(p, cache, keep, scratch);
     bool is_selected = false;
     if (cache->n_joined > 0) {
-        is_selected = select_impulse(p, f, false, cache, u, keep, scratch);
+        is_selected = select_impulse(p, f, 0, cache, u, keep, scratch);
         if (!is_selected) {
             // those without force have to stay so
             memcpy(f, start, sizeof *f * (size_t)rows);
@@ -465,7 +494,7 @@ void cri_friction_reduce(const cri_friction *p, double *f, const cri_friction_li
         }
     }
     is_selected = is_selected || cache->n_null == 0 || limit;
-    if (!is_selected && !select_impulse(p, f, false, cache, u, keep, scratch)) {
+    if (!is_selected && !select_impulse(p, f, 0, cache, u, keep, scratch)) {
         memcpy(f, start, sizeof *f * (size_t)rows);
         cri_friction_classify(p, f, NULL, false, cache, u);
         factor(p, cache, keep, scratch);
@@ -543,15 +572,18 @@ bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_deri
         factor(p, cache, keep, scratch);
     }
     if (cache->m > 0 && cache->has_slide) {
-        is_solved = select_impulse(p, f, true, cache, u, keep, scratch);
+        is_solved = select_impulse(p, f, MAX_CHANGE, cache, u, keep, scratch);
     } else if (cache->m > 0) {
         solve_linear(p, cache, f, u, scratch);
-        is_solved = cri_all_finite(rows, f) && cri_friction_certificate(p, f) <= 0.1;
-    }
-    if (is_solved && !cache->has_slide) {
+        bool is_finite = cri_all_finite(rows, f);
+        is_solved = is_finite && cri_friction_certificate(p, f) <= selection_accept;
         // the same columns, and the margin of what came out
         cri_friction_classify(p, f, NULL, false, cache, u);
-        is_solved = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
+        is_solved = is_solved && memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
+        if (is_finite && !is_solved && cache->m > 0) {
+            factor(p, cache, keep, scratch);
+            is_solved = select_impulse(p, f, MAX_CHANGE - 1, cache, u, keep, scratch);
+        }
     }
     if (!is_solved) {
         memcpy(f, start, sizeof *f * (size_t)rows);

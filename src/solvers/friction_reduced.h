@@ -14,6 +14,7 @@
 /// diagonal term d of the two.
 typedef struct cri_friction_column {
     int contact;
+    int unit_b, unit_c; // the entry of b and c that is 1 where the others are 0, else -1
     double b[3];
     double c[3];
     double d;

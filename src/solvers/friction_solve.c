@@ -334,14 +334,22 @@ static void try_harder(search *t) {
     if (!is_done(t) && t->s->kind == CRI_COULOMB) {
         fixed_point(t);
     }
-    if (!is_done(t)) {
+    // from many contacts on the tableau of Lemke's method costs more than all of the others
+    bool is_large = t->s->n > 6;
+    if (!is_done(t) && !is_large) {
         corner_starts(t);
+    }
+    if (!is_done(t) && is_large) {
+        offer(t, homotopy(t));
     }
     if (!is_done(t)) {
         sweeps(t);
     }
-    if (!is_done(t)) {
+    if (!is_done(t) && !is_large) {
         offer(t, homotopy(t));
+    }
+    if (!is_done(t) && is_large) {
+        corner_starts(t);
     }
     if (!is_done(t)) {
         tikhonov(t);
@@ -369,7 +377,8 @@ static bool is_still(const cri_friction *p) {
     return is_still;
 }
 
-cri_solve_report cri_friction_solve(const cri_friction *p, double *f, cr_arena *scratch) {
+// Newton's method, and all of the others behind it unless is_quick
+static cri_solve_report solve(const cri_friction *p, double *f, bool is_quick, cr_arena *scratch) {
     CR_ASSERT(p->n > 0 && f && scratch);
     if (is_still(p)) {
         memset(f, 0, sizeof(double) * 3 * (size_t)p->n);
@@ -380,7 +389,7 @@ cri_solve_report cri_friction_solve(const cri_friction *p, double *f, cr_arena *
     cri_scaled s = cri_friction_scale(p, f, scratch);
     search t = {.s = &s, .best = s.g, .scratch = scratch};
     t.residual = cri_friction_newton(&s, 25, cri_newton_prox);
-    if (!is_done(&t)) {
+    if (!is_done(&t) && !is_quick) {
         t.best = CR_PUSH_RAW(scratch, double, m);
         memcpy(t.best, s.g, sizeof(double) * (size_t)m);
         if (!(t.residual < INFINITY)) {
@@ -403,9 +412,18 @@ cri_solve_report cri_friction_solve(const cri_friction *p, double *f, cr_arena *
     cri_solve_report report = {.n_iteration = s.n_iteration,
                                .residual = cri_friction_certificate(p, f)};
     // loosely: 1e-6 of the scale, where the certificate asks for 1e-10
-    report.outcome = report.residual <= 1.0   ? CR_SOLVED
+    bool is_enough = report.residual <= 1.0 && (is_done(&t) || !is_quick);
+    report.outcome = is_enough                ? CR_SOLVED
                      : report.residual <= 1e4 ? CR_SOLVED_LOOSELY
                                               : CR_ITERATION_LIMIT;
     cri_arena_rewind(scratch, mark);
     return report;
+}
+
+cri_solve_report cri_friction_solve(const cri_friction *p, double *f, cr_arena *scratch) {
+    return solve(p, f, false, scratch);
+}
+
+cri_solve_report cri_friction_try(const cri_friction *p, double *f, cr_arena *scratch) {
+    return solve(p, f, true, scratch);
 }

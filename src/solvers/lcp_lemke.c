@@ -14,6 +14,7 @@
 //   z_f = -M_ff^-1 (M_fc z_c + q_f)      M = M_cc - M_cf M_ff^-1 M_fc,   q = q_c - M_cf M_ff^-1 q_f
 
 #include "base/base.h"
+#include "math/dense.h"
 #include "math/lu.h"
 #include "solvers/lcp_parts.h"
 
@@ -155,9 +156,7 @@ static int exchange(tableau *t, int row, int enter) {
     for (int i = 0; i < t->n; i++) {
         double *other = t->T + (size_t)i * (size_t)width, factor = other[enter];
         if (i != row && factor != 0.0) {
-            for (int j = 0; j < width; j++) {
-                other[j] -= factor * pivot[j];
-            }
+            cri_add_scaled(width, -factor, pivot, other);
             other[enter] = 0.0;
         }
     }
