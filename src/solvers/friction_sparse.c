@@ -23,8 +23,6 @@ enum { N_LEAST = 20 };
 // relative residuals: that of a refinement that is not worth its while, and the largest allowed
 static const double residual_good = 1e-14;
 static const double residual_bad = 1e-6;
-// rounding of a step that is large along what hardly moves anything: no factor does better
-static const double rounding = 1e-14;
 
 // ---- graph -------------------------------------------------------------------------------------
 
@@ -336,10 +334,5 @@ bool cri_newton_system_solve(const cri_newton_system *s, const double *b, double
         add_solution(s, &f, f.residual, x);
         left = residual(s, b, x, f.residual);
     }
-    double most = 0.0;
-    for (size_t i = 0; i < m; i++) {
-        most = fmax(most, fabs(x[i]));
-    }
-    double allowed = fmax(residual_bad * scale, rounding * (1.0 + s->rho) * most);
-    return left <= allowed && cri_all_finite((int)m, x);
+    return left <= residual_bad * scale && cri_all_finite((int)m, x);
 }

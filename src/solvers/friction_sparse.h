@@ -57,8 +57,7 @@ typedef struct cri_newton_system {
 } cri_newton_system;
 
 /// Solves M x = b (3n each) on the active contacts; elsewhere b is not read and x is zero. False
-/// when a pivot vanishes, or the residual is above 1e-6 of b and above the rounding of x after one
-/// refinement: pivots are chosen only within contacts. room has cri_newton_system_room doubles,
-/// less than 9n^2.
+/// when a pivot vanishes, or the residual is above 1e-6 of b after one refinement: pivots are
+/// chosen only within contacts. room has cri_newton_system_room doubles, less than 9n^2.
 bool cri_newton_system_solve(const cri_newton_system *s, const double *b, double *x, double *room);
 size_t cri_newton_system_room(const cri_blocks *blocks);
