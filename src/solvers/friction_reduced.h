@@ -59,7 +59,7 @@ void cri_friction_reduce(const cri_friction *problem, double *f, const cri_frict
                          struct cr_arena *scratch);
 
 /// Guesses that the classes at the start f are those of the solution: then one linear solve is all
-/// there is, or a few where something slides. True when that is so, to a tenth of the certificate;
+/// there is, or a few where something slides. True when that is so, well within the certificate;
 /// else f is as it was, and nothing is kept.
 bool cri_friction_reduce_at_once(const cri_friction *problem, double *f, bool has_derivative,
                                  cri_friction_cache *cache, struct cr_arena *keep,
