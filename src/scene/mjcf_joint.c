@@ -22,7 +22,8 @@ const cri_mjcf_rules cri_mjcf_joint_rules = {
 
 static const cri_mjcf_rules freejoint_rules = {.read = "name", .ignored = "group align class user"};
 
-static void warn_joint(cri_mjcf *m, const cri_mjcf_elem *e) {
+// what joints do not have: softness of limits only warns, a range of forces would change the motion
+static cr_status check_joint(cri_mjcf *m, const cri_mjcf_elem *e) {
     static const char *const soft[] = {"solreflimit", "solimplimit"};
     const cri_xml_node *from = e->node;
     for (size_t k = 0; k < sizeof soft / sizeof soft[0]; k++) {
@@ -32,9 +33,10 @@ static void warn_joint(cri_mjcf *m, const cri_mjcf_elem *e) {
         }
     }
     if (cri_mjcf_get(e, "actuatorfrcrange", &from)) {
-        cri_mjcf_warn(m, CRI_MJCF_WARN_FORCE, from,
-                      "actuatorfrcrange has no effect: use forcerange of the actuators");
+        return cri_mjcf_fail(m, CR_ERR_UNSUPPORTED, from,
+                             "actuatorfrcrange is not simulated: use forcerange of the actuators");
     }
+    return CR_OK;
 }
 
 static cr_status read_axis(const cri_mjcf *m, const cri_mjcf_elem *e, const cri_mjcf_scope *scope,
@@ -134,7 +136,7 @@ cr_status cri_mjcf_add_joint(cri_mjcf *m, const cri_xml_node *node, const cri_mj
         cri_mjcf_elem e;
         CR_TRY(cri_mjcf_open(m, node, CRI_MJCF_JOINT, &cri_mjcf_joint_rules, scope->usual, &e));
         CR_TRY(read_joint(m, &e, scope, &joint));
-        warn_joint(m, &e);
+        CR_TRY(check_joint(m, &e));
     }
     CR_TRY(check_joints(m, node, &joint, scope));
     CR_TRY(cri_mjcf_name(m, node, scope->suffix, "joint", def->n_joint, &joint.name));

@@ -36,11 +36,10 @@ static const cri_mjcf_rules option_rules = {
 static const cri_mjcf_rules flag_rules = {
     .read = "constraint equality limit contact spring damper passive gravity clampctrl "
             "filterparent actuation",
-    .ignored =
-        "frictionloss warmstart refsafe sensor midphase nativeccd eulerdamp autoreset island "
-        "energy fwdinv invdiscrete sensornoise multiccd sleep",
-    .fixed = "override=disable",
-    .remedy = "remove it: contacts have the coefficients of their geoms",
+    .ignored = "frictionloss warmstart refsafe sensor midphase nativeccd autoreset island "
+               "energy fwdinv invdiscrete sensornoise multiccd sleep",
+    .fixed = "override=disable eulerdamp=enable",
+    .remedy = "remove it: contacts have the coefficients of their geoms, damping is implicit",
 };
 
 // ---- compiler ----------------------------------------------------------------------------------

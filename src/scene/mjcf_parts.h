@@ -80,7 +80,6 @@ typedef enum cri_mjcf_warning {
     CRI_MJCF_WARN_SOFT,
     CRI_MJCF_WARN_LIMIT,
     CRI_MJCF_WARN_MESH,
-    CRI_MJCF_WARN_FORCE,
     CRI_MJCF_WARN_COMPILER,
     CRI_MJCF_WARN_FRICTION,
 } cri_mjcf_warning;

