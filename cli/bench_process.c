@@ -156,9 +156,11 @@ static bool run_counted(const char *self, const cli_bench_count *c, int n_step,
 }
 
 bool cli_bench_has_valgrind(void) {
+    // of this very program: one built with sanitizers does not run under it
     static char text[CLI_PROCESS_TEXT];
-    const char *const probe[] = {"valgrind", "--version", NULL};
-    return cli_process_run(probe, text);
+    char self[4096];
+    const char *const probe[] = {"valgrind", "--tool=none", "-q", self, "--version", NULL};
+    return cli_process_self(self, sizeof self) && cli_process_run(probe, text);
 }
 
 int cli_bench_instructions(const cli_bench_count *count, double *instructions, int *n_refused) {

@@ -296,11 +296,10 @@ static int run_law(const cli_options *options, const cri_law *law, const table *
     free(sorted);
     double instructions = 0.0;
     if (code == CLI_DONE && cli_bench_has_valgrind()) {
-        // a build with sanitizers does not run under valgrind: the line on stderr is all there is
-        int counted = cli_bench_instructions(
+        code = cli_bench_instructions(
             &(cli_bench_count){.work = "solvers", .scene = law->name, .n_before = 1, .n_step = 1},
             &instructions, NULL);
-        if (counted == CLI_DONE) {
+        if (code == CLI_DONE) {
             printf("%-12s %.6g Ir/solve, mean of %d problems\n", law->name,
                    instructions / N_COUNTED, N_COUNTED);
             add(t, instructions / N_COUNTED, "Ir/solve", "%s: mean of %d problems", law->name,
