@@ -1,103 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Drives the command as a stranger would, with good and with bad input.
+"""Drives the command as a stranger would: scenes, motion, gradients.
 
     cli_test.py PATH-OF-CAROM
 
-Bad input gives one line on standard error that begins with "carom: " and names the thing, the right
-exit code (1 failed run, 2 wrong usage), nothing on standard output and no file. Standard library only.
+Standard library only.
 """
 
 import csv
-import json
 import math
 import os
 import pty
 import subprocess
-import sys
-import tempfile
-import unittest
 
-CAROM = None
-
-SCENE = """<mujoco model="throw">
-  <option timestep="0.005"/>
-  <custom>
-    <numeric name="carom:friction:floor:ball" data="0.3"/>
-    <numeric name="carom:restitution:floor:ball" data="0.8"/>
-  </custom>
-  <worldbody>
-    <geom name="floor" type="plane" size="10 10 0.1"/>
-    <body name="ball" pos="0 0 0.5">
-      <freejoint/>
-      <geom name="ball" type="sphere" size="0.1" mass="1"/>
-    </body>
-  </worldbody>
-  <keyframe>
-    <key name="throw" qvel="1 0 0 0 0 0"/>
-    <key name="drop"/>
-  </keyframe>
-</mujoco>
-"""
-
-
-def bounce_height(t, height=0.5, radius=0.1, restitution=0.8, gravity=9.81):
-    """Height of a ball dropped from rest, by closed forms."""
-    fall = math.sqrt(2.0 * (height - radius) / gravity)
-    if t < fall:
-        return height - 0.5 * gravity * t * t
-    t -= fall
-    speed = restitution * gravity * fall
-    while t > 2.0 * speed / gravity:
-        t -= 2.0 * speed / gravity
-        speed *= restitution
-    return radius + speed * t - 0.5 * gravity * t * t
-
-
-class Command(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.scene = self.write("scene.xml", SCENE)
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return self.path(name)
-
-    def run_carom(self, *arguments):
-        return subprocess.run([CAROM, *arguments], capture_output=True, text=True, timeout=60,
-                              check=False, cwd=self.folder.name)
-
-    def good(self, *arguments):
-        done = self.run_carom(*arguments)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stderr, "")
-        return done.stdout
-
-    def json_of(self, *arguments):
-        self.good(*arguments, "--json", self.path("out.json"))
-        with open(self.path("out.json"), encoding="utf-8") as file:
-            return json.load(file)
-
-    def bad(self, code, parts, *arguments):
-        """Expects a refusal with this exit code, whose line has all these parts."""
-        before = sorted(os.listdir(self.folder.name))
-        done = self.run_carom(*arguments)
-        label = " ".join(arguments) + " -> " + done.stderr
-        self.assertEqual(done.returncode, code, label)
-        self.assertEqual(done.stdout, "", label)
-        self.assertTrue(done.stderr.startswith("carom: "), label)
-        self.assertEqual(done.stderr.count("\n"), 1, label)
-        self.assertTrue(done.stderr.endswith("\n"), label)
-        for part in [parts] if isinstance(parts, str) else parts:
-            self.assertIn(part, done.stderr, label)
-        self.assertEqual(sorted(os.listdir(self.folder.name)), before, label)
+from command import CAROM, SCENE, Command, bounce_height, main
 
 
 class Help(Command):
@@ -128,7 +44,7 @@ class Help(Command):
 
     def test_a_closed_pipe_is_no_success(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([CAROM, "help"], stdout=full, stderr=subprocess.PIPE, text=True,
+            done = subprocess.run([*CAROM, "help"], stdout=full, stderr=subprocess.PIPE, text=True,
                                   check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("standard output", done.stderr)
@@ -495,7 +411,7 @@ class Gradient(Command):
         self.assertEqual(done.stderr.count("\n"), 1)
 
     def test_progress_of_a_check_is_for_terminals(self):
-        command = [CAROM, "gradient", self.scene, "--target", "ball:1,0,0.3@0.25", "--wrt",
+        command = [*CAROM, "gradient", self.scene, "--target", "ball:1,0,0.3@0.25", "--wrt",
                    "ball/mass,gravity[2]", "--check"]
         main, other = pty.openpty()
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=other, text=True, check=False)
@@ -560,112 +476,5 @@ class Gradient(Command):
         self.bad(1, "nothere.xml", "gradient", "nothere.xml", *target, "--wrt", "ball/mass")
 
 
-class Fit(Command):
-    def recording(self, name="data.csv", change=lambda line, text: text):
-        lines = ["# true floor:ball/restitution = 0.8", "t,ball/qpos[2]"]
-        lines += [f"{0.02 * i:.17g},{bounce_height(0.02 * i):.17g}" for i in range(60)]
-        lines = [change(i + 1, text) for i, text in enumerate(lines)]
-        return self.write(name, "\n".join(lines) + "\n")
-
-    def test_restitution_and_radius_are_found(self):
-        arguments = ["fit", self.scene, self.recording(), "--key", "drop", "--wrt",
-                     "floor:ball/restitution,ball/size[0],floor:ball/friction", "--set",
-                     "floor:ball/restitution=0.4", "--set", "ball/size[0]=0.14"]
-        result = self.json_of(*arguments)
-        self.assertEqual(list(result), ["loss", "parameters", "heldout", "seconds"])
-        entries = result["parameters"]
-        self.assertEqual(list(entries[0]), ["name", "start", "value", "stderr", "identifiable"])
-        self.assertAlmostEqual(entries[0]["value"], 0.8, 8)
-        self.assertAlmostEqual(entries[1]["value"], 0.1, 8)
-        self.assertEqual(entries[0]["start"], 0.4)
-        self.assertTrue(entries[0]["identifiable"])
-        self.assertFalse(entries[2]["identifiable"])
-        self.assertIsNone(entries[2]["stderr"])
-        text = self.good(*arguments)
-        self.assertIn("does not depend on floor:ball/friction", text)
-        self.assertIn("true", text.splitlines()[0])
-
-    def test_bad_recordings(self):
-        end = ["--key", "drop", "--wrt", "floor:ball/restitution", "--json", self.path("out.json")]
-
-        def refused(code, parts, change):
-            self.bad(code, parts, "fit", self.scene, self.recording("bad.csv", change), *end)
-
-        self.recording("bad.csv")
-        self.bad(1, "nothere.csv", "fit", self.scene, "nothere.csv", *end)
-        refused(1, ["bad.csv:20", "nan"], lambda i, s: "0.36,nan" if i == 20 else s)
-        refused(1, "bad.csv:20", lambda i, s: "0.36" if i == 20 else s)
-        refused(1, "bad.csv:20", lambda i, s: "0.36,1,2" if i == 20 else s)
-        refused(1, "bad.csv:20", lambda i, s: "0.36,tall" if i == 20 else s)
-        refused(1, ["bad.csv:20", "increase"], lambda i, s: "0.32,0.2" if i == 20 else s)
-        refused(1, "no column t", lambda i, s: "time,ball/qpos[2]" if i == 2 else s)
-        refused(1, "did you mean ball/qpos[2]", lambda i, s: "t,ball/qps[2]" if i == 2 else s)
-        refused(1, "column wall", lambda i, s: "t,wall" if i == 2 else s)
-        self.write("bad.csv", "t,ball/qpos[2]\n0,0.5\n")
-        self.bad(1, "2 rows", "fit", self.scene, self.path("bad.csv"), *end)
-        self.write("bad.csv", "t,ball/qpos[2]\n0,0.5\n90000,0.5\n")
-        self.bad(1, "is t in seconds", "fit", self.scene, self.path("bad.csv"), *end)
-        self.write("bad.csv", "t\n0\n1\n")
-        self.bad(1, "beside t", "fit", self.scene, self.path("bad.csv"), *end)
-        self.write("bad.csv", "")
-        self.bad(1, "bad.csv", "fit", self.scene, self.path("bad.csv"), *end)
-
-    def test_bad_requests(self):
-        data = self.recording()
-        self.bad(2, "missing argument", "fit", self.scene, "--wrt", "ball/mass")
-        self.bad(2, "--wrt", "fit", self.scene, data)
-        self.bad(2, "did you mean ball/mass", "fit", self.scene, data, "--wrt", "ball/mas")
-        self.bad(2, "one recording", "fit", self.scene, data, data, "--wrt", "ball/mass")
-
-
-class Bench(Command):
-    def test_rows(self):
-        rows = self.json_of("bench", "long", "--steps", "2000")["rows"]
-        self.assertEqual(list(rows[0]), ["name", "value", "unit"])
-        self.assertTrue(all(row["value"] > 0.0 for row in rows))
-
-    def test_robot_and_gas(self):
-        rows = self.json_of("bench", "load")["rows"]
-        self.assertEqual([row["unit"] for row in rows], ["us"])
-        rows = {row["name"]: row["value"] for row in self.json_of("bench", "gas")["rows"]}
-        # linear is 2, all pairs would be 4; a shared machine is no stopwatch
-        self.assertLess(rows["2000 / 1000 spheres, no impact: step"], 3.5)
-        self.assertEqual(len(rows), 5)
-
-    def test_solvers(self):
-        folder = self.path("unsolved")
-        rows = self.json_of("bench", "solvers", "--law", "ncp", "--problems", "64", "--seed", "3", "--families",
-                            "--keep", folder)["rows"]
-        value = {row["name"]: row["value"] for row in rows}
-        self.assertEqual(sum(value["ncp, all: " + v] for v in ("solved", "loosely", "unsolved")), 64)
-        self.assertEqual(sum(value[f"ncp, {f}: solved"] for f in (
-            "single", "patch", "redundant", "stack", "pile", "chain", "wedge", "limits")), value["ncp, all: solved"])
-        self.assertEqual(value["ncp, all: disputed"], 0)
-        kept = os.listdir(folder)
-        self.assertEqual(len(kept), value["ncp, all: loosely"] + value["ncp, all: unsolved"])
-
-    def test_solvers_on_files(self):
-        head = "carom-problem 1\nlaw ncp\nfamily none\nseed 0\ncontacts 1\ncontact 0.5 0.5 0 bouncing\n"
-        self.write("one.txt", head + "velocity -1 2 0\nmatrix 1 0 1 0 0 1\n")
-        rows = self.json_of("bench", "solvers", self.path("one.txt"))["rows"]
-        self.assertEqual(rows[0]["name"], "one.txt, ncp: residual")
-        self.assertLess(rows[0]["value"], 1.0)
-        self.write("bad.txt", head + "velocity -1 2\n")
-        self.bad(1, "bad.txt:8", "bench", "solvers", self.path("bad.txt"))
-        self.write("bad.txt", head.replace("law ncp", "law none"))
-        self.bad(1, "expected 'velocity'", "bench", "solvers", self.path("bad.txt"))
-        self.bad(2, "unknown", "bench", "solvers", "--law", "magic")
-        self.bad(2, "whole number", "bench", "solvers", "--problems", "0")
-        self.bad(2, "for 'carom bench solvers'", "bench", "load", "--problems", "3")
-
-    def test_bad_requests(self):
-        self.bad(2, "unknown benchmark", "bench", "everything")
-        self.bad(2, "takes a scene", "bench", "long", self.scene)
-        self.bad(2, "needs a scene", "bench", "contact")
-
-
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit("usage: cli_test.py PATH-OF-CAROM")
-    CAROM = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    main()

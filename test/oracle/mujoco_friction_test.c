@@ -22,7 +22,7 @@
 
 // MuJoCo reads files only
 static mjModel *load(const char *scene) {
-    char path[] = "/tmp/carom_friction_XXXXXX", error[300] = "";
+    char path[] = CAROM_BINARY_DIR "/friction_XXXXXX", error[300] = "";
     int file = mkstemp(path);
     assert_true(file >= 0);
     assert_true(write(file, scene, strlen(scene)) == (ssize_t)strlen(scene));
