@@ -185,6 +185,17 @@ static int bench_solvers(const cli_options *options, rows *r) {
     return cli_bench_solvers(options, ROW_LIMIT, r->row, &r->n);
 }
 
+// says why a scene cannot be read, before valgrind is asked to
+static int check_scene(const char *scene) {
+    cr_model *model = NULL;
+    cr_error err = {0};
+    if (cr_model_load(scene, &model, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    cr_model_destroy(model);
+    return CLI_DONE;
+}
+
 /// Three counts of one scene, and what derivatives cost in steps.
 static int count_contact(const cli_options *options, const char *scene, rows *r) {
     static const char *const work[] = {"steps", "gradient", "jacobian"};
@@ -192,6 +203,9 @@ static int count_contact(const cli_options *options, const char *scene, rows *r)
     const char *name = slash ? slash + 1 : scene;
     double ir[3];
     int n_refused = 0;
+    if (check_scene(scene) != CLI_DONE) {
+        return CLI_FAILED;
+    }
     for (int k = 0; k < 3; k++) {
         cli_bench_count count = {.work = work[k],
                                  .scene = scene,

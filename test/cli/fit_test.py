@@ -114,6 +114,7 @@ class Bench(Command):
         self.bad(2, "unknown benchmark", "bench", "everything")
         self.bad(2, "takes a scene", "bench", "long", self.scene)
         self.bad(2, "needs a scene", "bench", "contact")
+        self.bad(1, "none.xml: no such file", "bench", "contact", "none.xml")
 
 
 if __name__ == "__main__":
