@@ -69,9 +69,10 @@ static void add_column(const cri_psd *psd, const double *S, double *left, int k)
 }
 
 // L = Q' R: columns of L made orthonormal, one after the other
-static void orthonormal_range(cri_psd *psd) {
+void cri_psd_finish(cri_psd *psd) {
+    CR_ASSERT(psd->n > 0 && psd->L);
     int n = psd->n, rank = psd->rank;
-    for (int k = 0; k < rank; k++) {
+    for (int k = 0; k < rank && rank < n; k++) {
         double *q = psd->Q + (size_t)k * (size_t)n;
         for (int i = 0; i < n; i++) {
             q[i] = i < k ? 0.0 : psd->L[i * n + k];
@@ -88,7 +89,8 @@ static void orthonormal_range(cri_psd *psd) {
     }
 }
 
-static cri_psd factor(int n, const double *S, double tolerance, struct cr_arena *arena) {
+cri_psd cri_psd_pivot(int n, const double *S, double tolerance, struct cr_arena *arena) {
+    CR_ASSERT(n > 0 && S && arena);
     cri_psd psd = {.n = n};
     psd.order = CR_PUSH_RAW(arena, int, n);
     psd.L = CR_PUSH_RAW(arena, double, 3 * n * n + 2 * n);
@@ -114,11 +116,8 @@ static cri_psd factor(int n, const double *S, double tolerance, struct cr_arena 
 }
 
 cri_psd cri_psd_factor(int n, const double *S, double tolerance, struct cr_arena *arena) {
-    CR_ASSERT(n > 0 && S && arena);
-    cri_psd psd = factor(n, S, tolerance, arena);
-    if (psd.rank < n) {
-        orthonormal_range(&psd);
-    }
+    cri_psd psd = cri_psd_pivot(n, S, tolerance, arena);
+    cri_psd_finish(&psd);
     return psd;
 }
 
@@ -209,26 +208,44 @@ int cri_orthonormalise(double *Z, int k, int n) {
     return 1;
 }
 
+// brings entries from the order of the pivots to their own places; the pivots' room is free by now
+static void unsort(const cri_psd *psd, double *x) {
+    double *sorted = psd->R + (size_t)psd->n * (size_t)psd->n;
+    memcpy(sorted, x, sizeof *x * (size_t)psd->n);
+    for (int i = 0; i < psd->n; i++) {
+        x[psd->order[i]] = sorted[i];
+    }
+}
+
+void cri_psd_null_basis(const cri_psd *psd, double *Z) {
+    CR_ASSERT(Z || psd->rank == psd->n);
+    int n = psd->n, rank = psd->rank;
+    for (int k = rank; k < n; k++, Z += n) {
+        // L11' x = -L21' e_k, from the last row, in the first places of Z
+        for (int i = 0; i < n; i++) {
+            Z[i] = i < rank ? -psd->L[k * n + i] : 0.0;
+        }
+        for (int i = rank - 1; i >= 0; i--) {
+            Z[i] /= psd->L[i * n + i];
+            cri_add_scaled(i, -Z[i], psd->L + (size_t)i * (size_t)n, Z);
+        }
+        Z[k] = 1.0;
+        unsort(psd, Z);
+    }
+}
+
 int cri_psd_null_space(int n, const double *S, double tolerance, double *Z,
                        struct cr_arena *scratch) {
     CR_ASSERT(n > 0 && S && Z && scratch);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    const cri_psd psd = factor(n, S, tolerance, scratch);
-    double *work = CR_PUSH_RAW(scratch, double, n);
-    int rank = psd.rank, n_null = 0;
-    for (int k = rank; k < n; k++) {
-        double *z = Z + (size_t)n_null * (size_t)n;
-        memset(z, 0, sizeof *z * (size_t)n);
-        for (int i = 0; i < rank; i++) {
-            work[i] = -psd.L[k * n + i];
+    const cri_psd psd = cri_psd_pivot(n, S, tolerance, scratch);
+    cri_psd_null_basis(&psd, Z);
+    int n_null = 0;
+    for (int k = 0; k < n - psd.rank; k++) {
+        if (n_null < k) {
+            memcpy(Z + (size_t)n_null * (size_t)n, Z + (size_t)k * (size_t)n,
+                   sizeof *Z * (size_t)n);
         }
-        // L11' x = work, from the last row
-        for (int i = rank - 1; i >= 0; i--) {
-            work[i] /= psd.L[i * n + i];
-            cri_add_scaled(i, -work[i], psd.L + (size_t)i * (size_t)n, work);
-            z[psd.order[i]] = work[i];
-        }
-        z[psd.order[k]] = 1.0;
         n_null += cri_orthonormalise(Z, n_null, n);
     }
     cri_arena_rewind(scratch, mark);

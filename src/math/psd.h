@@ -23,6 +23,13 @@ cri_psd cri_psd_factor(int n, const double *S, double tolerance, struct cr_arena
 
 size_t cri_psd_bytes(int n);
 
+/// The same in two parts: order, L and rank, and what a solve needs besides.
+cri_psd cri_psd_pivot(int n, const double *S, double tolerance, struct cr_arena *arena);
+void cri_psd_finish(cri_psd *psd);
+
+/// Rows of Z (n - rank, n): a basis of the null space, not orthonormal.
+void cri_psd_null_basis(const cri_psd *psd, double *Z);
+
 /// x (n) = S^+ b, the least-norm solution of S x = b in the sense of least squares. work (2n). It
 /// is its own adjoint.
 void cri_psd_solve(const cri_psd *psd, const double *b, double *x, double *work);

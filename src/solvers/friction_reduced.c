@@ -386,7 +386,7 @@ static double selection_step(const cri_friction *p, const cri_friction_cache *ca
     for (int j = 0; j < m; j++) {
         const cri_friction_column *cj = &cache->column[j];
         int at = 3 * cj->contact;
-        rhs[j] = -cri_dot(3, cj->c, Ah + at) - (cj->d == 0.0 ? cri_dot(3, cj->c, u + at) : 0.0);
+        rhs[j] = -cri_dot(3, cj->c, Ah + at) - cri_dot(3, cj->c, u + at);
     }
     for (int i = 0; i < rows; i++) {
         x[i] = -f[i] - h[i];
