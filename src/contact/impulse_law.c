@@ -86,7 +86,8 @@ static phase phase_begin(const cri_contact_problem *p, const cache *c, cr_arena 
                                 .b = p->b,
                                 .mu = p->mu,
                                 .l = ph.l,
-                                .blocks = c->blocks};
+                                .blocks = c->blocks,
+                                .pivots = c->A == p->A ? p->pivots : NULL};
     return ph;
 }
 

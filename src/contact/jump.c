@@ -175,6 +175,7 @@ cri_contact_problem cri_jump_problem(const cri_jump *jump) {
                                  .e = jump->e,
                                  .target = jump->target,
                                  .drift = jump->opening.n > 0 ? jump->opening.drift : NULL,
+                                 .pivots = jump->opening.psd.n > 0 ? &jump->opening.psd : NULL,
                                  .is_plain = jump->is_plain,
                                  .has_e = jump->has_e};
 }

@@ -22,6 +22,8 @@ typedef struct cri_contact_problem {
     const bool *is_plain; // (n) no restitution: the target alone counts
     const bool *has_e;    // (n) the derivative for e counts, also of a plain one; NULL: not there
     double smoothing;     // of derivatives, relative; 0: they are those of the solution
+    // pivots of A (cri_psd_pivot, to 1e-11), NULL: not there
+    const struct cri_psd *pivots;
 } cri_contact_problem;
 
 /// What a solve came to.

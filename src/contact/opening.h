@@ -15,16 +15,18 @@
 /// Points into the arena that kept it.
 typedef struct cri_opening {
     int n;         // contacts, 0: nothing opens, or contacts are not redundant
-    int n_null;    // redundant rows
+    int rank;      // rows of A that count as independent, in the order of psd
+    int n_null;    // the others
     double *drift; // (3n) the velocities
-    double *N;     // (n_null, 3n) basis of the null space of A
+    double *N;     // (n_null, 3n) basis of the null space of the independent rows
     double *K;     // (n_null, n_null) factor of N' D^-1 N
     double *s;     // (3n) D (drift - asked)
-    double *y;     // (3n) A^+ drift; only with derivatives
-    cri_psd psd;   // of A; only with derivatives
+    double *y;     // (3n) impulse that makes the drift; only with derivatives
+    cri_psd psd;   // pivots of A, n = 0: not needed
 } cri_opening;
 
 /// Finds the opening of target (n). With has_derivative also what the derivatives need. Has room.
+/// out->psd may be there though out->n is 0.
 void cri_opening_find(int n, const double *A, const double *target, bool has_derivative,
                       cri_opening *out, cr_arena *keep, cr_arena *scratch);
 

@@ -208,7 +208,16 @@ int cri_orthonormalise(double *Z, int k, int n) {
     return 1;
 }
 
-// brings entries from the order of the pivots to their own places; the pivots' room is free by now
+// L11' x = b in place, from the last row
+static void solve_transposed(const cri_psd *psd, int rank, double *b) {
+    for (int i = rank - 1; i >= 0; i--) {
+        const double *row = psd->L + (size_t)i * (size_t)psd->n;
+        b[i] /= row[i];
+        cri_add_scaled(i, -b[i], row, b);
+    }
+}
+
+// brings entries from the order of the pivots to their own places, by way of the pivots' room
 static void unsort(const cri_psd *psd, double *x) {
     double *sorted = psd->R + (size_t)psd->n * (size_t)psd->n;
     memcpy(sorted, x, sizeof *x * (size_t)psd->n);
@@ -217,20 +226,30 @@ static void unsort(const cri_psd *psd, double *x) {
     }
 }
 
-void cri_psd_null_basis(const cri_psd *psd, double *Z) {
-    CR_ASSERT(Z || psd->rank == psd->n);
-    int n = psd->n, rank = psd->rank;
+void cri_psd_null_basis(const cri_psd *psd, int rank, double *Z) {
+    CR_ASSERT(rank <= psd->rank && (Z || rank == psd->n));
+    int n = psd->n;
     for (int k = rank; k < n; k++, Z += n) {
-        // L11' x = -L21' e_k, from the last row, in the first places of Z
+        // L11' x = -L21' e_k
         for (int i = 0; i < n; i++) {
             Z[i] = i < rank ? -psd->L[k * n + i] : 0.0;
         }
-        for (int i = rank - 1; i >= 0; i--) {
-            Z[i] /= psd->L[i * n + i];
-            cri_add_scaled(i, -Z[i], psd->L + (size_t)i * (size_t)n, Z);
-        }
+        solve_transposed(psd, rank, Z);
         Z[k] = 1.0;
         unsort(psd, Z);
+    }
+}
+
+void cri_psd_solve_first(const cri_psd *psd, int rank, const double *b, double *x, double *work) {
+    CR_ASSERT(rank <= psd->rank && b && x && work);
+    int n = psd->n;
+    for (int i = 0; i < rank; i++) {
+        const double *row = psd->L + (size_t)i * (size_t)n;
+        work[i] = (b[psd->order[i]] - cri_dot(i, row, work)) / row[i];
+    }
+    solve_transposed(psd, rank, work);
+    for (int i = 0; i < n; i++) {
+        x[psd->order[i]] = i < rank ? work[i] : 0.0;
     }
 }
 
@@ -239,7 +258,7 @@ int cri_psd_null_space(int n, const double *S, double tolerance, double *Z,
     CR_ASSERT(n > 0 && S && Z && scratch);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     const cri_psd psd = cri_psd_pivot(n, S, tolerance, scratch);
-    cri_psd_null_basis(&psd, Z);
+    cri_psd_null_basis(&psd, psd.rank, Z);
     int n_null = 0;
     for (int k = 0; k < n - psd.rank; k++) {
         if (n_null < k) {

@@ -27,8 +27,13 @@ size_t cri_psd_bytes(int n);
 cri_psd cri_psd_pivot(int n, const double *S, double tolerance, struct cr_arena *arena);
 void cri_psd_finish(cri_psd *psd);
 
-/// Rows of Z (n - rank, n): a basis of the null space, not orthonormal.
-void cri_psd_null_basis(const cri_psd *psd, double *Z);
+/// Rows of Z (n - rank, n): a basis of the null space of the first rank rows in that order, for a
+/// rank of at most psd's. Not orthonormal.
+void cri_psd_null_basis(const cri_psd *psd, int rank, double *Z);
+
+/// x (n): the first rank rows and columns of S, in that order, inverted and applied to those
+/// entries of b; zero elsewhere. It is its own adjoint. work (n).
+void cri_psd_solve_first(const cri_psd *psd, int rank, const double *b, double *x, double *work);
 
 /// x (n) = S^+ b, the least-norm solution of S x = b in the sense of least squares. work (2n). It
 /// is its own adjoint.

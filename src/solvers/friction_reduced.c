@@ -195,6 +195,13 @@ static int row_of(const cri_friction_cache *cache, int j) {
 static void factor_sticking(const cri_friction *p, cri_friction_cache *cache, cr_arena *keep,
                             cr_arena *scratch) {
     int m = cache->m, rows = 3 * p->n;
+    cri_arena_rewind(keep, cache->qr_mark);
+    if (m == rows && p->pivots) {
+        cache->psd = *p->pivots;
+        cri_psd_finish(&cache->psd);
+        cache->n_null = m - cache->psd.rank;
+        return;
+    }
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *S = CR_PUSH_RAW(scratch, double, m *m);
     for (int i = 0; i < m; i++) {
@@ -203,7 +210,6 @@ static void factor_sticking(const cri_friction *p, cri_friction_cache *cache, cr
             S[i * m + j] = row[row_of(cache, j)];
         }
     }
-    cri_arena_rewind(keep, cache->qr_mark);
     cache->psd = cri_psd_factor(m, S, rank_tolerance, keep);
     cache->n_null = m - cache->psd.rank;
     cri_arena_rewind(scratch, mark);
