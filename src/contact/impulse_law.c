@@ -155,8 +155,7 @@ static bool solve_redundant(phase *ph, bool has_cache, cri_solve_report *r, cr_a
         cri_arena_rewind(scratch, mark);
     }
     if (is_reduced) {
-        *r = (cri_solve_report){.n_iteration = r->n_iteration + 1,
-                                .residual = cri_friction_certificate(p, ph->f)};
+        *r = (cri_solve_report){.n_iteration = r->n_iteration + 1, .residual = reduced->residual};
     }
     return is_reduced;
 }

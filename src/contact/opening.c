@@ -49,33 +49,41 @@ static double slack_of(int i) {
     return i % 3 == 0 ? normal_slack : 1.0;
 }
 
-// K = N' D^-1 N, its upper triangle, factored
+// K = N' D^-1 N, its upper triangle, factored; scaled (rank) is work space
 static bool factor_null(const cri_opening *o, double *scaled) {
-    int m = 3 * o->n;
-    for (int i = 0; i < o->n_null; i++) {
-        const double *row = o->N + (size_t)i * (size_t)m;
-        for (int k = 0; k < m; k++) {
-            scaled[k] = slack_of(k) * row[k];
+    int rank = o->rank, n_null = o->n_null;
+    for (int i = 0; i < n_null; i++) {
+        const double *row = o->X + i * rank;
+        for (int k = 0; k < rank; k++) {
+            scaled[k] = slack_of(o->psd.order[k]) * row[k];
         }
-        for (int j = i; j < o->n_null; j++) {
-            o->K[i * o->n_null + j] = cri_dot(m, scaled, o->N + (size_t)j * (size_t)m);
+        for (int j = i; j < n_null; j++) {
+            o->K[i * n_null + j] = cri_dot(rank, scaled, o->X + j * rank);
         }
+        o->K[i * n_null + i] += slack_of(o->psd.order[rank + i]);
     }
-    return cri_cholesky_factor(o->n_null, o->K);
+    return cri_cholesky_factor(n_null, o->K);
 }
 
 // out (3n) = N K^-1 N' a
 static void null_part(const cri_opening *o, const double *a, double *out, cr_arena *scratch) {
-    int m = 3 * o->n;
+    int rank = o->rank, m = 3 * o->n;
+    const int *order = o->psd.order;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *x = CR_PUSH_RAW(scratch, double, o->n_null);
+    double *sorted = CR_PUSH_RAW(scratch, double, m), *x = sorted + rank;
+    for (int i = 0; i < m; i++) {
+        sorted[i] = a[order[i]];
+    }
     for (int i = 0; i < o->n_null; i++) {
-        x[i] = cri_dot(m, o->N + (size_t)i * (size_t)m, a);
+        x[i] += cri_dot(rank, o->X + i * rank, sorted);
     }
     cri_cholesky_solve(o->n_null, o->K, x);
-    memset(out, 0, sizeof *out * (size_t)m);
+    memset(sorted, 0, sizeof *sorted * (size_t)rank);
     for (int i = 0; i < o->n_null; i++) {
-        cri_add_scaled(m, x[i], o->N + (size_t)i * (size_t)m, out);
+        cri_add_scaled(rank, x[i], o->X + i * rank, sorted);
+    }
+    for (int i = 0; i < m; i++) {
+        out[order[i]] = sorted[i];
     }
     cri_arena_rewind(scratch, mark);
 }
@@ -123,10 +131,9 @@ static bool can_be_had(const cri_opening *o, const double *t, cr_arena *scratch)
 // what the derivatives and targets that contradict each other need; false for numbers beyond all
 // scales
 static bool prepare(cri_opening *o, cr_arena *keep) {
-    int m = 3 * o->n;
-    o->N = CR_PUSH_RAW(keep, double, o->n_null *(m + o->n_null));
-    o->K = o->N + o->n_null * m;
-    cri_psd_null_basis(&o->psd, o->rank, o->N);
+    o->X = CR_PUSH_RAW(keep, double, o->n_null * 3 * o->n);
+    o->K = o->X + o->n_null * o->rank;
+    cri_psd_null_basis(&o->psd, o->rank, o->X);
     return factor_null(o, o->drift);
 }
 

@@ -217,26 +217,15 @@ static void solve_transposed(const cri_psd *psd, int rank, double *b) {
     }
 }
 
-// brings entries from the order of the pivots to their own places, by way of the pivots' room
-static void unsort(const cri_psd *psd, double *x) {
-    double *sorted = psd->R + (size_t)psd->n * (size_t)psd->n;
-    memcpy(sorted, x, sizeof *x * (size_t)psd->n);
-    for (int i = 0; i < psd->n; i++) {
-        x[psd->order[i]] = sorted[i];
-    }
-}
-
-void cri_psd_null_basis(const cri_psd *psd, int rank, double *Z) {
-    CR_ASSERT(rank <= psd->rank && (Z || rank == psd->n));
+void cri_psd_null_basis(const cri_psd *psd, int rank, double *X) {
+    CR_ASSERT(rank <= psd->rank && (X || rank == psd->n));
     int n = psd->n;
-    for (int k = rank; k < n; k++, Z += n) {
+    for (int k = rank; k < n; k++, X += rank) {
         // L11' x = -L21' e_k
-        for (int i = 0; i < n; i++) {
-            Z[i] = i < rank ? -psd->L[k * n + i] : 0.0;
+        for (int i = 0; i < rank; i++) {
+            X[i] = -psd->L[k * n + i];
         }
-        solve_transposed(psd, rank, Z);
-        Z[k] = 1.0;
-        unsort(psd, Z);
+        solve_transposed(psd, rank, X);
     }
 }
 
@@ -258,13 +247,16 @@ int cri_psd_null_space(int n, const double *S, double tolerance, double *Z,
     CR_ASSERT(n > 0 && S && Z && scratch);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     const cri_psd psd = cri_psd_pivot(n, S, tolerance, scratch);
-    cri_psd_null_basis(&psd, psd.rank, Z);
-    int n_null = 0;
-    for (int k = 0; k < n - psd.rank; k++) {
-        if (n_null < k) {
-            memcpy(Z + (size_t)n_null * (size_t)n, Z + (size_t)k * (size_t)n,
-                   sizeof *Z * (size_t)n);
+    int rank = psd.rank, n_null = 0;
+    double *X = CR_PUSH_RAW(scratch, double, rank *(n - rank));
+    cri_psd_null_basis(&psd, rank, X);
+    for (int k = rank; k < n; k++, X += rank) {
+        double *z = Z + (size_t)n_null * (size_t)n;
+        memset(z, 0, sizeof *z * (size_t)n);
+        for (int i = 0; i < rank; i++) {
+            z[psd.order[i]] = X[i];
         }
+        z[psd.order[k]] = 1.0;
         n_null += cri_orthonormalise(Z, n_null, n);
     }
     cri_arena_rewind(scratch, mark);

@@ -456,7 +456,8 @@ static bool select_impulse(const cri_friction *p, double *f, int n_change,
         is_same = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
     }
     cri_arena_rewind(scratch, mark);
-    return is_same && cri_friction_certificate(p, f) <= selection_accept;
+    cache->residual = is_same ? cri_friction_certificate(p, f) : INFINITY;
+    return cache->residual <= selection_accept;
 }
 
 static void push_cache(const cri_friction *p, double *f, cri_friction_cache *cache,
@@ -582,7 +583,8 @@ bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_deri
     } else if (cache->m > 0) {
         solve_linear(p, cache, f, u, scratch);
         bool is_finite = cri_all_finite(rows, f);
-        is_solved = is_finite && cri_friction_certificate(p, f) <= selection_accept;
+        cache->residual = is_finite ? cri_friction_certificate(p, f) : INFINITY;
+        is_solved = cache->residual <= selection_accept;
         // the same columns, and the margin of what came out
         cri_friction_classify(p, f, NULL, false, cache, u);
         is_solved = is_solved && memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
