@@ -8,7 +8,7 @@
 //   v = t + D^-1 s,   s = N x,   K x = -N' t,   K = N' D^-1 N
 //
 // N = [-A11^-1 A12; 1] spans the null space of the rows of A that count as independent: those whose
-// pivots keep 1e-4 of their diagonal. What is left of others, such as a squeeze along links in
+// pivots keep 1e-6 of their diagonal. What is left of others, such as a squeeze along links in
 // line, could be opened by huge impulses only. K is positive definite. Where t can be had x = 0 and
 // v = t. Since v is in range(A), the contact problem with c = b - v stays consistent: what can
 // stick, does.
@@ -35,7 +35,7 @@ static const double normal_slack = 1e-6;
 // pivots of A below this, relative, are rounding; as in the reduced system, which shares them
 static const double rank_tolerance = 1e-11;
 // and below this no part of what opens
-static const double weak_pivot = 1e-4;
+static const double weak_pivot = 1e-6;
 // what is asked for can be had, to rounding
 static const double consistent = 1e-14;
 
