@@ -104,6 +104,7 @@ set(CAROM_SOURCES
     src/contact/lcp.c
     src/contact/impulse_law.c
     src/contact/near.c
+    src/contact/opening.c
     src/contact/problem_make.c
     src/contact/problem_reach.c
     src/contact/problem_scene.c

@@ -195,6 +195,13 @@ static int row_of(const cri_friction_cache *cache, int j) {
 static void factor_sticking(const cri_friction *p, cri_friction_cache *cache, cr_arena *keep,
                             cr_arena *scratch) {
     int m = cache->m, rows = 3 * p->n;
+    cri_arena_rewind(keep, cache->qr_mark);
+    if (m == rows && p->pivots) {
+        cache->psd = *p->pivots;
+        cri_psd_finish(&cache->psd);
+        cache->n_null = m - cache->psd.rank;
+        return;
+    }
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *S = CR_PUSH_RAW(scratch, double, m *m);
     for (int i = 0; i < m; i++) {
@@ -203,7 +210,6 @@ static void factor_sticking(const cri_friction *p, cri_friction_cache *cache, cr
             S[i * m + j] = row[row_of(cache, j)];
         }
     }
-    cri_arena_rewind(keep, cache->qr_mark);
     cache->psd = cri_psd_factor(m, S, rank_tolerance, keep);
     cache->n_null = m - cache->psd.rank;
     cri_arena_rewind(scratch, mark);
@@ -386,7 +392,7 @@ static double selection_step(const cri_friction *p, const cri_friction_cache *ca
     for (int j = 0; j < m; j++) {
         const cri_friction_column *cj = &cache->column[j];
         int at = 3 * cj->contact;
-        rhs[j] = -cri_dot(3, cj->c, Ah + at) - (cj->d == 0.0 ? cri_dot(3, cj->c, u + at) : 0.0);
+        rhs[j] = -cri_dot(3, cj->c, Ah + at) - cri_dot(3, cj->c, u + at);
     }
     for (int i = 0; i < rows; i++) {
         x[i] = -f[i] - h[i];
@@ -450,7 +456,8 @@ static bool select_impulse(const cri_friction *p, double *f, int n_change,
         is_same = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
     }
     cri_arena_rewind(scratch, mark);
-    return is_same && cri_friction_certificate(p, f) <= selection_accept;
+    cache->residual = is_same ? cri_friction_certificate(p, f) : INFINITY;
+    return cache->residual <= selection_accept;
 }
 
 static void push_cache(const cri_friction *p, double *f, cri_friction_cache *cache,
@@ -576,7 +583,8 @@ bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_deri
     } else if (cache->m > 0) {
         solve_linear(p, cache, f, u, scratch);
         bool is_finite = cri_all_finite(rows, f);
-        is_solved = is_finite && cri_friction_certificate(p, f) <= selection_accept;
+        cache->residual = is_finite ? cri_friction_certificate(p, f) : INFINITY;
+        is_solved = cache->residual <= selection_accept;
         // the same columns, and the margin of what came out
         cri_friction_classify(p, f, NULL, false, cache, u);
         is_solved = is_solved && memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;

@@ -43,6 +43,7 @@ typedef struct cri_friction_cache {
     cri_qr qr;                   // of the same where lu is singular, else qr.n = 0
     cri_arena_mark qr_mark;      // where qr begins in its arena
     double margin;               // relative distance to another class
+    double residual;             // certificate of the last impulse that was judged
     bool is_one_sided;           // at a kink, or the selection could not be met
 } cri_friction_cache;
 
