@@ -29,6 +29,7 @@ set(CAROM_SOURCES
     src/solvers/cone_smooth.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
+    src/solvers/friction_select.c
     src/solvers/friction_sparse.c
     src/solvers/lcp.c
     src/solvers/lcp_interior.c
