@@ -13,6 +13,14 @@
 typedef cr_status cri_residuals(void *context, const double *z, double *r, double *J,
                                 cr_error *err);
 
+/// What a search carries from one iteration to the next, for a caller that makes them one by one.
+typedef struct cri_lsq_state {
+    double *scale;   // (n) largest norms of the columns of J met so far, zero at first
+    double damping;  // 0 at first
+    double growth;   // of the damping at the next refusal
+    bool has_values; // r and J are those of z already
+} cri_lsq_state;
+
 typedef struct cri_lsq {
     int n; // unknowns
     int m; // residuals
@@ -22,6 +30,7 @@ typedef struct cri_lsq {
     int iteration_limit;
     double
         flat; // the search ends when a good step makes the loss fall by less than this part of it
+    cri_lsq_state *state; // NULL: a search of its own
 } cri_lsq;
 
 typedef enum cri_lsq_stop {
