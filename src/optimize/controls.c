@@ -37,17 +37,20 @@ static cr_status no_memory(cr_error *err) {
     return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for the controls");
 }
 
-/// True for u:NAME[*] where NAME is a control of its own, ends in an index or is a pattern.
+/// True for u:NAME[*], unless [*] stands for the indices of NAME itself, as in u:BODY/force[*].
 static bool is_sequence(const cr_model *model, char *text) {
     size_t n = strlen(text);
     if (strncmp(text, "u:", 2) != 0 || n < 6 || strcmp(text + n - 3, "[*]") != 0) {
         return false;
     }
     text[n - 3] = '\0';
-    bool is = text[n - 4] == ']' || strchr(text, '*') ||
-              cr_model_find(model, CR_VECTOR_U, text + 2, NULL) >= 0;
+    bool is_index = false;
+    for (int i = 0; i < model->sizes.n_u; i++) {
+        const char *name = cr_model_name(model, CR_VECTOR_U, i);
+        is_index = is_index || (strncmp(name, text + 2, n - 5) == 0 && name[n - 5] == '[');
+    }
     text[n - 3] = '[';
-    return is;
+    return !is_index;
 }
 
 /// Cuts the text at its commas.

@@ -46,7 +46,8 @@ typedef enum standing {
 
 typedef struct search {
     const cri_lsq *q;
-    int n_row; // of the triangular factor, at least n
+    cri_lsq_state *state; // NULL: a search of its own
+    int n_row;            // of the triangular factor, at least n
     double *z;
     double *r;
     double *J;
@@ -76,7 +77,7 @@ static bool push_work(search *w, cr_arena *arena) {
     w->r_trial = CR_PUSH(arena, double, m);
     w->J_trial = CR_PUSH(arena, double, n *m);
     w->slope = CR_PUSH(arena, double, n);
-    w->scale = w->q->state ? w->q->state->scale : CR_PUSH(arena, double, n);
+    w->scale = w->state ? w->state->scale : CR_PUSH(arena, double, n);
     w->factor = CR_PUSH(arena, double, n *(size_t)w->n_row);
     w->reduced = CR_PUSH(arena, double, w->n_row);
     w->rhs = CR_PUSH(arena, double, n);
@@ -293,7 +294,7 @@ static cr_status iterate(search *w, cri_lsq_result *out, bool *is_over, cr_error
 
 static cr_status run(search *w, cri_lsq_result *out, cr_error *err) {
     const cri_lsq *q = w->q;
-    if (!q->state || !q->state->has_values) {
+    if (!w->state || !w->state->has_values) {
         CR_TRY(q->residuals(q->context, w->z, w->r, w->J, err));
     }
     w->loss = cri_dot(q->m, w->r, w->r);
@@ -315,10 +316,14 @@ static cr_status run(search *w, cri_lsq_result *out, cr_error *err) {
 
 cr_status cri_lsq_minimise(const cri_lsq *problem, double *z, double *r, double *J,
                            cri_lsq_result *out, cr_error *err) {
+    return cri_lsq_advance(problem, NULL, z, r, J, out, err);
+}
+
+cr_status cri_lsq_advance(const cri_lsq *problem, cri_lsq_state *state, double *z, double *r,
+                          double *J, cri_lsq_result *out, cr_error *err) {
     CR_ASSERT(problem->n > 0 && problem->m > 0);
-    search w = {.q = problem, .z = z, .r = r, .J = J};
+    search w = {.q = problem, .state = state, .z = z, .r = r, .J = J};
     w.n_row = problem->m > problem->n ? problem->m : problem->n;
-    cri_lsq_state *state = problem->state;
     bool is_begun = state && state->damping > 0.0;
     w.damping = is_begun ? state->damping : DAMPING_START;
     w.growth = is_begun ? state->growth : 2.0;

@@ -30,7 +30,6 @@ typedef struct cri_lsq {
     int iteration_limit;
     double
         flat; // the search ends when a good step makes the loss fall by less than this part of it
-    cri_lsq_state *state; // NULL: a search of its own
 } cri_lsq;
 
 typedef enum cri_lsq_stop {
@@ -51,6 +50,10 @@ typedef struct cri_lsq_result {
 /// point. Fails when there is no memory or when r has no value at the start.
 CR_MUST_CHECK cr_status cri_lsq_minimise(const cri_lsq *problem, double *z, double *r, double *J,
                                          cri_lsq_result *out, cr_error *err);
+
+/// As cri_lsq_minimise, going on from state, which is then that of the result.
+CR_MUST_CHECK cr_status cri_lsq_advance(const cri_lsq *problem, cri_lsq_state *state, double *z,
+                                        double *r, double *J, cri_lsq_result *out, cr_error *err);
 
 /// One clause for a stop, for messages.
 const char *cri_lsq_stop_text(cri_lsq_stop stop);

@@ -5,7 +5,8 @@
 // Adam (Kingma and Ba 2015), iteration k from 1, with g the gradient, bounds by projection:
 //   a = b1 a + (1 - b1) g      b = b2 b + (1 - b2) g^2
 //   z = z - rate (a / (1 - b1^k)) / (sqrt(b / (1 - b2^k)) + 1e-8)
-// where the next point has no value, the step is halved until it has.
+// where the next point has no value, other lengths of the step are tried: half, twice, a quarter,
+// an eighth and so on.
 
 #include "optimize/minimise_parts.h"
 
@@ -117,15 +118,15 @@ cr_status cri_minimiser_evaluate(cri_minimiser *m, const double *z, double *loss
     return status == CR_ERR_MEMORY ? status : CR_OK;
 }
 
-/// Largest slope that no bound blocks, times the size of its number.
-static double free_slope(const cri_minimiser *m) {
+/// True when the largest slope that no bound blocks, times the size of its number, is nothing.
+static bool is_flat(const cri_minimiser *m) {
     double largest = 0.0;
     for (int j = 0; j < m->objective->n; j++) {
         if (!cri_domain_blocks(&m->objective->domain[j], m->z[j], m->gradient[j])) {
             largest = fmax(largest, fabs(m->gradient[j]) * fmax(fabs(m->z[j]), 1.0));
         }
     }
-    return largest;
+    return largest <= m->options.tolerance * m->number[CRI_NUMBER_FIRST];
 }
 
 static void keep_best(cri_minimiser *m) {
@@ -157,6 +158,7 @@ cr_status cri_minimiser_begin(cri_minimiser *m, const double *z, cr_error *err) 
     m->number[CRI_NUMBER_BEST] = loss;
     m->number[CRI_NUMBER_FIRST] = loss;
     memcpy(m->best, m->z, (size_t)o->n * sizeof *m->best);
+    m->whole[CRI_WHOLE_STOP] = is_flat(m) ? CRI_MINIMISE_CONVERGED : CRI_MINIMISE_GOES_ON;
     return CR_OK;
 }
 
@@ -178,8 +180,8 @@ static cr_status adam(cri_minimiser *m, bool *is_moved, cr_error *err) {
             -m->options.rate * (mean[j] / weight) / (sqrt(square[j] / weight2) + ADAM_EPS);
     }
     *is_moved = false;
-    double part = 1.0;
-    for (int i = 0; i < HALVINGS && !*is_moved; i++, part *= 0.5) {
+    for (int i = 0; i < HALVINGS && !*is_moved; i++) {
+        double part = i < 2 ? ldexp(1.0, -i) : i == 2 ? 2.0 : ldexp(1.0, 1 - i);
         for (int j = 0; j < o->n; j++) {
             double to = m->z[j] + part * m->direction[j];
             m->trial[j] = cri_domain_clamp(&o->domain[j], m->z[j], to);
@@ -206,10 +208,9 @@ static cr_status gauss_newton(cri_minimiser *m, cri_minimise_stop *stop, cr_erro
                        .context = o->context,
                        .domain = o->domain,
                        .iteration_limit = 1,
-                       .flat = FLAT,
-                       .state = &state};
+                       .flat = FLAT};
     cri_lsq_result result = {0};
-    CR_TRY(cri_lsq_minimise(&problem, m->z, m->r, m->J, &result, err));
+    CR_TRY(cri_lsq_advance(&problem, &state, m->z, m->r, m->J, &result, err));
     m->has_values = true;
     m->whole[CRI_WHOLE_EVALUATION] += result.n_trial;
     m->number[CRI_NUMBER_DAMPING] = state.damping;
@@ -251,16 +252,13 @@ cr_status cri_minimiser_iterate(cri_minimiser *m, cr_error *err) {
     if (cri_minimiser_stop(m) != CRI_MINIMISE_GOES_ON) {
         return CR_OK;
     }
-    if (free_slope(m) <= m->options.tolerance * m->number[CRI_NUMBER_FIRST]) {
-        m->whole[CRI_WHOLE_STOP] = CRI_MINIMISE_CONVERGED;
-        return CR_OK;
-    }
     cri_minimise_stop stop = CRI_MINIMISE_GOES_ON;
     CR_TRY(step(m, &stop, err));
     m->whole[CRI_WHOLE_ITERATION]++;
     keep_best(m);
-    bool is_idle = m->whole[CRI_WHOLE_IDLE] >= m->options.patience;
-    m->whole[CRI_WHOLE_STOP] =
-        stop == CRI_MINIMISE_GOES_ON && is_idle ? CRI_MINIMISE_STALLED : stop;
+    if (stop == CRI_MINIMISE_GOES_ON && m->whole[CRI_WHOLE_IDLE] >= m->options.patience) {
+        stop = CRI_MINIMISE_STALLED;
+    }
+    m->whole[CRI_WHOLE_STOP] = is_flat(m) ? CRI_MINIMISE_CONVERGED : stop;
     return CR_OK;
 }

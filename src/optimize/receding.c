@@ -27,11 +27,15 @@ static double *row_of(const run *r, int step) {
     return r->u + (size_t)step * (size_t)r->sizes.n_u;
 }
 
+static long step_of(const run *r, const cri_target *t) {
+    return lround(t->time / r->def->dt);
+}
+
 /// Notes the distance of every target at this step.
 static void judge(const run *r, int step) {
     for (int i = 0; i < r->def->n_target; i++) {
         const cri_target *t = &r->def->target[i];
-        if (lround(t->time / r->def->dt) == step) {
+        if (step_of(r, t) == step) {
             r->out->distance[t->order] = sqrt(cri_target_loss(t, r->x));
         }
     }
@@ -46,13 +50,25 @@ static cr_status carry_out(run *r, int first, int last, cr_error *err) {
     return CR_OK;
 }
 
+/// True when the same body has another target between step first and t.
+static bool is_preceded(const run *r, const cri_target *t, int first) {
+    for (int i = 0; i < r->def->n_target; i++) {
+        const cri_target *other = &r->def->target[i];
+        if (other->body == t->body && step_of(r, other) > first &&
+            step_of(r, other) < step_of(r, t)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// The targets as a window of n steps from step first sees them; returns how many.
 static int window_targets(const run *r, int first, int n, cri_target *target) {
     int n_target = 0;
     for (int i = 0; i < r->def->n_target; i++) {
         cri_target t = r->def->target[i];
-        long step = lround(t.time / r->def->dt) - first;
-        if (step > 0) {
+        long step = step_of(r, &t) - first;
+        if (step > 0 && (step <= n || !is_preceded(r, &t, first))) {
             t.has_time = true;
             t.time = (double)(step < n ? step : n) * r->def->dt;
             t.order = n_target;

@@ -5,8 +5,9 @@
 //
 // A window of horizon steps is planned from the state of the plant; execute of them are carried out
 // with cr_sim_step, warm data and all, so that the motion is the one that carom simulate makes of
-// the same controls. A target beyond the window counts at the window's end; one that lies behind no
-// longer counts. The next window starts from the rest of the plan, its last step held.
+// the same controls. A target beyond the window counts at the window's end, unless its body has
+// another one before; a target that lies behind no longer counts. The next window starts from the
+// rest of the plan, its last step held.
 
 #pragma once
 
