@@ -206,13 +206,7 @@ static int prepare(cli_planning *t, const cli_options *options) {
     t->progress = (cri_progress){go_on, NULL};
     int code = check_options(options);
     if (code == CLI_DONE) {
-        code = cli_scene_open(options->word[0], options, &t->scene);
-    }
-    if (code == CLI_DONE) {
-        code = cli_scene_sim(&t->scene, false, &t->sim);
-    }
-    if (code == CLI_DONE) {
-        code = cli_scene_check_overlap(&t->scene, t->sim, options);
+        code = cli_scene_begin(options, false, &t->scene, &t->sim);
     }
     if (code == CLI_DONE) {
         code = cli_targets_read(&t->scene, options, &t->target, &t->aim);
