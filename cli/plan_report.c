@@ -27,7 +27,7 @@ static void print_head(const cli_planning *t) {
     if (t->n_window > 0) {
         printf(" in %d windows, %.3g s\n", t->n_window, t->seconds);
     } else {
-        printf(", %d runs, %.3g s; gradient: %s\n", p->n_evaluation, t->seconds, label);
+        printf(", %d evaluations, %.3g s; gradient: %s\n", p->n_evaluation, t->seconds, label);
     }
     if (t->plan_options.n_start > 1 && t->n_window == 0) {
         printf("best of %d starts: number %d\n", p->n_start, p->best_start + 1);
