@@ -11,6 +11,7 @@
 #include "io/number.h"
 #include "optimize/controls.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,6 +185,13 @@ static int read_controls(cli_planning *t) {
     if (o->cost > 0.0 && !cri_selection_has(t->selection, CR_VECTOR_U)) {
         return cli_usage("--cost %g: it is for controls u:NAME, and --controls has none", o->cost);
     }
+    bool has_control = t->scene.has_control || cri_selection_has(t->selection, CR_VECTOR_U);
+    if (o->file && !has_control) {
+        return cli_usage(
+            "--plan %.80s: there are no controls over time; --json FILE has the values "
+            "of a plan",
+            o->file);
+    }
     int code = cli_scene_point(&t->scene, t->selection, &t->aim.schedule, true, &t->point);
     if (code == CLI_DONE && !t->scene.has_table &&
         cri_selection_check_ties(t->selection, &t->point, &err) != CR_OK) {
@@ -301,7 +309,8 @@ static int plan_receding(cli_planning *t, cr_error *err) {
     }
     cri_selection_read(t->selection, &t->point, plan->z);
     for (int i = 0; i < def.n_target; i++) {
-        plan->loss += result.distance[i] * result.distance[i];
+        double distance = result.distance[i];
+        plan->loss += isnan(distance) ? 0.0 : distance * distance;
     }
     for (int j = 0; j < t->selection->n_variable; j++) {
         plan->cost += o->cost * def.dt * plan->z[j] * plan->z[j];

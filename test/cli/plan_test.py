@@ -158,6 +158,9 @@ class Plan(Command):
         self.bad(2, "nothing is left", *plan, "--bound", "u:push=7:8")
         self.bad(2, "--execute", *plan, "--execute", "4")
         self.bad(2, "--cost", "plan", self.scene, *THROW, "--cost", "1")
+        self.bad(2, "no controls over time", "plan", self.scene, *THROW, "--plan", "plan.csv")
+        self.bad(2, "--knots", "plan", self.cart, "--target", "cart:1,0,0", "--steps", "2000000",
+                 *controls)
         self.bad(2, "--beta", *plan, "--beta", "0.9")
         self.bad(2, "above 0", *plan, "--tolerance", "-1")
         self.bad(2, "unknown option", *plan, "--tollerance", "1")
