@@ -11,6 +11,7 @@
 #include "optimize/check.h"
 #include "report/result.h"
 #include "scene.h"
+#include "targets.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,26 +42,6 @@ static void clear(task *t) {
 
 // ---- preparation -------------------------------------------------------------------------------
 
-static int read_targets(task *t, const cli_options *options) {
-    t->target = CR_PUSH(t->scene.memory, cri_target, options->n_target);
-    if (!t->target) {
-        return cli_failed("no memory for %d targets", options->n_target);
-    }
-    cr_error err = {0};
-    for (int i = 0; i < options->n_target; i++) {
-        const char *text = options->target[i];
-        if (cri_target_parse(t->scene.model, text, &t->target[i], &err) != CR_OK) {
-            return cli_error_in("--target", &err);
-        }
-    }
-    cri_aim_options aim = {.n_step = options->n_step, .dt = t->scene.dt};
-    if (cri_aim_init(t->scene.model, &aim, options->n_target, t->target, t->scene.memory, &t->aim,
-                     &err) != CR_OK) {
-        return cli_error_in("--target", &err);
-    }
-    return CLI_DONE;
-}
-
 static int read_selection(task *t, const cli_options *options) {
     cr_error err = {0};
     int n_step = t->aim.schedule.n_step;
@@ -68,8 +49,9 @@ static int read_selection(task *t, const cli_options *options) {
         cri_selection_check_steps(t->selection, n_step, &err) != CR_OK) {
         return cli_error_in("--wrt", &err);
     }
-    if (cri_point_push(t->selection, n_step, t->scene.memory, &t->point, &err) != CR_OK) {
-        return cli_error(&err);
+    int code = cli_scene_point(&t->scene, t->selection, &t->aim.schedule, false, &t->point);
+    if (code != CLI_DONE) {
+        return code;
     }
     int n = t->selection->n_variable;
     t->z = CR_PUSH(t->scene.memory, double, n);
@@ -79,7 +61,6 @@ static int read_selection(task *t, const cli_options *options) {
         return cli_failed("no memory for %d variables", n);
     }
     t->aim.has_control = t->scene.has_control || cri_selection_has(t->selection, CR_VECTOR_U);
-    cli_scene_fill(&t->scene, &t->point);
     if (cri_selection_check_ties(t->selection, &t->point, &err) != CR_OK) {
         return cli_error_in("--wrt", &err);
     }
@@ -94,15 +75,9 @@ static int prepare(task *t, const cli_options *options) {
     if (!options->wrt) {
         return cli_usage("gradient needs --wrt NAMES; see 'carom help gradient'");
     }
-    int code = cli_scene_open(options->word[0], options, &t->scene);
+    int code = cli_scene_begin(options, true, &t->scene, &t->sim);
     if (code == CLI_DONE) {
-        code = cli_scene_sim(&t->scene, true, &t->sim);
-    }
-    if (code == CLI_DONE) {
-        code = cli_scene_check_overlap(&t->scene, t->sim, options);
-    }
-    if (code == CLI_DONE) {
-        code = read_targets(t, options);
+        code = cli_targets_read(&t->scene, options, &t->target, &t->aim);
     }
     return code == CLI_DONE ? read_selection(t, options) : code;
 }
@@ -112,8 +87,8 @@ static int prepare(task *t, const cli_options *options) {
 static int compute(task *t) {
     cr_error err = {0};
     cri_point adjoint = {0};
-    int n_step = t->aim.schedule.n_step;
-    if (cri_point_push(t->selection, n_step, t->scene.memory, &adjoint, &err) != CR_OK) {
+    if (cri_point_push_rows(t->selection, t->point.n_u_row, t->scene.memory, &adjoint, &err) !=
+        CR_OK) {
         return cli_error(&err);
     }
     cri_gradient_result *r = &t->result;
@@ -329,9 +304,11 @@ const cli_command cli_gradient = {
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"
+        "  --control FILE        controls over time: CSV with a column t in s and columns named\n"
+        "                        like actuators; a row holds until the next\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  --json FILE           the result as JSON\n",
-    .known = CLI_RUN | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK | CLI_SMOOTHING,
+    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK | CLI_SMOOTHING,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

@@ -8,6 +8,10 @@
 //                "seconds_forward","seconds_gradient"}; difference and error only when checked
 //     fit       {"loss","parameters":[{"name","start","value","stderr","identifiable"}],"heldout",
 //                "seconds"}
+//     plan      {"scene","law","method","loss","cost","status","iterations",
+//                "controls":[{"name","start","value"}],"targets":[{"name","distance"}],"seconds",
+//                "history"}
+//     linearize {"scene","law","dt","step","status","state","controls","A","B"}; A and B by rows
 //     bench     {"rows":[{"name","value","unit"}]}
 //     params    {"entries":[{"name","value","lower","upper"}]}, names as --wrt takes them
 //     laws      {"laws":[{"name","summary"}]}
@@ -18,6 +22,8 @@
 
 #include "base/base.h"
 #include "optimize/fit.h"
+#include "optimize/linearise.h"
+#include "optimize/plan.h"
 
 typedef struct cri_simulate_result {
     const char *scene;
@@ -52,6 +58,28 @@ typedef struct cri_gradient_result {
     double seconds_gradient;
 } cri_gradient_result;
 
+typedef struct cri_plan_result {
+    const char *scene;
+    const char *law;
+    const char *method;
+    const cri_plan *plan;
+    int n_control;
+    const char *const *control; // (n_control) names
+    int n_target;
+    const char *const *target; // (n_target) as the user wrote them
+    double seconds;
+} cri_plan_result;
+
+typedef struct cri_linear_result {
+    const char *scene;
+    const char *law;
+    double dt; // s
+    int at_step;
+    const cri_linearisation *map;
+    const char *const *row;    // (n) names of tangent coordinates
+    const char *const *column; // (n_u) names of controls
+} cri_linear_result;
+
 typedef struct cri_bench_row {
     char name[64];
     double value;
@@ -81,6 +109,10 @@ CR_MUST_CHECK cr_status cri_result_gradient(const char *path, const cri_gradient
                                             cr_error *err);
 CR_MUST_CHECK cr_status cri_result_fit(const char *path, const cri_fit *fit, double seconds,
                                        cr_error *err);
+CR_MUST_CHECK cr_status cri_result_plan(const char *path, const cri_plan_result *result,
+                                        cr_error *err);
+CR_MUST_CHECK cr_status cri_result_linear(const char *path, const cri_linear_result *result,
+                                          cr_error *err);
 CR_MUST_CHECK cr_status cri_result_bench(const char *path, int n_row, const cri_bench_row *row,
                                          cr_error *err);
 
