@@ -3,19 +3,17 @@
 // carom gradient: how the distance of bodies from their targets changes with parameters, initial
 // state and controls, and with --check a comparison of every entry with differences.
 
-#define _POSIX_C_SOURCE 200809L
-
 #include "commands.h"
 
 #include "optimize/aim.h"
 #include "optimize/check.h"
 #include "report/result.h"
 #include "scene.h"
+#include "terminal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /// Everything of one run. Released by clear.
 typedef struct task {
@@ -28,6 +26,7 @@ typedef struct task {
     double *z;                 // (n_variable)
     cri_gradient_entry *entry; // (n_variable)
     cri_check_result *check;   // (n_variable)
+    int n_checked;             // entries that were reached, the first ones
     cr_step_report report;
     char status[64];
     cri_gradient_result result;
@@ -154,21 +153,7 @@ static int compute(task *t) {
     return CLI_DONE;
 }
 
-// where the comparison is, for who looks at it; name NULL wipes it out
-static void show_progress(int i, int n, const char *name) {
-    if (!isatty(STDERR_FILENO)) {
-        return;
-    }
-    if (name) {
-        // \033[K clears the rest of the line
-        fprintf(stderr, "\rchecking %d of %d: %.50s\033[K", i + 1, n, name);
-    } else {
-        fputs("\r\033[K", stderr);
-    }
-    fflush(stderr);
-}
-
-static int compare(task *t) {
+static int compare(task *t, const cli_options *options) {
     CR_ASSERT(t->selection && t->entry);
     cr_sim *plain = NULL;
     int code = cli_scene_sim(&t->scene, false, &plain);
@@ -183,14 +168,19 @@ static int compare(task *t) {
                        .scale = cri_aim_scale(&t->aim),
                        .is_one_sided = (t->report.grad & CR_GRAD_ONE_SIDED) != 0};
     int n = t->selection->n_variable;
+    cri_progress progress = cli_terminal_begin(options, "check");
     for (int i = 0; i < n; i++) {
-        show_progress(i, n, t->entry[i].name);
-        t->check[i] = cri_check_entry(&check, i, t->entry[i].value, t->z);
-        t->entry[i].difference = t->check[i].difference;
-        t->entry[i].uncertainty = t->check[i].uncertainty;
-        t->entry[i].error = t->check[i].error;
+        check.progress = &progress;
+        check.where = (cri_progress_state){"entry", i, n, NAN};
+        cri_check_result found = cri_check_entry(&check, i, t->entry[i].value, t->z);
+        bool is_whole = !cli_terminal_is_interrupted();
+        t->n_checked += is_whole;
+        t->check[i] = found;
+        t->entry[i].difference = is_whole ? found.difference : NAN;
+        t->entry[i].uncertainty = is_whole ? found.uncertainty : NAN;
+        t->entry[i].error = is_whole ? found.error : NAN;
     }
-    show_progress(n, n, NULL);
+    cli_terminal_end();
     t->result.is_checked = true;
     cr_sim_destroy(plain);
     return CLI_DONE;
@@ -233,7 +223,7 @@ static void print(const task *t) {
     for (int i = 0; i < r->n_entry; i++) {
         const cri_gradient_entry *e = &r->entry[i];
         printf("%-*s  %20.12g", width, e->name, e->value);
-        if (r->is_checked) {
+        if (i < t->n_checked) {
             printf("  %20.12g  %10.2e%s", e->difference, e->error, check_word(&t->check[i]));
         }
         putchar('\n');
@@ -245,7 +235,7 @@ static int list_names(const task *t, bool is_decided, char names[160]) {
     size_t n = 0;
     int count = 0;
     names[0] = '\0';
-    for (int i = 0; i < t->result.n_entry; i++) {
+    for (int i = 0; i < t->n_checked; i++) {
         if (t->check[i].is_good || t->check[i].is_decided != is_decided) {
             continue;
         }
@@ -262,7 +252,10 @@ static int list_names(const task *t, bool is_decided, char names[160]) {
 static int judge(const task *t) {
     char wrong[160], open[160];
     int n_wrong = list_names(t, true, wrong), n_open = list_names(t, false, open);
-    int n = t->result.n_entry;
+    int n = t->n_checked;
+    if (n < t->result.n_entry) {
+        cli_say("interrupted: %d of %d entries were checked", n, t->result.n_entry);
+    }
     if (n_wrong > 0 && (t->report.grad & CR_GRAD_SMOOTHED)) {
         return cli_failed("differences contradict %d of %d entries: %s; they are those of the "
                           "motion, which is not smoothed: check without --smoothing",
@@ -290,7 +283,7 @@ static int run(const cli_options *options) {
         code = compute(&t);
     }
     if (code == CLI_DONE && options->use_check) {
-        code = compare(&t);
+        code = compare(&t, options);
     }
     cr_error err = {0};
     if (code == CLI_DONE) {

@@ -17,7 +17,7 @@
 #define CLI_FAILED 1
 #define CLI_USAGE 2
 
-/// Which options a command knows. --json and --help are for all.
+/// Which options a command knows. --json, --quiet and --help are for all.
 typedef enum cli_known {
     CLI_LAW = 1 << 0,
     CLI_STEPPER = 1 << 1,
@@ -61,6 +61,7 @@ typedef struct cli_options {
     bool use_families; // a row for each
     bool use_check;
     bool use_help;
+    bool use_quiet; // no progress, no warnings
 } cli_options;
 
 /// One command.
@@ -82,3 +83,10 @@ int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_opt
 /// One line on stderr, "carom: ...". Returns CLI_FAILED and CLI_USAGE.
 int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/// The same line for what is neither.
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/// As cli_say, for what is no error: nothing with --quiet. Returns CLI_DONE.
+int cli_warn(const cli_options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));

@@ -138,7 +138,7 @@ int cli_scene_open(const char *path, const cli_options *options, cli_scene *out)
     }
     const char *warning = cr_model_warning(out->model);
     if (warning) {
-        fprintf(stderr, "carom: %s\n", warning);
+        cli_warn(options, "%s", warning);
     }
     return settle(options, out);
 }
@@ -193,12 +193,16 @@ int cli_scene_check_overlap(const cli_scene *scene, cr_sim *sim, const cli_optio
     }
     const char *const *name = scene->model->geom_name;
     bool is_refused = options->overlap && strcmp(options->overlap, "refuse") == 0;
-    int code = cli_failed("%.60s and %.60s overlap by %.3g m at the start%s; %s",
-                          name[found.geom[0]], name[found.geom[1]], found.depth, others,
-                          is_refused ? "move them apart (pos, keyframe, --set x0:...)"
-                                     : "this opens over eight steps and leaves speed: move them "
-                                       "apart (pos, keyframe, --set x0:...)");
-    return is_refused ? code : CLI_DONE;
+    const char *a = name[found.geom[0]], *b = name[found.geom[1]];
+    if (is_refused) {
+        return cli_failed("%.60s and %.60s overlap by %.3g m at the start%s; move them apart "
+                          "(pos, keyframe, --set x0:...)",
+                          a, b, found.depth, others);
+    }
+    return cli_warn(options,
+                    "%.60s and %.60s overlap by %.3g m at the start%s; this opens over eight "
+                    "steps and leaves speed: move them apart (pos, keyframe, --set x0:...)",
+                    a, b, found.depth, others);
 }
 
 void cli_scene_fill(const cli_scene *scene, cri_point *point) {

@@ -8,6 +8,7 @@
 #include "report/result.h"
 #include "report/trajectory.h"
 #include "scene.h"
+#include "terminal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +28,8 @@ typedef struct run_state {
     cri_simulate_result result;
 } run_state;
 
-static int step_all(run_state *s) {
+/// Takes the steps, or as many as there is time for: result.n_step then says how many.
+static int step_all(run_state *s, const cri_progress *progress) {
     cr_error err = {0};
     const double *u = s->scene->has_control ? s->scene->u : NULL;
     for (int k = 0; k < s->result.n_step; k++) {
@@ -41,6 +43,10 @@ static int step_all(run_state *s) {
         double t = (k + 1) * s->result.dt;
         if (s->has_file && cri_trajectory_row(&s->file, t, s->x, u, &err) != CR_OK) {
             return cli_error(&err);
+        }
+        cri_progress_state state = {"step", k + 1, s->result.n_step, NAN};
+        if (!cri_progress_tell(progress, &state)) {
+            s->result.n_step = k + 1;
         }
     }
     return CLI_DONE;
@@ -59,11 +65,13 @@ static void print(const run_state *s) {
 }
 
 /// The run itself, between opening and closing.
-static int simulate(run_state *s) {
+static int simulate(run_state *s, const cli_options *options) {
     cri_simulate_result *r = &s->result;
     double start = cli_seconds();
     r->energy[0] = cr_sim_energy(s->sim, s->x);
-    int code = step_all(s);
+    cri_progress progress = cli_terminal_begin(options, "simulate");
+    int code = step_all(s, &progress);
+    cli_terminal_end();
     r->energy[1] = cr_sim_energy(s->sim, s->x);
     r->seconds = cli_seconds() - start;
     r->x = s->x;
@@ -143,10 +151,15 @@ static int run(const cli_options *options) {
         code = options->output ? open_file(&s, options->output) : CLI_DONE;
     }
     if (code == CLI_DONE) {
-        code = finish(&s, simulate(&s), options->json);
-    }
-    if (code == CLI_DONE) {
-        print(&s);
+        int n_asked = s.result.n_step;
+        code = finish(&s, simulate(&s, options), options->json);
+        if (code == CLI_DONE) {
+            print(&s);
+        }
+        if (code == CLI_DONE && s.result.n_step < n_asked) {
+            cli_say("interrupted after %d of %d steps; what was written ends there",
+                    s.result.n_step, n_asked);
+        }
     }
     if (code == CLI_DONE && s.outcome == CR_ITERATION_LIMIT) {
         code = cli_failed("a contact solve did not converge; the motion is the best one found");

@@ -168,4 +168,5 @@ set(CAROM_CLI_SOURCES
     cli/params.c
     cli/scene.c
     cli/simulate.c
+    cli/terminal.c
 )
