@@ -5,7 +5,7 @@
 
 #include "commands.h"
 
-#include "optimize/aim.h"
+#include "aim.h"
 #include "optimize/check.h"
 #include "report/result.h"
 #include "scene.h"
@@ -19,11 +19,7 @@
 typedef struct task {
     cli_scene scene;
     cr_sim *sim;
-    cri_selection *selection;
-    cri_target *target;
-    cri_aim aim;
-    cri_point point;
-    double *z;                 // (n_variable)
+    cli_aim run;
     cri_gradient_entry *entry; // (n_variable)
     cri_check_result *check;   // (n_variable)
     int n_checked;             // entries that were reached, the first ones
@@ -34,56 +30,17 @@ typedef struct task {
 
 static void clear(task *t) {
     cr_sim_destroy(t->sim);
-    cri_selection_destroy(t->selection);
+    cli_aim_close(&t->run);
     cli_scene_close(&t->scene);
 }
 
 // ---- preparation -------------------------------------------------------------------------------
 
-static int read_targets(task *t, const cli_options *options) {
-    t->target = CR_PUSH(t->scene.memory, cri_target, options->n_target);
-    if (!t->target) {
-        return cli_failed("no memory for %d targets", options->n_target);
-    }
-    cr_error err = {0};
-    for (int i = 0; i < options->n_target; i++) {
-        const char *text = options->target[i];
-        if (cri_target_parse(t->scene.model, text, &t->target[i], &err) != CR_OK) {
-            return cli_error_in("--target", &err);
-        }
-    }
-    cri_aim_options aim = {.n_step = options->n_step, .dt = t->scene.dt};
-    if (cri_aim_init(t->scene.model, &aim, options->n_target, t->target, t->scene.memory, &t->aim,
-                     &err) != CR_OK) {
-        return cli_error_in("--target", &err);
-    }
-    return CLI_DONE;
-}
-
-static int read_selection(task *t, const cli_options *options) {
-    cr_error err = {0};
-    int n_step = t->aim.schedule.n_step;
-    if (cri_selection_create(t->scene.model, options->wrt, &t->selection, &err) != CR_OK ||
-        cri_selection_check_steps(t->selection, n_step, &err) != CR_OK) {
-        return cli_error_in("--wrt", &err);
-    }
-    if (cri_point_push(t->selection, n_step, t->scene.memory, &t->point, &err) != CR_OK) {
-        return cli_error(&err);
-    }
-    int n = t->selection->n_variable;
-    t->z = CR_PUSH(t->scene.memory, double, n);
+static int push_entries(task *t) {
+    int n = t->run.selection->n_variable;
     t->entry = CR_PUSH(t->scene.memory, cri_gradient_entry, n);
     t->check = CR_PUSH(t->scene.memory, cri_check_result, n);
-    if (!t->z || !t->entry || !t->check) {
-        return cli_failed("no memory for %d variables", n);
-    }
-    t->aim.has_control = t->scene.has_control || cri_selection_has(t->selection, CR_VECTOR_U);
-    cli_scene_fill(&t->scene, &t->point);
-    if (cri_selection_check_ties(t->selection, &t->point, &err) != CR_OK) {
-        return cli_error_in("--wrt", &err);
-    }
-    cri_selection_read(t->selection, &t->point, t->z);
-    return CLI_DONE;
+    return t->entry && t->check ? CLI_DONE : cli_failed("no memory for %d variables", n);
 }
 
 static int prepare(task *t, const cli_options *options) {
@@ -101,9 +58,9 @@ static int prepare(task *t, const cli_options *options) {
         code = cli_scene_check_overlap(&t->scene, t->sim, options);
     }
     if (code == CLI_DONE) {
-        code = read_targets(t, options);
+        code = cli_aim_open(&t->scene, options, options->wrt, &t->run);
     }
-    return code == CLI_DONE ? read_selection(t, options) : code;
+    return code == CLI_DONE ? push_entries(t) : code;
 }
 
 // ---- gradient ----------------------------------------------------------------------------------
@@ -111,32 +68,32 @@ static int prepare(task *t, const cli_options *options) {
 static int compute(task *t) {
     cr_error err = {0};
     cri_point adjoint = {0};
-    int n_step = t->aim.schedule.n_step;
-    if (cri_point_push(t->selection, n_step, t->scene.memory, &adjoint, &err) != CR_OK) {
+    int n_step = t->run.aim.schedule.n_step;
+    if (cri_point_push(t->run.selection, n_step, t->scene.memory, &adjoint, &err) != CR_OK) {
         return cli_error(&err);
     }
     cri_gradient_result *r = &t->result;
     double start = cli_seconds();
-    if (cri_aim_run(&t->aim, t->sim, &t->point, &r->loss, &err) != CR_OK) {
+    if (cri_aim_run(&t->run.aim, t->sim, &t->run.point, &r->loss, &err) != CR_OK) {
         return cli_error(&err);
     }
     r->seconds_forward = cli_seconds() - start;
     t->report = *cr_sim_report(t->sim);
     start = cli_seconds();
-    if (cri_aim_gradient(&t->aim, t->sim, &adjoint, &err) != CR_OK) {
+    if (cri_aim_gradient(&t->run.aim, t->sim, &adjoint, &err) != CR_OK) {
         return cli_error(&err);
     }
     r->seconds_gradient = cli_seconds() - start;
 
-    int n = t->selection->n_variable;
+    int n = t->run.selection->n_variable;
     for (int i = 0; i < n; i++) {
-        t->entry[i] = (cri_gradient_entry){.name = t->selection->variable[i].name};
+        t->entry[i] = (cri_gradient_entry){.name = t->run.selection->variable[i].name};
     }
     double *value = CR_PUSH(t->scene.memory, double, n);
     if (!value) {
         return cli_failed("no memory for %d variables", n);
     }
-    cri_selection_write_vjp(t->selection, &adjoint, value);
+    cri_selection_write_vjp(t->run.selection, &adjoint, value);
     for (int i = 0; i < n; i++) {
         t->entry[i].value = value[i];
         if (!isfinite(value[i])) {
@@ -154,7 +111,7 @@ static int compute(task *t) {
 }
 
 static int compare(task *t, const cli_options *options) {
-    CR_ASSERT(t->selection && t->entry);
+    CR_ASSERT(t->run.selection && t->entry);
     cr_sim *plain = NULL;
     int code = cli_scene_sim(&t->scene, false, &plain);
     if (code != CLI_DONE) {
@@ -162,17 +119,17 @@ static int compare(task *t, const cli_options *options) {
     }
     cri_check check = {.model = t->scene.model,
                        .sim = plain,
-                       .selection = t->selection,
-                       .aim = &t->aim,
-                       .point = &t->point,
-                       .scale = cri_aim_scale(&t->aim),
+                       .selection = t->run.selection,
+                       .aim = &t->run.aim,
+                       .point = &t->run.point,
+                       .scale = cri_aim_scale(&t->run.aim),
                        .is_one_sided = (t->report.grad & CR_GRAD_ONE_SIDED) != 0};
-    int n = t->selection->n_variable;
+    int n = t->run.selection->n_variable;
     cri_progress progress = cli_terminal_begin(options, "check");
     for (int i = 0; i < n; i++) {
         check.progress = &progress;
         check.where = (cri_progress_state){"entry", i, n, NAN};
-        cri_check_result found = cri_check_entry(&check, i, t->entry[i].value, t->z);
+        cri_check_result found = cri_check_entry(&check, i, t->entry[i].value, t->run.z);
         bool is_whole = !cli_terminal_is_interrupted();
         t->n_checked += is_whole;
         t->check[i] = found;
@@ -202,7 +159,7 @@ static void print(const task *t) {
         int length = (int)strlen(r->entry[i].name);
         width = length > width ? length : width;
     }
-    printf("loss %.12g m^2 after %d steps; gradient: %s\n", r->loss, t->aim.schedule.n_step,
+    printf("loss %.12g m^2 after %d steps; gradient: %s\n", r->loss, t->run.aim.schedule.n_step,
            r->status);
     if (t->report.n_event > 0) {
         printf("%d impact%s", t->report.n_event, t->report.n_event == 1 ? "" : "s");

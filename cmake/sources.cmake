@@ -123,6 +123,9 @@ set(CAROM_SOURCES
     src/sim/warm.c
     src/optimize/aim.c
     src/optimize/check.c
+    src/optimize/compare.c
+    src/optimize/contact_facts.c
+    src/optimize/differ.c
     src/optimize/fit.c
     src/optimize/horizon.c
     src/optimize/identify.c
@@ -154,12 +157,14 @@ set(CAROM_NO_HDF5_SOURCES
 )
 
 set(CAROM_CLI_SOURCES
+    cli/aim.c
     cli/bench.c
     cli/bench_gas.c
     cli/bench_process.c
     cli/bench_run.c
     cli/bench_scenes.c
     cli/bench_solvers.c
+    cli/compare.c
     cli/fit.c
     cli/gradient.c
     cli/laws.c
@@ -169,4 +174,5 @@ set(CAROM_CLI_SOURCES
     cli/scene.c
     cli/simulate.c
     cli/terminal.c
+    cli/text.c
 )
