@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// entries of a selection that nobody asked for which differences check
-#define N_CHECK 24
+// time for the differences of one law without --check, s
+#define CHECK_LONGEST 3.0
 
 /// Everything of one run. Released by clear.
 typedef struct task {
@@ -86,7 +86,7 @@ static int compare(task *t, const cli_options *options) {
                            .aim = &t->run.aim,
                            .point = &t->run.point,
                            .selection = t->run.selection,
-                           .n_check = options->wrt ? 0 : N_CHECK,
+                           .check_longest = options->use_check ? 0.0 : CHECK_LONGEST,
                            .progress = &progress,
                            .seconds = cli_seconds};
     cr_error err = {0};
@@ -101,7 +101,7 @@ static int compare(task *t, const cli_options *options) {
 
 // ---- output ------------------------------------------------------------------------------------
 
-/// One cell, "-" for what is not there. Returns nothing that printf does not.
+/// One cell, "-" for what is not there.
 static void print_cell(int width, const char *format, double value) {
     char cell[32] = "-";
     if (isfinite(value)) {
@@ -120,73 +120,83 @@ static int name_width(const task *t) {
 }
 
 static void print_laws(const task *t, int width) {
-    printf("%-*s  %12s  %10s  %11s  %10s  %8s  %8s  %8s  %s\n", width, "law", "loss", "overlap",
-           "energy", "gradient", "error", "step", "back", "gradient is");
-    printf("%-*s  %12s  %10s  %11s  %10s  %8s  %8s  %8s\n", width, "", "m^2", "m", "J", "norm", "",
-           "us", "us");
+    printf("%-*s  %11s  %8s  %9s  %10s  %7s  %8s  %6s  %6s  %s\n", width, "law", "loss", "overlap",
+           "energy", "gradient", "error", "agree", "step", "back", "gradient is");
+    printf("%-*s  %11s  %8s  %9s  %10s  %7s  %8s  %6s  %6s\n", width, "", "m^2", "m", "J", "norm",
+           "", "", "us", "us");
     for (int i = 0; i < t->compare->n_row; i++) {
         const cri_compare_row *row = &t->compare->row[i];
-        char status[64];
+        char status[64], agree[32] = "-";
         cri_compare_text(t->compare, i, status);
+        if (row->n_checked > 0) {
+            snprintf(agree, sizeof agree, "%d of %d",
+                     row->n_checked - row->n_wrong - row->n_undecided, row->n_checked);
+        }
         printf("%-*s", width, row->law->name);
-        print_cell(12, "%.8g", row->loss);
-        print_cell(10, "%.3g", row->max_penetration);
-        print_cell(11, "%+.5g", row->energy_change);
+        print_cell(11, "%.7g", row->loss);
+        print_cell(8, "%.2g", row->max_penetration);
+        print_cell(9, "%+.4g", row->energy_change);
         print_cell(10, "%.5g", row->gradient_norm);
-        print_cell(8, "%.1e", row->gradient_error);
-        print_cell(8, "%.3g", row->step_us);
-        print_cell(8, "%.3g", row->gradient_us);
-        printf("  %s", status);
-        if (row->n_wrong > 0) {
-            printf("; %d of %d differ", row->n_wrong, row->n_checked);
+        print_cell(7, "%.1e", row->gradient_error);
+        printf("  %8s", agree);
+        print_cell(6, "%.3g", row->step_us);
+        print_cell(6, "%.3g", row->gradient_us);
+        printf("  %s\n", status);
+    }
+}
+
+/// Where each law brings a target's body, and how far that is from where the first one does.
+static void print_target(const task *t, int width, int k) {
+    const cri_target *target = &t->run.aim.target[k];
+    const char *name = target->body >= 0 ? t->scene.model->body_name[target->body] : "site";
+    const cri_compare_row *first = NULL;
+    for (int i = 0; i < t->compare->n_row; i++) {
+        const cri_compare_row *row = &t->compare->row[i];
+        const double *at = row->target + 3 * k;
+        if (!row->has_motion) {
+            continue;
         }
-        if (row->n_undecided > 0) {
-            printf("; %d of %d undecided", row->n_undecided, row->n_checked);
+        if (!first) {
+            printf("\n%.60s at %g s\n", name, target->time);
+            printf("%-*s  %12s  %12s  %12s  from %s\n", width, "law", "x m", "y m", "z m",
+                   row->law->name);
         }
+        printf("%-*s", width, row->law->name);
+        for (int d = 0; d < 3; d++) {
+            print_cell(12, "%.8g", at[d]);
+        }
+        if (first) {
+            cri_vec3 way = cri_v3_sub(cri_v3_load(at), cri_v3_load(first->target + 3 * k));
+            printf("  %.3g m", cri_v3_norm(way));
+        }
+        first = first ? first : row;
         putchar('\n');
     }
 }
 
-/// Where each law brings the targets' bodies, and how far that is from the first law's.
-static void print_targets(const task *t, int width) {
-    const cri_compare *c = t->compare;
-    for (int k = 0; k < t->run.aim.n_target; k++) {
-        const cri_target *target = &t->run.aim.target[k];
-        const char *name = target->body >= 0 ? t->scene.model->body_name[target->body] : "site";
-        printf("\n%s at %g s, m\n", name, target->time);
-        const double *first = NULL;
-        for (int i = 0; i < c->n_row; i++) {
-            const double *at = c->row[i].target + 3 * k;
-            if (!c->row[i].has_motion) {
-                continue;
-            }
-            printf("%-*s", width, c->row[i].law->name);
-            for (int d = 0; d < 3; d++) {
-                print_cell(13, "%.8g", at[d]);
-            }
-            if (first) {
-                double apart = cri_v3_norm(cri_v3_sub(cri_v3_load(at), cri_v3_load(first)));
-                printf("  %.3g from the first", apart);
-            }
-            first = first ? first : at;
-            putchar('\n');
-        }
+/// What the gradient is for, in words.
+static void put_variables(const task *t, const cli_options *options, char text[80]) {
+    int n = t->run.selection->n_variable, n_actuator = t->scene.model->mech.n_actuator;
+    if (options->wrt) {
+        snprintf(text, 80, "%d variable%s", n, n == 1 ? "" : "s");
+    } else if (n_actuator > 0) {
+        snprintf(text, 80, "%d initial velocities and %d controls", n - n_actuator, n_actuator);
+    } else {
+        snprintf(text, 80, "%d initial velocities", n);
     }
 }
 
 static void print(const task *t, const cli_options *options) {
     const cri_schedule *schedule = &t->run.aim.schedule;
-    int width = name_width(t), n = t->run.selection->n_variable;
-    printf("%d step%s of at most %g s, stepper %s; gradient for ", schedule->n_step,
-           schedule->n_step == 1 ? "" : "s", t->scene.dt, t->scene.sim_options.stepper);
-    if (options->wrt) {
-        printf("%d variable%s\n\n", n, n == 1 ? "" : "s");
-    } else {
-        printf("the %d initial velocities and controls%s\n\n", n,
-               n > N_CHECK ? ", of which some are checked" : "");
-    }
+    int width = name_width(t);
+    char variables[80];
+    put_variables(t, options, variables);
+    printf("%d step%s of at most %g s, stepper %s; gradient for %s\n\n", schedule->n_step,
+           schedule->n_step == 1 ? "" : "s", t->scene.dt, t->scene.sim_options.stepper, variables);
     print_laws(t, width);
-    print_targets(t, width);
+    for (int k = 0; k < t->run.aim.n_target; k++) {
+        print_target(t, width, k);
+    }
     for (int i = 0; i < t->compare->n_row; i++) {
         const cri_compare_row *row = &t->compare->row[i];
         if (row->reason[0]) {
@@ -257,8 +267,9 @@ const cli_command cli_compare = {
         "  --target BODY:X,Y,Z[@T]  where a body should be, in m, at T s (at the end without @T);\n"
         "                        a site's name where no body has it; may be repeated\n"
         "  --wrt NAMES           what the gradient is for, as in 'carom help gradient'; without\n"
-        "                        it all initial velocities and actuators, of which at most 24,\n"
-        "                        spread over all, are compared with differences\n"
+        "                        it all initial velocities and actuators\n"
+        "  --check               compare all entries with differences, however long it takes;\n"
+        "                        else those that fit into 3 s a law, spread over all\n"
         "  --steps N             number of steps; without it up to the last target, or 1 s\n"
         "  --dt S                longest step in s, else the scene's\n"
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
@@ -266,7 +277,7 @@ const cli_command cli_compare = {
         "  --key NAME            start from that keyframe, else from the first\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  --json FILE           the result as JSON\n",
-    .known = (CLI_RUN & ~CLI_LAW) | CLI_STEPS | CLI_TARGET | CLI_WRT,
+    .known = (CLI_RUN & ~CLI_LAW) | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

@@ -183,11 +183,45 @@ static cr_status pull_back(const work *w, int i, cri_point *adjoint, cr_error *e
     return cri_aim_gradient(w->def->aim, w->run[i].sim, adjoint, err);
 }
 
+/// Who listens to the differences of one law, and how long there is time for them.
+typedef struct listener {
+    const work *w;
+    double deadline; // s, infinite: none
+    bool is_late;
+} listener;
+
+static bool listen(void *context, const cri_progress_state *state) {
+    listener *l = context;
+    const cri_compare_def *def = l->w->def;
+    l->w->out->is_stopped = l->w->out->is_stopped || !cri_progress_tell(def->progress, state);
+    l->is_late = l->is_late || (isfinite(l->deadline) && def->seconds() > l->deadline);
+    return !l->is_late && !l->w->out->is_stopped;
+}
+
+/// The k-th entry of n in an order whose beginnings are spread over all: multiples of the golden
+/// section of n, modulo n, once the stride has no divisor in common with it.
+static int spread(int k, int n) {
+    int stride = (int)(0.6180339887498949 * n);
+    for (int a = stride, b = n; stride > 1; a = --stride, b = n) {
+        while (b != 0) {
+            int rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1) {
+            break;
+        }
+    }
+    return (int)((long long)k * (stride > 1 ? stride : 1) % n);
+}
+
 static void check_gradient(work *w, int i, const double *value, double *z) {
     const cri_compare_def *def = w->def;
     cri_compare_row *row = &w->out->row[i];
     int n = def->selection->n_variable;
-    int n_check = def->n_check > 0 && def->n_check < n ? def->n_check : n;
+    bool is_limited = def->check_longest > 0.0 && def->seconds;
+    listener ear = {w, is_limited ? def->seconds() + def->check_longest : INFINITY, false};
+    cri_progress progress = {listen, &ear};
     cri_check check = {.model = def->model,
                        .sim = w->run[i].plain,
                        .selection = def->selection,
@@ -195,22 +229,27 @@ static void check_gradient(work *w, int i, const double *value, double *z) {
                        .point = def->point,
                        .scale = cri_aim_scale(def->aim),
                        .is_one_sided = (row->report.grad & CR_GRAD_ONE_SIDED) != 0,
-                       .progress = def->progress};
-    for (int k = 0; k < n_check; k++) {
-        int entry = (int)((long long)k * n / n_check);
-        check.where = (cri_progress_state){row->law->name, k, n_check, NAN};
-        if (!cri_progress_tell(def->progress, &check.where)) {
-            w->out->is_stopped = true;
+                       .progress = &progress};
+    double size = 0.0, gap = NAN;
+    for (int k = 0; k < n; k++) {
+        size = fmax(size, fabs(value[k]));
+    }
+    for (int k = 0; k < n; k++) {
+        int entry = spread(k, n);
+        check.where = (cri_progress_state){row->law->name, k, n, NAN};
+        cri_check_result found = cri_check_entry(&check, entry, value[entry], z);
+        if (ear.is_late || w->out->is_stopped) {
             return;
         }
-        cri_check_result found = cri_check_entry(&check, entry, value[entry], z);
         row->n_checked++;
         row->n_undecided += !found.is_good && !found.is_decided;
         row->n_wrong += !found.is_good && found.is_decided;
         if (found.is_good || found.is_decided) {
-            // fmax passes over the NAN that the error is before the first
-            row->gradient_error = fmax(row->gradient_error, found.error);
+            // fmax passes over the NAN that stands there before the first
+            gap = fmax(gap, fabs(value[entry] - found.difference));
+            size = fmax(size, fabs(found.difference));
         }
+        row->gradient_error = size > 0.0 ? gap / size : gap;
     }
 }
 

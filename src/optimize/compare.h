@@ -23,7 +23,7 @@ typedef struct cri_compare_def {
     cri_aim *aim;
     cri_point *point;
     const cri_selection *selection; // of the gradient
-    int n_check;                    // entries that differences check, spread over all; 0: every one
+    double check_longest;           // s, for the differences of one law; 0: whatever it takes
     const cri_progress *progress;   // NULL: nobody listens
     double (*seconds)(void);        // a clock that only runs forwards; NULL: no times are taken
 } cri_compare_def;
@@ -39,8 +39,9 @@ typedef struct cri_compare_row {
     double max_penetration; // m
     double energy_change;   // J, from the start to the end
     double gradient_norm;   // of the selected entries, as they are
-    double gradient_error;  // largest relative error of the entries that differences could judge
-    int n_checked;          // entries that differences looked at
+    double gradient_error;  // largest |value - difference| of the entries that differences could
+                            // judge, relative to the largest entry of either
+    int n_checked;          // entries that differences looked at, spread over all
     int n_undecided;        // of these: differences were too unsure
     int n_wrong;            // of these: differences contradict
     double step_us;         // a step without gradient, us

@@ -104,7 +104,8 @@ static void add_contact(cri_contact_facts *facts, const cr_sim *sim, const cri_s
     cri_near near = cri_near_geoms(sim->model, c->geom[0], c->geom[1], pair);
     cri_coefficients own = cri_near_coefficients(&sim->world, &near);
     facts->n_contact++;
-    facts->n_rough += own.friction > 0.0;
+    double turn = corner_angle(c);
+    facts->n_rough += !isnan(turn);
     if (facts->first.geom[0] < 0) {
         take_largest(&facts->first, c->gap, time, c);
     }
@@ -116,7 +117,6 @@ static void add_contact(cri_contact_facts *facts, const cr_sim *sim, const cri_s
     }
     facts->n_sliding++;
     take_largest(&facts->lift, own.friction * slip_speed(sim, state, c), time, c);
-    double turn = corner_angle(c);
     if (!near.has_two_frictions && !isnan(turn)) {
         take_largest(&facts->turn, turn, time, c);
     }

@@ -22,7 +22,7 @@ typedef struct cri_contact_facts {
     int n_step;
     int n_touched;  // steps with a contact
     int n_contact;  // contacts, summed over the steps
-    int n_rough;    // with friction > 0
+    int n_rough;    // on which friction acted
     int n_sliding;  // that slid in some phase
     int n_impact;   // impacts
     int n_bouncing; // with e > 0

@@ -7,7 +7,8 @@
 //   octagon      friction acts along the corner nearest to the slip, at an angle a <= 22.5 degrees:
 //                along the slip it is weaker by 1 - cos a
 //   restitution  Newton's -e b_n and Poisson's e f_c are the same for one contact without friction
-//   softness     located steps regularise what bounces, steps with a jump at the end everything
+//   softness     located steps regularise impacts that leave again, those with a jump at the end
+//                everything
 //   energy       Newton's restitution can add some where friction turns the slip; Poisson's was
 //                never seen to, with one e
 
@@ -159,7 +160,7 @@ static void put_gap(const cri_compare *c, const int pair[2], char text[160]) {
     const cri_compare_gap *gap = &c->gap[pair[0]][pair[1]];
     const char *a = c->row[pair[0]].law->name, *b = c->row[pair[1]].law->name;
     if (isnan(gap->from)) {
-        snprintf(text, 160, "%.20s and %.20s agree all the same (%.1g m apart)", a, b, gap->most);
+        snprintf(text, 160, "%.20s and %.20s agree (%.1g m apart)", a, b, gap->most);
     } else {
         snprintf(text, 160, "%.20s and %.20s are up to %.3g m apart, from %.4g s on", a, b,
                  gap->most, gap->from);
@@ -192,11 +193,11 @@ static void tell_agreement(const speaker *s) {
     }
     if (f->n_rough == 0 && f->together.value <= 1.0) {
         say(s, CRI_DIFFER_SMOOTH,
-            most <= AGREE ? "All contacts were single and without friction. There the rigid laws "
-                            "must agree, and do: they are at most %.1g m apart."
-                          : "All contacts were single and without friction. There the rigid laws "
-                            "must agree, but they are %.3g m apart: events in another order, or a "
-                            "defect.",
+            most <= AGREE ? "Contacts came one at a time, and no friction acted. There the rigid "
+                            "laws must agree, and do: they are at most %.1g m apart."
+                          : "Contacts came one at a time, and no friction acted. There the rigid "
+                            "laws must agree, but they are %.3g m apart: impacts in another order, "
+                            "or a defect.",
             most);
     } else if (f->n_sliding == 0 && f->n_bouncing == 0) {
         say(s, CRI_DIFFER_STICK,
@@ -209,29 +210,37 @@ static void tell_agreement(const speaker *s) {
 // ---- where they differ -------------------------------------------------------------------------
 
 static void tell_lift(const speaker *s) {
-    const cri_contact_facts *f = &s->row->facts;
     int pair[2];
-    if (f->n_sliding == 0 || !find_pair(s->c, LIFTING, pair)) {
+    if (!find_pair(s->c, LIFTING, pair) || s->c->row[pair[0]].facts.n_sliding == 0) {
         return;
     }
+    const cri_contact_facts *f = &s->c->row[pair[0]].facts;
     char names[160], when[160], gap[160];
     list_laws(s->c, LIFTING, true, names);
     put_moment(s, &f->lift, when);
     put_gap(s->c, pair, gap);
     const cri_compare_row *a = &s->c->row[pair[0]], *b = &s->c->row[pair[1]];
+    const char *verb = count_laws(s->c, LIFTING) == 1 ? "lifts" : "lift";
+    if (isnan(s->c->gap[pair[0]][pair[1]].from)) {
+        say(s, CRI_DIFFER_LIFT,
+            "%s %s what slides by v_n = mu |v_t|, but what slid here (%s) was leaving faster than "
+            "that, or had not moved on: %s.",
+            names, verb, when, gap);
+        return;
+    }
     say(s, CRI_DIFFER_LIFT,
         "%s %s what slides by v_n = mu |v_t|, here up to %.2g m/s (%s). %s touched in %d of %d "
         "steps, %s in %d; %s.",
-        names, count_laws(s->c, LIFTING) == 1 ? "lifts" : "lift", f->lift.value, when, b->law->name,
-        b->facts.n_touched, b->facts.n_step, a->law->name, a->facts.n_touched, gap);
+        names, verb, f->lift.value, when, b->law->name, b->facts.n_touched, b->facts.n_step,
+        a->law->name, a->facts.n_touched, gap);
 }
 
 static void tell_octagon(const speaker *s) {
-    const cri_contact_facts *f = &s->row->facts;
     int pair[2];
-    if (f->turn.geom[0] < 0 || !find_pair(s->c, OCTAGON, pair)) {
+    if (!find_pair(s->c, OCTAGON, pair) || s->c->row[pair[0]].facts.turn.geom[0] < 0) {
         return;
     }
+    const cri_contact_facts *f = &s->c->row[pair[0]].facts;
     char names[160], when[160], gap[160];
     list_laws(s->c, OCTAGON, true, names);
     put_gap(s->c, pair, gap);
@@ -248,11 +257,11 @@ static void tell_octagon(const speaker *s) {
 }
 
 static void tell_restitution(const speaker *s) {
-    const cri_contact_facts *f = &s->row->facts;
     int pair[2];
-    if (f->n_parting == 0 || !find_pair(s->c, POISSON, pair)) {
+    if (!find_pair(s->c, POISSON, pair) || s->c->row[pair[0]].facts.n_parting == 0) {
         return;
     }
+    const cri_contact_facts *f = &s->c->row[pair[0]].facts;
     char newton[160], poisson[160], gap[160];
     list_laws(s->c, POISSON, false, newton);
     list_laws(s->c, POISSON, true, poisson);
@@ -264,17 +273,17 @@ static void tell_restitution(const speaker *s) {
 }
 
 static void tell_softness(const speaker *s) {
-    const cri_contact_facts *f = &s->row->facts;
     int pair[2];
-    if (!find_pair(s->c, SOFT, pair)) {
+    if (!find_pair(s->c, SOFT, pair) || s->c->row[pair[0]].facts.n_contact == 0) {
         return;
     }
     char gap[160];
     put_gap(s->c, pair, gap);
     const cri_compare_row *a = &s->c->row[pair[0]], *b = &s->c->row[pair[1]];
-    if (!s->is_end && f->n_bouncing == 0) {
+    if (!s->is_end && isnan(s->c->gap[pair[0]][pair[1]].from)) {
         say(s, CRI_DIFFER_SOFT,
-            "%s is soft only where it bounces, with located steps, and nothing did: %s.",
+            "With located steps %s is soft only in impacts that leave again, and there were none "
+            "to speak of; %s.",
             b->law->name, gap);
         return;
     }
@@ -315,27 +324,40 @@ static void tell_energy(const speaker *s) {
     }
 }
 
-static void tell_labels(const speaker *s) {
-    int grad = 0;
+static void tell_averages(const speaker *s) {
+    const cri_compare_row *row = NULL;
+    char names[160] = "", where[200] = "";
+    size_t n = 0;
     for (int i = 0; i < s->c->n_row; i++) {
-        grad |= s->c->row[i].has_motion ? s->c->row[i].report.grad : 0;
-    }
-    const cri_contact_facts *f = &s->row->facts;
-    if (grad & CR_GRAD_AVERAGED) {
-        char when[160] = "";
-        if (f->together.geom[0] >= 0) {
-            put_moment(s, &f->together, when);
+        const cri_compare_row *own = &s->c->row[i];
+        if (own->has_motion && (own->report.grad & CR_GRAD_AVERAGED) && n < 130) {
+            row = row ? row : own;
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%.20s", n > 0 ? ", " : "",
+                                  own->law->name);
         }
-        say(s, CRI_DIFFER_AVERAGED,
-            "Several impacts came at once (%.0f contacts; %s). The motion jumps with their order, "
-            "so that gradients are averages.",
-            f->together.value, when);
     }
-    if (s->is_end && f->n_impact > 0) {
+    if (!row) {
+        return;
+    }
+    const cri_contact_moment *most = &row->facts.together;
+    if (most->value > 1.0) {
+        char when[160];
+        put_moment(s, most, when);
+        snprintf(where, sizeof where, " (%.0f contacts: %s)", most->value, when);
+    }
+    say(s, CRI_DIFFER_AVERAGED,
+        "Several impacts of linked bodies came at once%s. The motion jumps with their order, so "
+        "that the gradient is an average under %s.",
+        where, names);
+}
+
+static void tell_stepper(const speaker *s) {
+    int n_impact = s->row->facts.n_impact;
+    if (s->is_end && n_impact > 0) {
         say(s, CRI_DIFFER_END,
-            "Impacts were at the ends of steps (%d of them): gradients are those of that map and "
+            "Contacts act at the ends of steps (%d times): gradients are those of that map, and "
             "lack the change of the times of impacts, under every law.",
-            f->n_impact);
+            n_impact);
     }
 }
 
@@ -363,5 +385,6 @@ void cri_differ_tell(const cr_model *model, const cri_compare *compare, const ch
     tell_restitution(&s);
     tell_softness(&s);
     tell_energy(&s);
-    tell_labels(&s);
+    tell_averages(&s);
+    tell_stepper(&s);
 }
