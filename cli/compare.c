@@ -139,8 +139,8 @@ static void print_laws(const task *t, int width) {
         print_cell(10, "%.5g", row->gradient_norm);
         print_cell(7, "%.1e", row->gradient_error);
         printf("  %8s", agree);
-        print_cell(6, "%.3g", row->step_us);
-        print_cell(6, "%.3g", row->gradient_us);
+        print_cell(6, row->step_us < 100.0 ? "%.3g" : "%.0f", row->step_us);
+        print_cell(6, row->gradient_us < 100.0 ? "%.3g" : "%.0f", row->gradient_us);
         printf("  %s\n", status);
     }
 }

@@ -46,7 +46,7 @@ static void fail_row(cri_compare_row *row, const char *place, const cr_error *er
     row->has_gradient = false;
 }
 
-static cr_status open_law(work *w, int i, cr_error *err) {
+static cr_status open_sims(work *w, int i, cr_error *err) {
     const cri_compare_def *def = w->def;
     runner *r = &w->run[i];
     cr_sim_options options = def->options;
@@ -55,16 +55,31 @@ static cr_status open_law(work *w, int i, cr_error *err) {
     CR_TRY(cr_sim_create(def->model, &options, &r->plain, err));
     options.use_gradient = true;
     CR_TRY(cr_sim_create(def->model, &options, &r->sim, err));
-    CR_TRY(cr_sim_set_params(r->plain, def->point->p, err));
+    return cr_sim_set_params(r->plain, def->point->p, err);
+}
+
+/// A law that does not take the scene or the options has a row that says so.
+static cr_status open_law(work *w, int i, cr_error *err) {
+    const cri_compare_def *def = w->def;
+    cri_compare_row *row = &w->out->row[i];
+    runner *r = &w->run[i];
     size_t n_x = (size_t)def->aim->sizes.n_x;
     r->x = CR_PUSH(w->arena, double, n_x);
-    w->out->row[i].target = CR_PUSH(w->arena, double, 3 * (size_t)def->aim->n_target);
-    if (!r->x || !w->out->row[i].target ||
-        !cri_arena_reserve(w->arena, cri_state_bytes(def->model))) {
+    row->target = CR_PUSH(w->arena, double, 3 * (size_t)def->aim->n_target);
+    if (!r->x || !row->target || !cri_arena_reserve(w->arena, cri_state_bytes(def->model))) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory to compare the laws");
     }
     memcpy(r->x, def->point->x0, n_x * sizeof *r->x);
     cri_state_push(def->model, r->x, &r->state, w->arena);
+    cr_error own = {0};
+    if (open_sims(w, i, &own) != CR_OK) {
+        if (own.status == CR_ERR_MEMORY) {
+            return cri_fail(err, CR_ERR_MEMORY, 0, "%s", own.text);
+        }
+        fail_row(row, "", &own);
+        row->has_motion = false;
+        return CR_OK;
+    }
     r->energy = r->first_energy = r->energy_low = r->energy_high = cr_sim_energy(r->plain, r->x);
     return CR_OK;
 }
@@ -140,6 +155,12 @@ static void settle_motion(work *w) {
         cri_compare_row *row = &out->row[i];
         const runner *r = &w->run[i];
         row->has_motion = row->has_motion && !out->is_stopped;
+        if (row->has_motion && !isfinite(row->loss)) {
+            cr_error none = {.text = "the loss is not a finite number; shorten the run, or bring "
+                                     "its numbers to scale"};
+            fail_row(row, "", &none);
+            row->has_motion = false;
+        }
         if (!row->has_motion) {
             row->loss = NAN;
             for (int k = 0; k < 3 * w->def->aim->n_target; k++) {

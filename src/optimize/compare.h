@@ -66,7 +66,7 @@ typedef struct cri_compare {
     bool is_stopped; // told to stop: later parts are missing
 } cri_compare;
 
-/// Compares all laws of the table. A law that fails has a row that says so. arena must outlive out.
-/// Fails for lack of memory, and for options that no law takes.
+/// Compares all laws of the table. A law that fails, or does not take the options, has a row that
+/// says so. arena must outlive out. Fails for lack of memory alone.
 CR_MUST_CHECK cr_status cri_compare_run(const cri_compare_def *def, cr_arena *arena,
                                         cri_compare *out, cr_error *err);

@@ -171,7 +171,7 @@ class Progress(Command):
                 self.assertIn("/s", lines[0])
 
     def test_quiet_is_an_option_of_all(self):
-        for name in ("simulate", "gradient", "fit", "bench", "params", "laws"):
+        for name in ("simulate", "gradient", "fit", "compare", "bench", "params", "laws"):
             self.assertIn("--quiet", self.good("help", name))
         self.good("laws", "--quiet")
         # warnings are silent, errors are not

@@ -364,6 +364,37 @@ TEST(rows_are_what_each_law_gives_on_its_own) {
     clear(&t);
 }
 
+TEST(a_law_that_does_not_take_the_options_has_a_row_with_the_reason) {
+    char scene[1024];
+    trial t;
+    open_trial(&t, ball_scene(scene, 0.3, 0.5, 0.3, "2 .5 0 0 0 0"), 60, "ball:1,0,0", "located");
+    t.def.options.smoothing = 1e-4; // convex laws alone
+    run_trial(&t);
+    for (int i = 0; i < t.result.n_row; i++) {
+        const cri_compare_row *row = &t.result.row[i];
+        bool is_convex = row->law->is_lifting;
+        CHECK(row->has_motion == is_convex && row->has_gradient == is_convex);
+        CHECK((strstr(row->reason, "no smoothed gradient") != NULL) == !is_convex);
+        CHECK(isnan(row->loss) == !is_convex && isnan(row->target[0]) == !is_convex);
+    }
+    CHECK(find(&t, CRI_DIFFER_SOFT) != NULL && find(&t, CRI_DIFFER_OCTAGON) == NULL);
+    clear(&t);
+}
+
+TEST(a_loss_without_end_is_no_motion) {
+    char scene[1024];
+    trial t;
+    open_trial(&t, ball_scene(scene, 0.3, 0.5, 0.3, "0 0 1e200 0 0 0"), 60, "ball:1,0,0",
+               "located");
+    run_trial(&t);
+    for (int i = 0; i < t.result.n_row; i++) {
+        CHECK(!t.result.row[i].has_motion && !t.result.row[i].has_gradient);
+        CHECK(strstr(t.result.row[i].reason, "not a finite number") != NULL);
+    }
+    CHECK_INT(t.differ.n, 0);
+    clear(&t);
+}
+
 TEST(a_law_without_a_motion_is_not_spoken_of) {
     char scene[1024];
     trial t;
@@ -443,4 +474,6 @@ CR_TEST_MAIN(what_touches_nothing_has_one_motion, rigid_laws_agree_on_a_bounce_w
              energy_that_newtons_restitution_adds_is_said,
              a_box_that_lands_flat_has_an_averaged_gradient,
              rows_are_what_each_law_gives_on_its_own, a_law_without_a_motion_is_not_spoken_of,
+             a_loss_without_end_is_no_motion,
+             a_law_that_does_not_take_the_options_has_a_row_with_the_reason,
              a_comparison_that_is_stopped_keeps_what_it_has, differences_keep_to_their_time)
