@@ -35,7 +35,17 @@ static void clear(task *t) {
 
 // ---- preparation -------------------------------------------------------------------------------
 
-/// What the gradient is for when --wrt does not say: all initial velocities and all actuators.
+/// Has control i a value every step, which no constant stands for?
+static bool is_in_table(const cli_scene *scene, int i) {
+    bool is_found = false;
+    for (int c = 0; scene->has_table && c < scene->table.n_col; c++) {
+        is_found = is_found || scene->table.index[c] == i;
+    }
+    return is_found;
+}
+
+/// What the gradient is for when --wrt does not say: all initial velocities and all actuators that
+/// hold still.
 static const char *default_wrt(const cli_scene *scene) {
     static const char velocities[] = "x0:*/qvel*";
     int n = scene->model->mech.n_actuator;
@@ -49,6 +59,9 @@ static const char *default_wrt(const cli_scene *scene) {
         used = (size_t)snprintf(text, n_byte, "%s", velocities);
     }
     for (int i = 0; text && i < n; i++) {
+        if (is_in_table(scene, i)) {
+            continue;
+        }
         used += (size_t)snprintf(text + used, n_byte - used, ",u:%s",
                                  cr_model_name(scene->model, CR_VECTOR_U, i));
     }
@@ -176,11 +189,11 @@ static void print_target(const task *t, int width, int k) {
 
 /// What the gradient is for, in words.
 static void put_variables(const task *t, const cli_options *options, char text[80]) {
-    int n = t->run.selection->n_variable, n_actuator = t->scene.model->mech.n_actuator;
+    int n = t->run.selection->n_variable, n_v = t->scene.sizes.n_v;
     if (options->wrt) {
         snprintf(text, 80, "%d variable%s", n, n == 1 ? "" : "s");
-    } else if (n_actuator > 0) {
-        snprintf(text, 80, "%d initial velocities and %d controls", n - n_actuator, n_actuator);
+    } else if (n > n_v) {
+        snprintf(text, 80, "%d initial velocities and %d controls", n_v, n - n_v);
     } else {
         snprintf(text, 80, "%d initial velocities", n);
     }
@@ -275,9 +288,11 @@ const cli_command cli_compare = {
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"
+        "  --control FILE        controls over time: CSV with a column t in s and columns named\n"
+        "                        like actuators; a row holds until the next\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  --json FILE           the result as JSON\n",
-    .known = (CLI_RUN & ~CLI_LAW) | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK,
+    .known = (CLI_RUN & ~CLI_LAW) | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

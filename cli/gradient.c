@@ -68,8 +68,8 @@ static int prepare(task *t, const cli_options *options) {
 static int compute(task *t) {
     cr_error err = {0};
     cri_point adjoint = {0};
-    int n_step = t->run.aim.schedule.n_step;
-    if (cri_point_push(t->run.selection, n_step, t->scene.memory, &adjoint, &err) != CR_OK) {
+    if (cri_point_push_rows(t->run.selection, t->run.point.n_u_row, t->scene.memory, &adjoint,
+                            &err) != CR_OK) {
         return cli_error(&err);
     }
     cri_gradient_result *r = &t->result;
@@ -279,9 +279,11 @@ const cli_command cli_gradient = {
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"
+        "  --control FILE        controls over time: CSV with a column t in s and columns named\n"
+        "                        like actuators; a row holds until the next\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  --json FILE           the result as JSON\n",
-    .known = CLI_RUN | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK | CLI_SMOOTHING,
+    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK | CLI_SMOOTHING,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

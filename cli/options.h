@@ -6,6 +6,8 @@
 
 #include "carom/carom.h"
 
+#include "plan_options.h"
+
 #include <stdint.h>
 
 // how often an option may be repeated, and how many words a command takes
@@ -33,6 +35,9 @@ typedef enum cli_known {
     CLI_PROBLEMS = 1 << 11, // --problems, --seed, --keep, --families
     CLI_OVERLAP = 1 << 12,
     CLI_SMOOTHING = 1 << 13,
+    CLI_CONTROL = 1 << 14,
+    CLI_PLAN = 1 << 15,    // all of plan_options.h
+    CLI_AT_STEP = 1 << 16, // --at-step
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 
@@ -52,13 +57,16 @@ typedef struct cli_options {
     int n_set;
     const char *target[CLI_REPEAT_LIMIT];
     int n_target;
-    int n_step;        // 0: not given
-    double dt;         // s, 0: not given
-    double smoothing;  // of gradients, 0: none
-    int n_problem;     // 0: not given
-    uint64_t seed;     // 0: not given
-    const char *keep;  // folder
-    bool use_families; // a row for each
+    int n_step;          // 0: not given
+    double dt;           // s, 0: not given
+    double smoothing;    // of gradients, 0: none
+    int n_problem;       // 0: not given
+    uint64_t seed;       // 0: not given
+    const char *keep;    // folder
+    bool use_families;   // a row for each
+    const char *control; // file of controls over time
+    int at_step;         // 0: not given
+    cli_plan_options plan;
     bool use_check;
     bool use_help;
     bool use_quiet; // no progress, no warnings
@@ -79,6 +87,9 @@ typedef struct cli_command {
 /// Takes apart what follows a command's name. Returns CLI_DONE, or CLI_USAGE after a line on
 /// stderr.
 int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_options *out);
+
+/// Reads a whole number between least and most; CLI_USAGE after a line on stderr when it is none.
+int cli_put_whole(const char *name, const char *value, double least, double most, double *n);
 
 /// One line on stderr, "carom: ...". Returns CLI_FAILED and CLI_USAGE.
 int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));

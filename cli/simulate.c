@@ -4,7 +4,6 @@
 
 #include "commands.h"
 
-#include "io/hdf5_table.h"
 #include "report/result.h"
 #include "report/trajectory.h"
 #include "scene.h"
@@ -31,7 +30,8 @@ typedef struct run_state {
 /// Takes the steps, or as many as there is time for: result.n_step then says how many.
 static int step_all(run_state *s, const cri_progress *progress) {
     cr_error err = {0};
-    const double *u = s->scene->has_control ? s->scene->u : NULL;
+    const cli_scene *scene = s->scene;
+    const double *u = scene->has_control ? scene->u : NULL;
     for (int k = 0; k < s->result.n_step; k++) {
         if (cr_sim_step(s->sim, s->result.dt, s->x, u, s->x, &err) != CR_OK) {
             return cli_failed("step %d: %s", k, err.text);
@@ -41,6 +41,9 @@ static int step_all(run_state *s, const cri_progress *progress) {
         s->n_impact += report->n_event;
         s->outcome = report->outcome > s->outcome ? report->outcome : s->outcome;
         double t = (k + 1) * s->result.dt;
+        if (scene->has_table) {
+            cri_control_at(&scene->table, t, scene->u);
+        }
         if (s->has_file && cri_trajectory_row(&s->file, t, s->x, u, &err) != CR_OK) {
             return cli_error(&err);
         }
@@ -110,21 +113,10 @@ static int open_file(run_state *s, const char *path) {
     return CLI_DONE;
 }
 
-// a name without an extension, such as a device, is CSV
-static int check_format(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    const char *dot = strrchr(name, '.');
-    bool is_known = !dot || dot == name || strcmp(dot, ".csv") == 0 || cri_hdf5_is_name(path);
-    return is_known ? CLI_DONE
-                    : cli_usage("-o %.80s: motions are written as .csv, .h5 or .hdf5, not %.20s",
-                                path, dot);
-}
-
 static int run(const cli_options *options) {
     cli_scene scene = {0};
     run_state s = {.scene = &scene};
-    int code = options->output ? check_format(options->output) : CLI_DONE;
+    int code = options->output ? cli_check_format(options->output) : CLI_DONE;
     if (code == CLI_DONE) {
         code = cli_scene_open(options->word[0], options, &scene);
     }
@@ -142,6 +134,9 @@ static int run(const cli_options *options) {
     if (code == CLI_DONE) {
         double n = options->n_step > 0 ? options->n_step : ceil(DEFAULT_TIME / scene.dt - 1e-9);
         s.x = scene.x0;
+        if (scene.has_table) {
+            cri_control_at(&scene.table, 0.0, scene.u);
+        }
         s.result = (cri_simulate_result){.scene = scene.path,
                                          .law = scene.sim_options.law,
                                          .dt = scene.dt,
@@ -173,17 +168,20 @@ const cli_command cli_simulate = {
     .name = "simulate",
     .arguments = "SCENE [OPTION]...",
     .summary = "run a scene",
-    .help = "  --steps N             number of steps; without it 1 s is simulated\n"
-            "  --dt S                length of a step in s, else the scene's\n"
-            "  --law LAW             contact law, see 'carom laws'\n"
-            "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
-            "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
-            "  --key NAME            start from that keyframe, else from the first\n"
-            "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
-            "  -o FILE               the motion, one row a step: CSV (.csv or no extension) or\n"
-            "                        HDF5 (.h5, .hdf5)\n"
-            "  --json FILE           the result as JSON\n",
-    .known = CLI_RUN | CLI_STEPS | CLI_OUTPUT,
+    .help =
+        "  --steps N             number of steps; without it 1 s is simulated\n"
+        "  --dt S                length of a step in s, else the scene's\n"
+        "  --law LAW             contact law, see 'carom laws'\n"
+        "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
+        "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
+        "  --key NAME            start from that keyframe, else from the first\n"
+        "  --control FILE        controls over time: CSV with a column t in s and columns named\n"
+        "                        like actuators; a row holds until the next\n"
+        "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
+        "  -o FILE               the motion, one row a step: CSV (.csv or no extension) or\n"
+        "                        HDF5 (.h5, .hdf5)\n"
+        "  --json FILE           the result as JSON\n",
+    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_OUTPUT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

@@ -351,13 +351,13 @@ static cr_status run_all(work *w, cr_error *err) {
     run_motion(w);
     for (int i = 0; i < w->out->n_row && !w->out->is_stopped; i++) {
         cri_point adjoint = {0};
-        CR_TRY(cri_point_push(def->selection, def->aim->schedule.n_step, w->arena, &adjoint, err));
+        CR_TRY(cri_point_push_rows(def->selection, def->point->n_u_row, w->arena, &adjoint, err));
         if (w->out->row[i].has_motion) {
             CR_TRY(run_gradient(w, i, &adjoint, err));
         }
     }
     cri_point adjoint = {0};
-    CR_TRY(cri_point_push(def->selection, def->aim->schedule.n_step, w->arena, &adjoint, err));
+    CR_TRY(cri_point_push_rows(def->selection, def->point->n_u_row, w->arena, &adjoint, err));
     if (def->seconds) {
         run_times(w, &adjoint);
     }

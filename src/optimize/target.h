@@ -16,6 +16,7 @@ typedef struct cri_target {
     double point[3];       // world, m
     bool has_time;         // else at the end of the run
     double time;           // s after the start
+    int order;             // the caller's number for it; targets are sorted by time
 } cri_target;
 
 /// Reads BODY:X,Y,Z or BODY:X,Y,Z@T; where no body has the name, that of a site. err names the part

@@ -4,8 +4,8 @@
 
 #include "report/result.h"
 
+#include "io/atomic_file.h"
 #include "io/file.h"
-#include "report/atomic_file.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -176,6 +176,82 @@ cr_status cri_result_compare(const char *path, const cri_compare_result *result,
                    put(object, "kind", text(cri_differ_word(sentence->kind))) &&
                    put(object, "text", text(sentence->text));
     }
+    return write(path, root, is_built, err);
+}
+
+static bool put_controls(json_t *root, const cri_plan_result *result) {
+    json_t *array = json_array();
+    bool is_built = put(root, "controls", array);
+    for (int j = 0; j < result->n_control && is_built; j++) {
+        json_t *object = json_object();
+        is_built = json_array_append_new(array, object) == 0 &&
+                   put(object, "name", text(result->control[j])) &&
+                   put(object, "start", number(result->plan->start[j])) &&
+                   put(object, "value", number(result->plan->z[j]));
+    }
+    return is_built;
+}
+
+static bool put_targets(json_t *root, const cri_plan_result *result) {
+    json_t *array = json_array();
+    bool is_built = put(root, "targets", array);
+    for (int i = 0; i < result->n_target && is_built; i++) {
+        json_t *object = json_object();
+        is_built = json_array_append_new(array, object) == 0 &&
+                   put(object, "name", text(result->target[i])) &&
+                   put(object, "distance", number(result->plan->distance[i]));
+    }
+    return is_built;
+}
+
+cr_status cri_result_plan(const char *path, const cri_plan_result *result, cr_error *err) {
+    const cri_plan *plan = result->plan;
+    json_t *root = json_object();
+    bool is_built =
+        put(root, "scene", text(result->scene)) && put(root, "law", text(result->law)) &&
+        put(root, "method", text(result->method)) && put(root, "loss", number(plan->loss)) &&
+        put(root, "cost", number(plan->cost)) &&
+        put(root, "status", text(cri_plan_stop_word(plan->stop))) &&
+        put(root, "iterations", json_integer(plan->n_iteration)) && put_controls(root, result) &&
+        put_targets(root, result) && put(root, "seconds", number(result->seconds)) &&
+        put(root, "history", numbers(plan->n_history, plan->history));
+    return write(path, root, is_built, err);
+}
+
+static json_t *texts(int n, const char *const *value) {
+    json_t *array = json_array();
+    for (int i = 0; i < n; i++) {
+        if (json_array_append_new(array, text(value[i])) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *matrix(int n_row, int n_col, const double *value) {
+    json_t *array = json_array();
+    for (int i = 0; i < n_row; i++) {
+        if (json_array_append_new(array, numbers(n_col, value + (size_t)i * (size_t)n_col)) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+cr_status cri_result_linear(const char *path, const cri_linear_result *result, cr_error *err) {
+    const cri_linearisation *map = result->map;
+    char label[64];
+    cri_grad_text(map->grad, label);
+    json_t *root = json_object();
+    bool is_built =
+        put(root, "scene", text(result->scene)) && put(root, "law", text(result->law)) &&
+        put(root, "dt", number(result->dt)) && put(root, "step", json_integer(result->at_step)) &&
+        put(root, "status", text(label)) && put(root, "state", texts(map->n, result->row)) &&
+        put(root, "controls", texts(map->n_u, result->column)) &&
+        put(root, "A", matrix(map->n, map->n, map->A)) &&
+        put(root, "B", matrix(map->n, map->n_u, map->B));
     return write(path, root, is_built, err);
 }
 

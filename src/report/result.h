@@ -12,6 +12,10 @@
 //                "gradient_norm","step_us","gradient_us","reason","checked","undecided","wrong",
 //                "impacts","targets":[[x,y,z]]}],"scene","stepper","steps","entries":[names],
 //                "sentences":[{"kind","text"}]}
+//     plan      {"scene","law","method","loss","cost","status","iterations",
+//                "controls":[{"name","start","value"}],"targets":[{"name","distance"}],"seconds",
+//                "history"}
+//     linearize {"scene","law","dt","step","status","state","controls","A","B"}; A and B by rows
 //     bench     {"rows":[{"name","value","unit"}]}
 //     params    {"entries":[{"name","value","lower","upper"}]}, names as --wrt takes them
 //     laws      {"laws":[{"name","summary"}]}
@@ -23,6 +27,8 @@
 #include "base/base.h"
 #include "optimize/differ.h"
 #include "optimize/fit.h"
+#include "optimize/linearise.h"
+#include "optimize/plan.h"
 
 typedef struct cri_simulate_result {
     const char *scene;
@@ -67,6 +73,28 @@ typedef struct cri_compare_result {
     const cri_differ *differ;
 } cri_compare_result;
 
+typedef struct cri_plan_result {
+    const char *scene;
+    const char *law;
+    const char *method;
+    const cri_plan *plan;
+    int n_control;
+    const char *const *control; // (n_control) names
+    int n_target;
+    const char *const *target; // (n_target) as the user wrote them
+    double seconds;
+} cri_plan_result;
+
+typedef struct cri_linear_result {
+    const char *scene;
+    const char *law;
+    double dt; // s
+    int at_step;
+    const cri_linearisation *map;
+    const char *const *row;    // (n) names of tangent coordinates
+    const char *const *column; // (n_u) names of controls
+} cri_linear_result;
+
 typedef struct cri_bench_row {
     char name[64];
     double value;
@@ -98,6 +126,10 @@ CR_MUST_CHECK cr_status cri_result_fit(const char *path, const cri_fit *fit, dou
                                        cr_error *err);
 CR_MUST_CHECK cr_status cri_result_compare(const char *path, const cri_compare_result *result,
                                            cr_error *err);
+CR_MUST_CHECK cr_status cri_result_plan(const char *path, const cri_plan_result *result,
+                                        cr_error *err);
+CR_MUST_CHECK cr_status cri_result_linear(const char *path, const cri_linear_result *result,
+                                          cr_error *err);
 CR_MUST_CHECK cr_status cri_result_bench(const char *path, int n_row, const cri_bench_row *row,
                                          cr_error *err);
 
