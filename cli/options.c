@@ -144,6 +144,7 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--dt", CLI_DT, NULL, NULL, NULL},
         {"--smoothing", CLI_SMOOTHING, NULL, NULL, NULL},
         {"--control", CLI_CONTROL, &out->control, NULL, NULL},
+        {"--checkpoint", CLI_CHECKPOINT, &out->plan.checkpoint, NULL, NULL},
         {"--at-step", CLI_AT_STEP, NULL, NULL, NULL},
         {"--keep", CLI_PROBLEMS, &out->keep, NULL, NULL},
         {"--problems", CLI_PROBLEMS, NULL, NULL, NULL},

@@ -38,6 +38,7 @@ typedef enum cli_known {
     CLI_CONTROL = 1 << 14,
     CLI_PLAN = 1 << 15,    // all of plan_options.h
     CLI_AT_STEP = 1 << 16, // --at-step
+    CLI_CHECKPOINT = 1 << 17,
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 

@@ -6,12 +6,10 @@
 
 #include "commands.h"
 #include "io/checkpoint.h"
-#include "io/file.h"
 #include "io/number.h"
 #include "optimize/controls.h"
 #include "terminal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // up to so many variables Gauss-Newton is the default: its matrices are small then
@@ -121,20 +119,10 @@ static int check_options(const cli_options *options) {
 /// What only an equal run has: a checkpoint of another one is refused.
 static int hash_problem(const cli_planning *t, uint64_t *out) {
     const cli_options *o = t->options;
-    const cr_sizes *sizes = &t->scene.sizes;
-    char *text = NULL;
-    size_t n_byte = 0;
-    cr_error err = {0};
-    if (cri_file_read(t->scene.path, &text, &n_byte, &err) != CR_OK) {
-        return cli_error(&err);
-    }
-    uint64_t h = cri_hash(CRI_HASH_START, text, n_byte);
-    free(text);
-    const char *texts[] = {CR_VERSION, t->scene.sim_options.law, t->scene.sim_options.stepper,
-                           o->plan.controls, o->plan.bundle ? o->plan.bundle : ""};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        h = cri_hash_text(h, texts[i]);
-    }
+    uint64_t h = 0;
+    int code = cli_scene_hash(&t->scene, o, &h);
+    h = cri_hash_text(h, o->plan.controls);
+    h = cri_hash_text(h, o->plan.bundle ? o->plan.bundle : "");
     for (int i = 0; i < o->n_target; i++) {
         h = cri_hash_text(h, o->target[i]);
     }
@@ -142,8 +130,8 @@ static int hash_problem(const cli_planning *t, uint64_t *out) {
         h = cri_hash_text(h, o->plan.bound[i]);
     }
     const cri_plan_options *p = &t->plan_options;
-    const double numbers[] = {t->scene.dt, o->smoothing, p->minimise.rate,    p->tolerance,
-                              p->spread,   o->plan.cost, p->minimise.beta[0], p->minimise.beta[1]};
+    const double numbers[] = {o->smoothing, p->minimise.rate,    p->tolerance,       p->spread,
+                              o->plan.cost, p->minimise.beta[0], p->minimise.beta[1]};
     const int64_t wholes[] = {t->aim.schedule.n_step,
                               (int64_t)p->minimise.method,
                               p->n_start,
@@ -153,11 +141,8 @@ static int hash_problem(const cli_planning *t, uint64_t *out) {
                               (int64_t)o->plan.seed};
     h = cri_hash(h, numbers, sizeof numbers);
     h = cri_hash(h, wholes, sizeof wholes);
-    h = cri_hash(h, t->point.p, (size_t)sizes->n_p * sizeof(double));
-    h = cri_hash(h, t->point.x0, (size_t)sizes->n_x * sizeof(double));
-    h = cri_hash(h, t->point.u, (size_t)t->point.n_u_row * (size_t)sizes->n_u * sizeof(double));
     *out = h;
-    return CLI_DONE;
+    return code;
 }
 
 static int read_controls(cli_planning *t) {

@@ -187,6 +187,7 @@ set(CAROM_CLI_SOURCES
     cli/plan_report.c
     cli/scene.c
     cli/simulate.c
+    cli/simulate_save.c
     cli/terminal.c
     cli/text.c
     cli/targets.c

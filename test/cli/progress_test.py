@@ -233,6 +233,85 @@ class Progress(Command):
             self.assertEqual(sorted(os.listdir(self.folder.name)),
                              ["out.csv", "out.json", "scene.xml"])
 
+    def test_an_interrupted_run_goes_on_to_the_same_bits(self):
+        # a box that lands, slides and rests: its contacts carry impulses from step to step
+        box = self.write("box.xml", """<mujoco><option timestep="0.002"/><worldbody>
+          <geom name="floor" type="plane" size="9 9 1" friction="0.3"/>
+          <body name="box" pos="0 0 0.15" euler="10 20 0"><freejoint/>
+            <geom type="box" size="0.1 0.2 0.05" mass="1" friction="0.3"/></body></worldbody>
+          <keyframe><key qvel="2 1 0 0 0 3"/></keyframe></mujoco>""")
+        for kind in ("csv", "h5"):
+            save = ["--checkpoint", "run.ck", "-o", f"run.{kind}", "--json", "run.json"]
+            process = subprocess.Popen([*CAROM, "simulate", box, "--steps", ENDLESS, *save],
+                                       cwd=self.folder.name, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=LONGEST)
+            if "built without HDF5" in err:
+                continue
+            self.assertEqual(process.returncode, 143)
+            self.assertIn("give the same options to go on", err)
+            with open(self.path("run.json"), encoding="utf-8") as file:
+                done = json.load(file)["steps"]
+            steps = str(done + 137)
+            self.good("simulate", box, "--steps", steps, *save)
+            self.good("simulate", box, "--steps", steps, "-o", f"whole.{kind}", "--json",
+                      "whole.json")
+            results = []
+            for name in ("run.json", "whole.json"):
+                with open(self.path(name), encoding="utf-8") as file:
+                    results.append({k: v for k, v in json.load(file).items() if k != "seconds"})
+            self.assertEqual(results[0], results[1])
+            if kind == "csv":
+                files = []
+                for name in ("run.csv", "whole.csv"):
+                    with open(self.path(name), "rb") as file:
+                        files.append(file.read())
+                self.assertEqual(files[0], files[1])
+            # what is done is done
+            again = self.json_of("simulate", box, "--steps", steps, *save[:4])
+            self.assertEqual(again["qpos"], results[0]["qpos"])
+            os.remove(self.path("run.ck"))
+
+    def test_controls_over_time_go_on_where_they_were(self):
+        cart = self.write("cart.xml", """<mujoco><option timestep="0.01" gravity="0 0 0"/>
+          <worldbody><body name="cart"><joint name="rail" type="slide" axis="1 0 0"/>
+          <geom size="0.1" mass="2"/></body></worldbody>
+          <actuator><motor name="motor" joint="rail"/></actuator></mujoco>""")
+        table = self.write("u.csv", "t,motor\n0,1\n0.3,-2\n0.6,5\n")
+        base = ["simulate", cart, "--control", table]
+        whole = self.json_of(*base, "--steps", "100", "-o", "whole.h5")
+        for steps in ("20", "45", "100"):
+            parts = self.json_of(*base, "--steps", steps, "--checkpoint", "run.ck", "-o", "run.h5")
+        self.assertEqual(parts["qpos"], whole["qpos"])
+        self.assertEqual(parts["energy"], whole["energy"])
+        # the same motion, controls included
+        with open(self.path("run.h5"), "rb") as a, open(self.path("whole.h5"), "rb") as b:
+            self.assertEqual(len(a.read()), len(b.read()))
+
+    def test_checkpoints_of_another_run_are_refused(self):
+        base = ["simulate", self.scene, "--steps", "50"]
+        save = ["--checkpoint", "run.ck"]
+        self.good(*base, *save, "-o", "run.csv")
+        self.bad(1, "run.ck", *base, *save, "--set", "ball/mass=2")
+        self.bad(1, "run.ck", *base, *save, "--law", "cone")
+        self.bad(1, "run.ck", *base, *save, "--dt", "0.001")
+        self.bad(2, ["50 steps are done", "--steps"], "simulate", self.scene, "--steps", "49", *save)
+        self.bad(1, ["other.csv", "run.ck"], *base, *save, "-o", "other.csv")
+        with open(self.path("run.csv"), encoding="utf-8") as file:
+            rows = file.readlines()
+        for bad in (rows[:-1], rows[:-1] + [rows[-1].replace("0", "1", 1)], rows[:1]):
+            self.write("run.csv", "".join(bad))
+            self.bad(1, ["run.csv", "run.ck"], *base, *save, "-o", "run.csv")
+        with open(self.path("run.ck"), "rb") as file:
+            whole = file.read()
+        for bad in (whole[:-9], whole[:40] + b"\x55" + whole[41:], b"", b"hello"):
+            with open(self.path("run.ck"), "wb") as file:
+                file.write(bad)
+            self.bad(1, "run.ck", *base, *save)
+        self.bad(1, "nofolder", *base, "--checkpoint", "nofolder/run.ck")
+
     def test_the_second_signal_ends_it_at_once(self):
         # a step of this pile takes its time, so that the first signal has to wait
         bodies = "".join(f'<body pos="{0.21 * (k % 3)} {0.01 * k} {0.2 + 0.15 * k}"><freejoint/>'
