@@ -9,6 +9,7 @@
 extern const cli_command cli_simulate;
 extern const cli_command cli_gradient;
 extern const cli_command cli_fit;
+extern const cli_command cli_compare;
 extern const cli_command cli_plan;
 extern const cli_command cli_linearize;
 extern const cli_command cli_bench;

@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include "io/number.h"
+#include "terminal.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 #define SEED_LIMIT 1e15
 
 static void say(const char *format, va_list args) {
+    cli_terminal_clear();
     fputs("carom: ", stderr);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
@@ -38,6 +40,23 @@ int cli_usage(const char *format, ...) {
     say(format, args);
     va_end(args);
     return CLI_USAGE;
+}
+
+void cli_say(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+int cli_warn(const cli_options *options, const char *format, ...) {
+    if (!options->use_quiet) {
+        va_list args;
+        va_start(args, format);
+        say(format, args);
+        va_end(args);
+    }
+    return CLI_DONE;
 }
 
 /// An option that stands for text.
@@ -125,6 +144,7 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--dt", CLI_DT, NULL, NULL, NULL},
         {"--smoothing", CLI_SMOOTHING, NULL, NULL, NULL},
         {"--control", CLI_CONTROL, &out->control, NULL, NULL},
+        {"--checkpoint", CLI_CHECKPOINT, &out->plan.checkpoint, NULL, NULL},
         {"--at-step", CLI_AT_STEP, NULL, NULL, NULL},
         {"--keep", CLI_PROBLEMS, &out->keep, NULL, NULL},
         {"--problems", CLI_PROBLEMS, NULL, NULL, NULL},
@@ -158,6 +178,10 @@ static int take_option(const cli_command *command, int n_arg, char **arg, int *i
     char *text = arg[*i];
     if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
         out->use_help = true;
+        return CLI_DONE;
+    }
+    if (strcmp(text, "--quiet") == 0 || strcmp(text, "-q") == 0) {
+        out->use_quiet = true;
         return CLI_DONE;
     }
     if (strcmp(text, "--check") == 0 && (command->known & CLI_CHECK)) {

@@ -19,7 +19,7 @@
 #define CLI_FAILED 1
 #define CLI_USAGE 2
 
-/// Which options a command knows. --json and --help are for all.
+/// Which options a command knows. --json, --quiet and --help are for all.
 typedef enum cli_known {
     CLI_LAW = 1 << 0,
     CLI_STEPPER = 1 << 1,
@@ -38,6 +38,7 @@ typedef enum cli_known {
     CLI_CONTROL = 1 << 14,
     CLI_PLAN = 1 << 15,    // all of plan_options.h
     CLI_AT_STEP = 1 << 16, // --at-step
+    CLI_CHECKPOINT = 1 << 17,
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 
@@ -69,6 +70,7 @@ typedef struct cli_options {
     cli_plan_options plan;
     bool use_check;
     bool use_help;
+    bool use_quiet; // no progress, no warnings
 } cli_options;
 
 /// One command.
@@ -93,3 +95,10 @@ int cli_put_whole(const char *name, const char *value, double least, double most
 /// One line on stderr, "carom: ...". Returns CLI_FAILED and CLI_USAGE.
 int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/// The same line for what is neither.
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/// As cli_say, for what is no error: nothing with --quiet. Returns CLI_DONE.
+int cli_warn(const cli_options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));

@@ -5,11 +5,10 @@
 #include "plan.h"
 
 #include "commands.h"
-#include "interrupt.h"
 #include "io/checkpoint.h"
-#include "io/file.h"
 #include "io/number.h"
 #include "optimize/controls.h"
+#include "terminal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -121,20 +120,10 @@ static int check_options(const cli_options *options) {
 /// What only an equal run has: a checkpoint of another one is refused.
 static int hash_problem(const cli_planning *t, uint64_t *out) {
     const cli_options *o = t->options;
-    const cr_sizes *sizes = &t->scene.sizes;
-    char *text = NULL;
-    size_t n_byte = 0;
-    cr_error err = {0};
-    if (cri_file_read(t->scene.path, &text, &n_byte, &err) != CR_OK) {
-        return cli_error(&err);
-    }
-    uint64_t h = cri_hash(CRI_HASH_START, text, n_byte);
-    free(text);
-    const char *texts[] = {CR_VERSION, t->scene.sim_options.law, t->scene.sim_options.stepper,
-                           o->plan.controls, o->plan.bundle ? o->plan.bundle : ""};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        h = cri_hash_text(h, texts[i]);
-    }
+    uint64_t h = 0;
+    int code = cli_scene_hash(&t->scene, o, &h);
+    h = cri_hash_text(h, o->plan.controls);
+    h = cri_hash_text(h, o->plan.bundle ? o->plan.bundle : "");
     for (int i = 0; i < o->n_target; i++) {
         h = cri_hash_text(h, o->target[i]);
     }
@@ -142,8 +131,8 @@ static int hash_problem(const cli_planning *t, uint64_t *out) {
         h = cri_hash_text(h, o->plan.bound[i]);
     }
     const cri_plan_options *p = &t->plan_options;
-    const double numbers[] = {t->scene.dt, o->smoothing, p->minimise.rate,    p->tolerance,
-                              p->spread,   o->plan.cost, p->minimise.beta[0], p->minimise.beta[1]};
+    const double numbers[] = {o->smoothing, p->minimise.rate,    p->tolerance,       p->spread,
+                              o->plan.cost, p->minimise.beta[0], p->minimise.beta[1]};
     const int64_t wholes[] = {t->aim.schedule.n_step,
                               (int64_t)p->minimise.method,
                               p->n_start,
@@ -153,11 +142,8 @@ static int hash_problem(const cli_planning *t, uint64_t *out) {
                               (int64_t)o->plan.seed};
     h = cri_hash(h, numbers, sizeof numbers);
     h = cri_hash(h, wholes, sizeof wholes);
-    h = cri_hash(h, t->point.p, (size_t)sizes->n_p * sizeof(double));
-    h = cri_hash(h, t->point.x0, (size_t)sizes->n_x * sizeof(double));
-    h = cri_hash(h, t->point.u, (size_t)t->point.n_u_row * (size_t)sizes->n_u * sizeof(double));
     *out = h;
-    return CLI_DONE;
+    return code;
 }
 
 static int read_controls(cli_planning *t) {
@@ -203,15 +189,8 @@ static int read_controls(cli_planning *t) {
     return code;
 }
 
-static bool go_on(void *context, const cri_progress_state *state) {
-    (void)context;
-    (void)state;
-    return !cli_interrupt_came();
-}
-
 static int prepare(cli_planning *t, const cli_options *options) {
     t->options = options;
-    t->progress = (cri_progress){go_on, NULL};
     int code = check_options(options);
     if (code == CLI_DONE) {
         code = cli_scene_begin(options, false, &t->scene, &t->sim);
@@ -323,10 +302,11 @@ static int run(const cli_options *options) {
     cr_error err = {0};
     int code = prepare(&t, options);
     if (code == CLI_DONE) {
-        cli_interrupt_listen();
+        t.progress = cli_terminal_begin(options, "plan");
         double start = cli_seconds();
         code = options->plan.horizon > 0 ? plan_receding(&t, &err) : plan_whole(&t, &err);
         t.seconds = cli_seconds() - start;
+        cli_terminal_end();
     }
     if (code == CLI_DONE) {
         cli_plan_print(&t);

@@ -96,8 +96,9 @@ int cli_plan_judge(const cli_planning *t, const cr_error *err) {
     }
     if (p->stop == CRI_PLAN_INTERRUPTED) {
         const char *file = t->plan_options.checkpoint;
-        return cli_failed("interrupted; %s%s", file ? "give the same options to go on from " : "",
-                          file ? file : "--checkpoint FILE would let it go on");
+        cli_say("interrupted; %s%s", file ? "give the same options to go on from " : "",
+                file ? file : "--checkpoint FILE would let it go on");
+        return CLI_DONE;
     }
     bool is_limit = p->stop == CRI_PLAN_ITERATION;
     return cli_failed(

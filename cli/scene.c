@@ -6,12 +6,15 @@
 
 #include "scene.h"
 
+#include "io/checkpoint.h"
+#include "io/file.h"
 #include "io/hdf5_table.h"
 #include "io/number.h"
 #include "model/model.h"
 #include "sim/scan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -160,7 +163,7 @@ int cli_scene_open(const char *path, const cli_options *options, cli_scene *out)
     }
     const char *warning = cr_model_warning(out->model);
     if (warning) {
-        fprintf(stderr, "carom: %s\n", warning);
+        cli_warn(options, "%s", warning);
     }
     return settle(options, out);
 }
@@ -216,12 +219,16 @@ int cli_scene_check_overlap(const cli_scene *scene, cr_sim *sim, const cli_optio
     }
     const char *const *name = scene->model->geom_name;
     bool is_refused = options->overlap && strcmp(options->overlap, "refuse") == 0;
-    int code = cli_failed("%.60s and %.60s overlap by %.3g m at the start%s; %s",
-                          name[found.geom[0]], name[found.geom[1]], found.depth, others,
-                          is_refused ? "move them apart (pos, keyframe, --set x0:...)"
-                                     : "this opens over eight steps and leaves speed: move them "
-                                       "apart (pos, keyframe, --set x0:...)");
-    return is_refused ? code : CLI_DONE;
+    const char *a = name[found.geom[0]], *b = name[found.geom[1]];
+    if (is_refused) {
+        return cli_failed("%.60s and %.60s overlap by %.3g m at the start%s; move them apart "
+                          "(pos, keyframe, --set x0:...)",
+                          a, b, found.depth, others);
+    }
+    return cli_warn(options,
+                    "%.60s and %.60s overlap by %.3g m at the start%s; this opens over eight "
+                    "steps and leaves speed: move them apart (pos, keyframe, --set x0:...)",
+                    a, b, found.depth, others);
 }
 
 int cli_scene_begin(const cli_options *options, bool use_gradient, cli_scene *scene, cr_sim **sim) {
@@ -264,6 +271,35 @@ int cli_scene_point(const cli_scene *scene, const cri_selection *selection,
     }
     cri_control_rows(&scene->table, schedule->n_step, schedule->n_dt, schedule->dt, out->u);
     return is_start ? CLI_DONE : check_constants(scene, selection);
+}
+
+static int hash_file(const char *path, uint64_t *hash) {
+    char *text = NULL;
+    size_t n_byte = 0;
+    cr_error err = {0};
+    if (cri_file_read(path, &text, &n_byte, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    *hash = cri_hash(*hash, text, n_byte);
+    free(text);
+    return CLI_DONE;
+}
+
+int cli_scene_hash(const cli_scene *scene, const cli_options *options, uint64_t *out) {
+    const cr_sizes *sizes = &scene->sizes;
+    uint64_t h = CRI_HASH_START;
+    int code = hash_file(scene->path, &h);
+    if (code == CLI_DONE && options->control) {
+        code = hash_file(options->control, &h);
+    }
+    h = cri_hash_text(h, CR_VERSION);
+    h = cri_hash_text(h, scene->sim_options.law);
+    h = cri_hash_text(h, scene->sim_options.stepper);
+    h = cri_hash(h, &scene->dt, sizeof scene->dt);
+    h = cri_hash(h, scene->p, (size_t)sizes->n_p * sizeof(double));
+    h = cri_hash(h, scene->x0, (size_t)sizes->n_x * sizeof(double));
+    *out = cri_hash(h, scene->u, (size_t)sizes->n_u * sizeof(double));
+    return code;
 }
 
 void cli_scene_fill(const cli_scene *scene, cri_point *point) {

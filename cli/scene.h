@@ -60,6 +60,10 @@ void cli_scene_fill(const cli_scene *scene, cri_point *point);
 int cli_error(const cr_error *err);
 int cli_error_in(const char *option, const cr_error *err);
 
+/// A number that only equal scenes under equal options have: files, law, stepper, step, start
+/// values.
+int cli_scene_hash(const cli_scene *scene, const cli_options *options, uint64_t *out);
+
 /// Refuses names of files that no motion is written to.
 int cli_check_format(const char *path);
 

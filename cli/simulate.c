@@ -4,9 +4,8 @@
 
 #include "commands.h"
 
-#include "report/result.h"
-#include "report/trajectory.h"
-#include "scene.h"
+#include "simulate.h"
+#include "terminal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,22 +14,16 @@
 // length of a run when --steps is not given, s
 #define DEFAULT_TIME 1.0
 
-typedef struct run_state {
-    const cli_scene *scene;
-    cr_sim *sim;
-    double *x; // (n_x)
-    cri_trajectory file;
-    bool has_file;
-    int n_impact;
-    cr_outcome outcome;
-    cri_simulate_result result;
-} run_state;
+// time between two checkpoints, s
+#define SAVE_EVERY 10.0
 
-static int step_all(run_state *s) {
+/// Takes the steps, or as many as there is time for: result.n_step then says how many.
+static int step_all(cli_simulation *s, const cri_progress *progress) {
     cr_error err = {0};
     const cli_scene *scene = s->scene;
     const double *u = scene->has_control ? scene->u : NULL;
-    for (int k = 0; k < s->result.n_step; k++) {
+    double saved = cli_seconds();
+    for (int k = s->first; k < s->result.n_step; k++) {
         if (cr_sim_step(s->sim, s->result.dt, s->x, u, s->x, &err) != CR_OK) {
             return cli_failed("step %d: %s", k, err.text);
         }
@@ -45,11 +38,23 @@ static int step_all(run_state *s) {
         if (s->has_file && cri_trajectory_row(&s->file, t, s->x, u, &err) != CR_OK) {
             return cli_error(&err);
         }
+        cri_progress_state state = {"step", k + 1, s->result.n_step, NAN};
+        if (!cri_progress_tell(progress, &state)) {
+            s->result.n_step = k + 1;
+        }
+        // a checkpoint in the middle would be ahead of the motion, which is whole at the end only
+        if (s->checkpoint && !s->has_file && cli_seconds() - saved > SAVE_EVERY) {
+            saved = cli_seconds();
+            int code = cli_simulation_save(s, k + 1);
+            if (code != CLI_DONE) {
+                return code;
+            }
+        }
     }
     return CLI_DONE;
 }
 
-static void print(const run_state *s) {
+static void print(const cli_simulation *s) {
     const cri_simulate_result *r = &s->result;
     printf("%d step%s of %g s with %s, %d impact%s, in %.3g s\n", r->n_step,
            r->n_step == 1 ? "" : "s", r->dt, r->law, s->n_impact, s->n_impact == 1 ? "" : "s",
@@ -62,19 +67,23 @@ static void print(const run_state *s) {
 }
 
 /// The run itself, between opening and closing.
-static int simulate(run_state *s) {
+static int simulate(cli_simulation *s, const cli_options *options) {
     cri_simulate_result *r = &s->result;
     double start = cli_seconds();
-    r->energy[0] = cr_sim_energy(s->sim, s->x);
-    int code = step_all(s);
+    if (s->first == 0) {
+        r->energy[0] = cr_sim_energy(s->sim, s->x);
+    }
+    cri_progress progress = cli_terminal_begin(options, "simulate");
+    int code = step_all(s, &progress);
+    cli_terminal_end();
     r->energy[1] = cr_sim_energy(s->sim, s->x);
     r->seconds = cli_seconds() - start;
     r->x = s->x;
     return code;
 }
 
-/// Ends both files when the run is good, else leaves none behind.
-static int finish(run_state *s, int code, const char *json) {
+/// Ends the files when the run is good, else leaves none behind.
+static int finish(cli_simulation *s, int code, const char *json) {
     cr_error err = {0};
     if (code == CLI_DONE && json && cri_result_simulate(json, &s->result, &err) != CR_OK) {
         code = cli_error(&err);
@@ -84,10 +93,10 @@ static int finish(run_state *s, int code, const char *json) {
     } else if (s->has_file && cri_trajectory_commit(&s->file, &err) != CR_OK) {
         code = cli_error(&err);
     }
-    return code;
+    return code == CLI_DONE && s->checkpoint ? cli_simulation_save(s, s->result.n_step) : code;
 }
 
-static int open_file(run_state *s, const char *path) {
+static int open_file(cli_simulation *s, const char *path) {
     cr_error err = {0};
     cri_trajectory_def def = {.model = s->scene->model,
                               .scene = s->result.scene,
@@ -98,16 +107,46 @@ static int open_file(run_state *s, const char *path) {
         return cli_error(&err);
     }
     s->has_file = true;
-    if (cri_trajectory_row(&s->file, 0.0, s->x, s->scene->u, &err) != CR_OK) {
-        cri_trajectory_cancel(&s->file);
-        return cli_error(&err);
+    int code = CLI_DONE;
+    if (s->first > 0) {
+        code = cli_simulation_copy(s, path);
+    } else if (cri_trajectory_row(&s->file, 0.0, s->x, s->scene->u, &err) != CR_OK) {
+        code = cli_error(&err);
     }
-    return CLI_DONE;
+    if (code != CLI_DONE) {
+        cri_trajectory_cancel(&s->file);
+    }
+    return code;
+}
+
+/// Where the run begins: at the start, or where its checkpoint is.
+static int begin(cli_simulation *s, const cli_options *options) {
+    const cli_scene *scene = s->scene;
+    double n = options->n_step > 0 ? options->n_step : ceil(DEFAULT_TIME / scene->dt - 1e-9);
+    s->x = scene->x0;
+    s->checkpoint = options->plan.checkpoint;
+    s->result = (cri_simulate_result){.scene = scene->path,
+                                      .law = scene->sim_options.law,
+                                      .dt = scene->dt,
+                                      .n_step = (int)fmin(fmax(n, 1.0), 2e9),
+                                      .n_q = scene->sizes.n_q,
+                                      .n_v = scene->sizes.n_v};
+    int code = CLI_DONE;
+    if (s->checkpoint) {
+        code = cli_scene_hash(scene, options, &s->problem);
+    }
+    if (code == CLI_DONE && s->checkpoint) {
+        code = cli_simulation_load(s);
+    }
+    if (code == CLI_DONE && scene->has_table) {
+        cri_control_at(&scene->table, s->first * scene->dt, scene->u);
+    }
+    return code == CLI_DONE && options->output ? open_file(s, options->output) : code;
 }
 
 static int run(const cli_options *options) {
     cli_scene scene = {0};
-    run_state s = {.scene = &scene};
+    cli_simulation s = {.scene = &scene};
     int code = options->output ? cli_check_format(options->output) : CLI_DONE;
     if (code == CLI_DONE) {
         code = cli_scene_begin(options, false, &scene, &s.sim);
@@ -118,24 +157,19 @@ static int run(const cli_options *options) {
             scene.dt, DEFAULT_TIME);
     }
     if (code == CLI_DONE) {
-        double n = options->n_step > 0 ? options->n_step : ceil(DEFAULT_TIME / scene.dt - 1e-9);
-        s.x = scene.x0;
-        if (scene.has_table) {
-            cri_control_at(&scene.table, 0.0, scene.u);
+        code = begin(&s, options);
+    }
+    if (code == CLI_DONE) {
+        int n_asked = s.result.n_step;
+        code = finish(&s, simulate(&s, options), options->json);
+        if (code == CLI_DONE) {
+            print(&s);
         }
-        s.result = (cri_simulate_result){.scene = scene.path,
-                                         .law = scene.sim_options.law,
-                                         .dt = scene.dt,
-                                         .n_step = (int)fmin(fmax(n, 1.0), 2e9),
-                                         .n_q = scene.sizes.n_q,
-                                         .n_v = scene.sizes.n_v};
-        code = options->output ? open_file(&s, options->output) : CLI_DONE;
-    }
-    if (code == CLI_DONE) {
-        code = finish(&s, simulate(&s), options->json);
-    }
-    if (code == CLI_DONE) {
-        print(&s);
+        if (code == CLI_DONE && s.result.n_step < n_asked) {
+            cli_say("interrupted after %d of %d steps; %s", s.result.n_step, n_asked,
+                    s.checkpoint ? "give the same options to go on"
+                                 : "what was written ends there");
+        }
     }
     if (code == CLI_DONE && s.outcome == CR_ITERATION_LIMIT) {
         code = cli_failed("a contact solve did not converge; the motion is the best one found");
@@ -161,8 +195,11 @@ const cli_command cli_simulate = {
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  -o FILE               the motion, one row a step: CSV (.csv or no extension) or\n"
         "                        HDF5 (.h5, .hdf5)\n"
+        "  --checkpoint FILE     save the run there at Ctrl-C and at the end, without -o every 10\n"
+        "                        s too; go on from it when it is there, to the same bits; -o then\n"
+        "                        goes on too. More --steps prolong a run\n"
         "  --json FILE           the result as JSON\n",
-    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_OUTPUT,
+    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_OUTPUT | CLI_CHECKPOINT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

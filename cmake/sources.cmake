@@ -128,6 +128,9 @@ set(CAROM_SOURCES
     src/optimize/aim.c
     src/optimize/bundle.c
     src/optimize/check.c
+    src/optimize/compare.c
+    src/optimize/contact_facts.c
+    src/optimize/differ.c
     src/optimize/control_table.c
     src/optimize/controls.c
     src/optimize/fit.c
@@ -166,15 +169,16 @@ set(CAROM_NO_HDF5_SOURCES
 )
 
 set(CAROM_CLI_SOURCES
+    cli/aim.c
     cli/bench.c
     cli/bench_gas.c
     cli/bench_process.c
     cli/bench_run.c
     cli/bench_scenes.c
     cli/bench_solvers.c
+    cli/compare.c
     cli/fit.c
     cli/gradient.c
-    cli/interrupt.c
     cli/laws.c
     cli/linearize.c
     cli/main.c
@@ -185,5 +189,8 @@ set(CAROM_CLI_SOURCES
     cli/plan_report.c
     cli/scene.c
     cli/simulate.c
+    cli/simulate_save.c
+    cli/terminal.c
+    cli/text.c
     cli/targets.c
 )

@@ -24,6 +24,9 @@ typedef struct cri_target {
 CR_MUST_CHECK cr_status cri_target_parse(const cr_model *model, const char *text, cri_target *out,
                                          cr_error *err);
 
+/// Where the body or site is in state x (n_x), m.
+cri_vec3 cri_target_place(const cri_target *target, const double *x);
+
 /// Loss in state x (n_x).
 double cri_target_loss(const cri_target *target, const double *x);
 

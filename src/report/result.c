@@ -124,6 +124,61 @@ cr_status cri_result_fit(const char *path, const cri_fit *fit, double seconds, c
     return write(path, root, is_built, err);
 }
 
+static json_t *compare_row(const cri_compare_result *result, int i) {
+    const cri_compare_row *row = &result->compare->row[i];
+    char status[64];
+    cri_compare_text(result->compare, i, status);
+    json_t *object = json_object(), *targets = json_array();
+    bool is_built = put(object, "law", text(row->law->name)) &&
+                    put(object, "status", text(status)) && put(object, "loss", number(row->loss)) &&
+                    put(object, "max_penetration", number(row->max_penetration)) &&
+                    put(object, "energy_change", number(row->energy_change)) &&
+                    put(object, "gradient_error", number(row->gradient_error)) &&
+                    put(object, "gradient_norm", number(row->gradient_norm)) &&
+                    put(object, "step_us", number(row->step_us)) &&
+                    put(object, "gradient_us", number(row->gradient_us)) &&
+                    put(object, "reason", row->reason[0] ? text(row->reason) : json_null()) &&
+                    put(object, "checked", json_integer(row->n_checked)) &&
+                    put(object, "undecided", json_integer(row->n_undecided)) &&
+                    put(object, "wrong", json_integer(row->n_wrong)) &&
+                    put(object, "impacts", json_integer(row->report.n_event));
+    for (int k = 0; k < result->n_target && is_built; k++) {
+        is_built = json_array_append_new(targets, numbers(3, row->target + 3 * k)) == 0;
+    }
+    // the reference goes to object, also when that fails
+    if (!put(object, "targets", targets) || !is_built) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+cr_status cri_result_compare(const char *path, const cri_compare_result *result, cr_error *err) {
+    json_t *root = json_object(), *rows = json_array();
+    bool is_built = put(root, "rows", rows);
+    for (int i = 0; i < result->compare->n_row && is_built; i++) {
+        is_built = json_array_append_new(rows, compare_row(result, i)) == 0;
+    }
+    is_built = is_built && put(root, "scene", text(result->scene)) &&
+               put(root, "stepper", text(result->stepper)) &&
+               put(root, "steps", json_integer(result->n_step));
+    json_t *entries = is_built ? json_array() : NULL;
+    is_built = is_built && put(root, "entries", entries);
+    for (int i = 0; i < result->selection->n_variable && is_built; i++) {
+        is_built = json_array_append_new(entries, text(result->selection->variable[i].name)) == 0;
+    }
+    json_t *sentences = is_built ? json_array() : NULL;
+    is_built = is_built && put(root, "sentences", sentences);
+    for (int i = 0; i < result->differ->n && is_built; i++) {
+        const cri_differ_sentence *sentence = &result->differ->sentence[i];
+        json_t *object = json_object();
+        is_built = json_array_append_new(sentences, object) == 0 &&
+                   put(object, "kind", text(cri_differ_word(sentence->kind))) &&
+                   put(object, "text", text(sentence->text));
+    }
+    return write(path, root, is_built, err);
+}
+
 static bool put_controls(json_t *root, const cri_plan_result *result) {
     json_t *array = json_array();
     bool is_built = put(root, "controls", array);
@@ -242,6 +297,16 @@ cr_status cri_result_laws(const char *path, int n_law, const cri_law_row *law, c
                    put(object, "promise", text(law[i].promise ? law[i].promise : ""));
     }
     return write(path, root, is_built, err);
+}
+
+void cri_compare_text(const cri_compare *compare, int i, char words[64]) {
+    const cri_compare_row *row = &compare->row[i];
+    if (row->has_gradient) {
+        cri_grad_text(row->report.grad, words);
+    } else {
+        const char *word = row->has_motion ? "refused" : "failed";
+        snprintf(words, 64, "%s", row->reason[0] ? word : "interrupted");
+    }
 }
 
 void cri_grad_text(int grad, char words[64]) {
