@@ -114,6 +114,7 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--key", CLI_KEY, &out->key, NULL, NULL},
         {"--wrt", CLI_WRT, &out->wrt, NULL, NULL},
         {"--json", 0, &out->json, NULL, NULL},
+        {"--report", CLI_REPORT, &out->report, NULL, NULL},
         {"--output", CLI_OUTPUT, &out->output, NULL, NULL},
         {"-o", CLI_OUTPUT, &out->output, NULL, NULL},
         {"--work", CLI_WORK, &out->work, NULL, NULL},
@@ -197,7 +198,7 @@ static int check_words(const cli_command *command, const cli_options *out) {
 }
 
 int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_options *out) {
-    *out = (cli_options){0};
+    *out = (cli_options){.command = command->name, .n_arg = n_arg, .arg = arg};
     bool is_open = true; // options may still come
     for (int i = 0; i < n_arg; i++) {
         if (is_open && strcmp(arg[i], "--") == 0) {

@@ -33,11 +33,15 @@ typedef enum cli_known {
     CLI_PROBLEMS = 1 << 11, // --problems, --seed, --keep, --families
     CLI_OVERLAP = 1 << 12,
     CLI_SMOOTHING = 1 << 13,
+    CLI_REPORT = 1 << 14,
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 
 /// A command line, taken apart. Strings belong to argv.
 typedef struct cli_options {
+    const char *command; // its name
+    int n_arg;
+    char **arg;                       // (n_arg) all that stood behind the name
     const char *word[CLI_WORD_LIMIT]; // what is no option
     int n_word;
     const char *law;
@@ -45,6 +49,7 @@ typedef struct cli_options {
     const char *key;
     const char *wrt;
     const char *json;
+    const char *report; // page to write, NULL: none
     const char *output;
     const char *work;
     const char *overlap; // warn or refuse, NULL: not given

@@ -5,6 +5,7 @@
 #include "commands.h"
 
 #include "io/hdf5_table.h"
+#include "report.h"
 #include "report/result.h"
 #include "report/trajectory.h"
 #include "scene.h"
@@ -19,9 +20,12 @@
 typedef struct run_state {
     const cli_scene *scene;
     cr_sim *sim;
-    double *x; // (n_x)
+    double *x;       // (n_x)
+    double *x_first; // (n_x) the start, kept for a report
     cri_trajectory file;
     bool has_file;
+    cri_report *report; // NULL: none is wanted
+    cli_track *track;
     int n_impact;
     cr_outcome outcome;
     cri_simulate_result result;
@@ -42,6 +46,7 @@ static int step_all(run_state *s) {
         if (s->has_file && cri_trajectory_row(&s->file, t, s->x, u, &err) != CR_OK) {
             return cli_error(&err);
         }
+        cli_track_step(s->track, t, s->x);
     }
     return CLI_DONE;
 }
@@ -59,21 +64,67 @@ static void print(const run_state *s) {
 }
 
 /// The run itself, between opening and closing.
-static int simulate(run_state *s) {
+static int simulate(run_state *s, const cli_options *options) {
     cri_simulate_result *r = &s->result;
+    size_t n_byte = sizeof *s->x * (size_t)s->scene->sizes.n_x;
+    s->x_first = cri_arena_push(s->scene->memory, n_byte);
+    if (!s->x_first) {
+        return cli_failed("%.80s: no memory", r->scene);
+    }
+    memcpy(s->x_first, s->x, n_byte);
+    int code = cli_report_open(options, "Simulation", s->scene, &s->report);
+    if (code != CLI_DONE) {
+        return code;
+    }
     double start = cli_seconds();
     r->energy[0] = cr_sim_energy(s->sim, s->x);
-    int code = step_all(s);
+    cri_report_motion(s->report, "motion");
+    s->track = cli_track_begin(s->report, r->law, s->sim, s->x, true);
+    code = step_all(s);
+    cli_track_end(s->track);
     r->energy[1] = cr_sim_energy(s->sim, s->x);
     r->seconds = cli_seconds() - start;
     r->x = s->x;
     return code;
 }
 
-/// Ends both files when the run is good, else leaves none behind.
-static int finish(run_state *s, int code, const char *json) {
+static void fill_report(const run_state *s) {
+    const cri_simulate_result *r = &s->result;
+    cri_report *report = s->report;
+    const cr_model *model = s->scene->model;
+    cri_report_fact(report, "steps", "%d", r->n_step);
+    cri_report_fact(report, "simulated", "%.6g s", r->n_step * r->dt);
+    cri_report_fact(report, "impacts", "%d", s->n_impact);
+    cri_report_fact(report, "energy", "%.5g \u2192 %.5g J", r->energy[0], r->energy[1]);
+    cri_report_fact(report, "deepest overlap", "%.3g m", r->max_penetration);
+    cri_report_fact(report, "computed in", "%.3g s", r->seconds);
+    if (s->outcome == CR_ITERATION_LIMIT) {
+        cri_report_note(report,
+                        "A contact solve did not converge; the motion is the best one found.");
+    }
+    const cri_report_column column[] = {
+        {.name = "entry"},
+        {.name = "first", .kind = CRI_COLUMN_NUMBER, .digits = 9},
+        {.name = "last", .kind = CRI_COLUMN_NUMBER, .digits = 9},
+    };
+    cri_report_table(report, "State", 3, column);
+    for (int i = 0; i < r->n_q + r->n_v; i++) {
+        const cri_report_cell cell[] = {
+            {cr_model_name(model, CR_VECTOR_X, i), 0.0}, {NULL, s->x_first[i]}, {NULL, r->x[i]}};
+        cri_report_row(report, cell);
+    }
+}
+
+/// Ends all files when the run is good, else leaves none behind.
+static int finish(run_state *s, int code, const cli_options *options) {
     cr_error err = {0};
-    if (code == CLI_DONE && json && cri_result_simulate(json, &s->result, &err) != CR_OK) {
+    if (code == CLI_DONE && s->report) {
+        fill_report(s);
+    }
+    code = cli_report_close(options, s->report, code);
+    s->report = NULL;
+    if (code == CLI_DONE && options->json &&
+        cri_result_simulate(options->json, &s->result, &err) != CR_OK) {
         code = cli_error(&err);
     }
     if (s->has_file && code != CLI_DONE) {
@@ -143,7 +194,7 @@ static int run(const cli_options *options) {
         code = options->output ? open_file(&s, options->output) : CLI_DONE;
     }
     if (code == CLI_DONE) {
-        code = finish(&s, simulate(&s), options->json);
+        code = finish(&s, simulate(&s, options), options);
     }
     if (code == CLI_DONE) {
         print(&s);
@@ -169,8 +220,9 @@ const cli_command cli_simulate = {
             "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
             "  -o FILE               the motion, one row a step: CSV (.csv or no extension) or\n"
             "                        HDF5 (.h5, .hdf5)\n"
-            "  --json FILE           the result as JSON\n",
-    .known = CLI_RUN | CLI_STEPS | CLI_OUTPUT,
+            "  --json FILE           the result as JSON\n"
+            "  --report FILE.html    a page with curves, tables and the motion to play\n",
+    .known = CLI_RUN | CLI_STEPS | CLI_OUTPUT | CLI_REPORT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

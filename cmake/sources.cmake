@@ -139,6 +139,11 @@ set(CAROM_SOURCES
     src/optimize/target.c
     src/report/atomic_file.c
     src/report/problem_file.c
+    src/report/report.c
+    src/report/report_curve.c
+    src/report/report_data.c
+    src/report/report_html.c
+    src/report/report_motion.c
     src/report/result.c
     src/report/trajectory.c
 )
@@ -166,6 +171,24 @@ set(CAROM_CLI_SOURCES
     cli/main.c
     cli/options.c
     cli/params.c
+    cli/report.c
     cli/scene.c
     cli/simulate.c
+    cli/track.c
+)
+
+# bundled into reports (cmake/viewer.cmake)
+set(CAROM_VIEWER_SOURCES
+    viewer/build.mjs
+    viewer/package.json
+    viewer/package-lock.json
+    viewer/src/charts.js
+    viewer/src/colours.js
+    viewer/src/data.js
+    viewer/src/main.js
+    viewer/src/motion.js
+    viewer/src/playback.js
+    viewer/src/side_view.js
+    viewer/src/shapes.js
+    viewer/src/style.css
 )

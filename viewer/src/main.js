@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// Fills the page of a report: views of its motions, charts of its curves. Titles and tables are there
+// already. Once the first picture is drawn, data-ready of the root element says after how many
+// milliseconds.
+
+import './style.css';
+
+import { ChartCard } from './charts.js';
+import { readColours } from './colours.js';
+import { readReport, timeRange } from './data.js';
+import { MotionCard } from './motion.js';
+import { Clock } from './playback.js';
+
+function start() {
+    const report = readReport(document.getElementById('data').textContent);
+    const colours = readColours();
+    const place = (id) => document.getElementById(id);
+
+    const clocks = report.motions.map((motion) => new Clock(timeRange(motion)));
+    const motions = report.motions.map((motion, i) => new MotionCard(motion, clocks[i], colours,
+        report.motions.length > 1));
+    // a curve over time belongs to the first motion
+    const charts = report.charts.map((chart) => new ChartCard(chart, clocks[0], colours));
+    motions.forEach((card) => place('motions').append(card.node));
+    charts.forEach((card) => place('charts').append(card.node));
+    document.body.classList.toggle('has-motions', motions.length > 0);
+    document.body.classList.toggle('has-charts', charts.length > 0);
+    motions.forEach((card) => card.resize());
+    drawWhenSeen(charts);
+    setTime(clocks);
+
+    const dark = window.matchMedia('(prefers-color-scheme: dark)');
+    dark.addEventListener('change', () => {
+        const now = readColours();
+        [...motions, ...charts].forEach((card) => card.recolour(now));
+    });
+    window.addEventListener('hashchange', () => setTime(clocks));
+    window.carom = { report, clocks };
+    requestAnimationFrame(() => {
+        document.documentElement.dataset.ready = performance.now().toFixed(1);
+        performance.mark('carom:first-frame');
+    });
+}
+
+// a page may have more charts than anybody sees at once
+function drawWhenSeen(charts) {
+    const cards = new Map(charts.map((card) => [card.node, card]));
+    const seen = new IntersectionObserver((entries) => {
+        for (const entry of entries) {
+            if (entry.isIntersecting) {
+                seen.unobserve(entry.target);
+                cards.get(entry.target).make();
+            }
+        }
+    }, { rootMargin: '300px' });
+    charts.forEach((card) => seen.observe(card.node));
+    const sized = new ResizeObserver((entries) => {
+        entries.forEach((entry) => cards.get(entry.target).resize());
+    });
+    charts.forEach((card) => sized.observe(card.node));
+}
+
+// #t=0.5 opens a report at that time
+function setTime(clocks) {
+    const found = /^#t=(\d+(?:\.\d+)?)$/.exec(window.location.hash);
+    clocks.forEach((clock) => clock.set(found ? Number(found[1]) : clock.time));
+}
+
+start();
