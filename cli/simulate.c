@@ -97,7 +97,7 @@ static void fill_report(const run_state *s) {
     cri_report_fact(report, "impacts", "%d", s->n_impact);
     cri_report_fact(report, "energy", "%.5g \u2192 %.5g J", r->energy[0], r->energy[1]);
     cri_report_fact(report, "deepest overlap", "%.3g m", r->max_penetration);
-    cri_report_fact(report, "computed in", "%.3g s", r->seconds);
+    cri_report_fact(report, "computed in", "%.3g ms", 1e3 * r->seconds);
     if (s->outcome == CR_ITERATION_LIMIT) {
         cri_report_note(report,
                         "A contact solve did not converge; the motion is the best one found.");

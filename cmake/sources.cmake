@@ -166,6 +166,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_scenes.c
     cli/bench_solvers.c
     cli/fit.c
+    cli/fit_report.c
     cli/gradient.c
     cli/laws.c
     cli/main.c

@@ -18,7 +18,7 @@ enum { DIGITS = 6 };
 #define BAR_LEAST -16.0
 
 // size of a picture of error bars, and how many standard errors it shows to each side
-#define PLOT_WIDTH 220.0
+#define PLOT_WIDTH 190.0
 #define PLOT_HEIGHT 20.0
 #define PLOT_ERRORS 4.0
 
@@ -250,12 +250,13 @@ static void put_parameters(const cri_report *report, FILE *out) {
     if (has_truth) {
         put_heading(out, "true", NULL, false);
     }
-    put_heading(out, "found with one and two standard errors", NULL, true);
+    put_heading(out, "found, with standard errors", NULL, true);
     fputs("</tr></thead>\n<tbody>\n", out);
     for (const cri_report_value_node *node = report->first_value; node; node = node->next) {
         put_parameter(&node->value, has_truth, out);
     }
-    fputs("</tbody></table></div>\n<p class=\"legend\"><i class=\"found\"></i> found "
+    fputs("</tbody></table></div>\n<p class=\"legend\"><i class=\"found\"></i> found, bars of one "
+          "and two standard errors "
           "<i class=\"start\"></i> start, an arrow when it is beyond the picture",
           out);
     fputs(has_truth ? " <i class=\"truth\"></i> true</p>\n</section>\n" : "</p>\n</section>\n",

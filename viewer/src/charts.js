@@ -43,23 +43,36 @@ const STYLES = {
     solid: () => ({ width: 1.5, points: { show: false } }),
     dashed: () => ({ width: 1.5, dash: [6, 4], points: { show: false } }),
     points: (colour) => ({ width: 0, paths: () => null,
-        points: { show: true, size: 4, stroke: colour, fill: colour } }),
+        points: { show: true, size: 5, stroke: colour, width: 1 } }),
     stems: () => ({ width: 1.5, paths: stems, points: { show: false } }),
 };
 
+const MINUS = '\u2212';
+
+/** A number of five digits; a dash when there is none. */
 function formatted(value) {
     if (value === null || value === undefined) {
         return '\u2013';
     }
-    return Number(value.toPrecision(5)).toString().replace('-', '\u2212').replace(/e([+-])/, 'e$1');
+    const size = Math.abs(value);
+    const isPlain = size === 0 || (size >= 1e-3 && size < 1e6);
+    const text = isPlain ? Number(value.toPrecision(5)).toString()
+        : value.toExponential(3).replace(/\.?0+e/, 'e').replace('e+', 'e');
+    return text.replaceAll('-', MINUS);
 }
 
-/** Numbers of an axis, with as many digits as its steps need. */
+/** Numbers of an axis: all plain, or all with exponents. */
 function tickTexts(u, values) {
-    return values.map((value) => (value === null ? '' : formatted(value)));
+    const largest = Math.max(...values.map((value) => Math.abs(value)));
+    const isPlain = largest === 0 || (largest >= 1e-3 && largest < 1e5);
+    return values.map((value) => {
+        const text = isPlain || value === 0 ? Number(value.toPrecision(6)).toString()
+            : value.toExponential(3).replace(/\.?0+e/, 'e').replace('e+', 'e');
+        return text.replaceAll('-', MINUS);
+    });
 }
 
-function options(chart, colours, width) {
+function options(chart, colours, width, show) {
     const isTime = chart.x === null;
     const axis = {
         stroke: colours.dim,
@@ -73,12 +86,16 @@ function options(chart, colours, width) {
         label: isTime ? 't' : chart.x,
         value: (u, value) => formatted(value) + (xUnit && value !== null ? ` ${xUnit}` : ''),
     }];
-    lines.forEach((line, i) => {
-        const colour = colours.series[i % colours.series.length];
+    let number = 0;
+    lines.forEach((line) => {
+        // recorded points are neutral, under the curves that explain them
+        const colour = line.style === 'points' ? colours.dim
+            : colours.series[number++ % colours.series.length];
         series.push({
             label: line.name,
             stroke: colour,
             spanGaps: false,
+            pxAlign: 0,
             value: (u, value) => formatted(value),
             ...STYLES[line.style](colour),
         });
@@ -86,9 +103,11 @@ function options(chart, colours, width) {
     return {
         width,
         height: HEIGHT,
+        pxAlign: false,
         padding: [8, 12, 0, 0],
         series,
         legend: { live: true },
+        hooks: { ready: [show], setScale: [show] },
         cursor: {
             sync: isTime ? { key: SYNC, setSeries: false } : undefined,
             drag: { x: true, y: false },
@@ -103,6 +122,21 @@ function options(chart, colours, width) {
             { ...axis, size: 54, gap: 4, values: chart.log ? undefined : tickTexts },
         ],
     };
+}
+
+// index of the value of an ascending list that is nearest
+function nearest(list, value) {
+    let low = 0;
+    let high = list.length - 1;
+    while (high - low > 1) {
+        const middle = (low + high) >> 1;
+        if (list[middle] < value) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return value - list[low] < list[high] - value ? low : high;
 }
 
 export class ChartCard {
@@ -131,11 +165,12 @@ export class ChartCard {
     make() {
         if (this.plot) {
             this.plot.destroy();
+            this.line = null;
         }
         const width = this.place.clientWidth;
         this.width = width;
-        this.plot = new uPlot(options(this.chart, this.colours, width), tableOf(this.chart),
-            this.place);
+        this.plot = new uPlot(options(this.chart, this.colours, width, () => this.mark()),
+            tableOf(this.chart), this.place);
         if (this.isTime && this.clock) {
             this.line = element('div', { className: 'now' });
             this.plot.over.append(this.line);
@@ -146,7 +181,8 @@ export class ChartCard {
                     this.clock.set(this.plot.posToVal(left, 'x'));
                 }
             });
-            this.mark();
+            // when the mouse leaves, the values are those of the motion's time again
+            this.plot.over.addEventListener('mouseleave', () => setTimeout(() => this.mark()));
         }
     }
 
@@ -166,10 +202,13 @@ export class ChartCard {
         }
     }
 
-    // the time of the motion
+    // the time of the motion, and the values then unless the mouse asks for others
     mark() {
         if (!this.line) {
             return;
+        }
+        if (!(this.plot.cursor.left >= 0)) {
+            this.plot.setLegend({ idx: nearest(this.plot.data[0], this.clock.time) }, false);
         }
         const { min, max } = this.plot.scales.x;
         const isIn = this.clock.time >= min && this.clock.time <= max;

@@ -27,7 +27,7 @@ function start() {
     document.body.classList.toggle('has-motions', motions.length > 0);
     document.body.classList.toggle('has-charts', charts.length > 0);
     motions.forEach((card) => card.resize());
-    drawWhenSeen(charts);
+    drawCharts(charts);
     setTime(clocks);
 
     const dark = window.matchMedia('(prefers-color-scheme: dark)');
@@ -43,18 +43,19 @@ function start() {
     });
 }
 
-// a page may have more charts than anybody sees at once
-function drawWhenSeen(charts) {
-    const cards = new Map(charts.map((card) => [card.node, card]));
-    const seen = new IntersectionObserver((entries) => {
-        for (const entry of entries) {
-            if (entry.isIntersecting) {
-                seen.unobserve(entry.target);
-                cards.get(entry.target).make();
-            }
+// first what is on the screen, then one chart after the other while nothing else is to be done
+function drawCharts(charts) {
+    const isSeen = (card) => card.node.getBoundingClientRect().top < window.innerHeight;
+    const rest = charts.filter((card) => !isSeen(card));
+    charts.filter(isSeen).forEach((card) => card.make());
+    const next = () => {
+        if (rest.length > 0) {
+            rest.shift().make();
+            setTimeout(next);
         }
-    }, { rootMargin: '300px' });
-    charts.forEach((card) => seen.observe(card.node));
+    };
+    requestAnimationFrame(() => setTimeout(next));
+    const cards = new Map(charts.map((card) => [card.node, card]));
     const sized = new ResizeObserver((entries) => {
         entries.forEach((entry) => cards.get(entry.target).resize());
     });

@@ -88,7 +88,7 @@ export class MotionCard {
                 for (const other of group.children) {
                     other.setAttribute('aria-pressed', String(other === choice));
                 }
-                this.show();
+                this.resize();
             });
             group.append(choice);
         }
@@ -184,6 +184,7 @@ export class MotionCard {
     }
 
     resize() {
+        this.canvas.style.height = `${this.view.heightFor(this.canvas.clientWidth)}px`;
         this.view.resize();
         this.show();
     }

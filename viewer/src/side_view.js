@@ -17,6 +17,9 @@ export const PLANES = {
 // room around the motion as part of it, and space for the numbers of the axes in pixels
 const MARGIN = 0.08;
 const AXIS = { left: 46, bottom: 26, top: 12, right: 14 };
+// height of a view, pixels
+const LEAST = 260;
+const MOST = 540;
 // longest arrow of an impulse, pixels; part of the motion over which an impact fades
 const ARROW = 70;
 const FADE = 0.05;
@@ -106,6 +109,14 @@ export class SideView {
         return box;
     }
 
+    /** Height that suits a width: the motion fills it, within limits. */
+    heightFor(width) {
+        const box = this.bounds();
+        const size = [0, 1].map((k) => Math.max(box.high[k] - box.low[k], 1e-6));
+        const wanted = (width - AXIS.left - AXIS.right) * size[1] / size[0];
+        return Math.round(Math.min(Math.max(wanted + AXIS.top + AXIS.bottom, LEAST), MOST));
+    }
+
     // from metres to pixels: equal scales, the motion in the middle
     fit() {
         const box = this.bounds();
@@ -167,8 +178,8 @@ export class SideView {
 
     drawGrid() {
         const { context, colours } = this;
-        // lines at round numbers, about 70 pixels apart
-        const raw = 70 / this.scale;
+        // lines at round numbers, at least 44 pixels apart
+        const raw = 44 / this.scale;
         const power = 10 ** Math.floor(Math.log10(raw));
         const step = power * [1, 2, 5, 10].find((k) => k * power >= raw * 0.999);
         const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
@@ -393,7 +404,6 @@ export class SideView {
     drawMarkers() {
         const { context, colours } = this;
         context.font = '12px system-ui, sans-serif';
-        context.textAlign = 'left';
         context.textBaseline = 'bottom';
         context.lineWidth = 1.75;
         for (const marker of this.motion.markers) {
@@ -405,7 +415,9 @@ export class SideView {
             this.segment([x - 10, y], [x + 10, y]);
             this.segment([x, y - 10], [x, y + 10]);
             context.fillStyle = colours.text;
-            context.fillText(marker.name, x + 9, y - 5);
+            const isRight = x + 16 + context.measureText(marker.name).width < this.width;
+            context.textAlign = isRight ? 'left' : 'right';
+            context.fillText(marker.name, isRight ? x + 9 : x - 9, y - 5);
         }
     }
 
