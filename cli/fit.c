@@ -165,14 +165,14 @@ static int run(const cli_options *options) {
         code = fit(&t);
     }
     if (code == CLI_DONE) {
+        code = write_report(&t, options);
+    }
+    if (code == CLI_DONE) {
         print(&t);
         cr_error err = {0};
         if (options->json && cri_result_fit(options->json, &t.fit, t.seconds, &err) != CR_OK) {
             code = cli_error(&err);
         }
-    }
-    if (code == CLI_DONE) {
-        code = write_report(&t, options);
     }
     clear(&t);
     return code;

@@ -365,15 +365,15 @@ static int run(const cli_options *options) {
     if (code == CLI_DONE && options->use_check) {
         code = compare(&t);
     }
+    if (code == CLI_DONE) {
+        code = write_report(&t, options);
+    }
     cr_error err = {0};
     if (code == CLI_DONE) {
         print(&t);
         if (options->json && cri_result_gradient(options->json, &t.result, &err) != CR_OK) {
             code = cli_error(&err);
         }
-    }
-    if (code == CLI_DONE && options->report) {
-        code = write_report(&t, options);
     }
     if (code == CLI_DONE && options->use_check) {
         fflush(stdout);

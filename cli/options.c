@@ -188,6 +188,18 @@ static int check_overlap(const cli_options *out) {
     return CLI_DONE;
 }
 
+// a name without an extension may be a device
+static int check_report(const cli_options *out) {
+    const char *path = out->report ? out->report : "";
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    bool is_page = !dot || dot == name || strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0;
+    return is_page
+               ? CLI_DONE
+               : cli_usage("--report %.80s: a report is HTML, its name should end in .html", path);
+}
+
 static int check_words(const cli_command *command, const cli_options *out) {
     if (out->n_word < command->n_word_least || out->n_word > command->n_word_most) {
         bool is_few = out->n_word < command->n_word_least;
@@ -215,5 +227,6 @@ int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_opt
         }
     }
     int code = out->use_help ? CLI_DONE : check_words(command, out);
-    return code == CLI_DONE ? check_overlap(out) : code;
+    code = code == CLI_DONE ? check_overlap(out) : code;
+    return code == CLI_DONE ? check_report(out) : code;
 }

@@ -14,6 +14,12 @@ enum { COMMAND_LIMIT = 4000 };
 
 // ---- head --------------------------------------------------------------------------------------
 
+static size_t put_text(char text[COMMAND_LIMIT], size_t n, const char *more) {
+    int length = snprintf(text + n, COMMAND_LIMIT - n, "%s", more);
+    n += (size_t)length;
+    return n < COMMAND_LIMIT ? n : COMMAND_LIMIT - 1;
+}
+
 /// Appends an argument, in quotes where a shell would not leave it alone.
 static size_t put_argument(char text[COMMAND_LIMIT], size_t n, const char *argument) {
     bool is_plain = *argument != '\0';
@@ -21,10 +27,12 @@ static size_t put_argument(char text[COMMAND_LIMIT], size_t n, const char *argum
         is_plain = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
                    (*at >= '0' && *at <= '9') || strchr("_-./:,=@+%", *at);
     }
-    const char *quote = is_plain ? "" : "'";
-    int length = snprintf(text + n, COMMAND_LIMIT - n, " %s%s%s", quote, argument, quote);
-    n += (size_t)length;
-    return n < COMMAND_LIMIT ? n : COMMAND_LIMIT - 1;
+    n = put_text(text, n, is_plain ? " " : " '");
+    for (const char *at = argument; *at; at++) {
+        char one[] = {*at, '\0'};
+        n = put_text(text, n, *at == '\'' ? "'\\''" : one);
+    }
+    return put_text(text, n, is_plain ? "" : "'");
 }
 
 static const char *file_name(const char *path) {
@@ -32,24 +40,11 @@ static const char *file_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-static int check_name(const char *path) {
-    const char *name = file_name(path);
-    const char *dot = strrchr(name, '.');
-    bool is_known = !dot || dot == name || strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0;
-    return is_known ? CLI_DONE
-                    : cli_usage("--report %.80s: reports are HTML, take a name that ends in .html",
-                                path);
-}
-
 int cli_report_open(const cli_options *options, const char *what, const cli_scene *scene,
                     cri_report **out) {
     *out = NULL;
     if (!options->report) {
         return CLI_DONE;
-    }
-    int code = check_name(options->report);
-    if (code != CLI_DONE) {
-        return code;
     }
     char title[300], command[COMMAND_LIMIT];
     snprintf(title, sizeof title, "%s of %.200s", what, file_name(scene->path));

@@ -18,8 +18,7 @@
 #include "scene.h"
 
 /// Makes a report with title, command line, scene, law and step, when the options ask for one; else
-/// *out is NULL. what is the title's first word, such as "Simulation". Refuses a FILE that does not
-/// end in .html, unless it has no extension.
+/// *out is NULL. what is the title's first word, such as "Simulation".
 int cli_report_open(const cli_options *options, const char *what, const cli_scene *scene,
                     cri_report **out);
 

@@ -36,7 +36,7 @@ function start() {
         [...motions, ...charts].forEach((card) => card.recolour(now));
     });
     window.addEventListener('hashchange', () => setTime(clocks));
-    window.carom = { report, clocks };
+    window.carom = { report, clocks, views: motions.map((card) => card.view) };
     requestAnimationFrame(() => {
         document.documentElement.dataset.ready = performance.now().toFixed(1);
         performance.mark('carom:first-frame');

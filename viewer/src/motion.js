@@ -104,8 +104,10 @@ export class MotionCard {
             type: 'range', min: 0, max: SLIDER, step: 1, value: 0, ariaLabel: 'time',
         });
         this.slider.addEventListener('input', () => {
+            // read before anything is shown, which moves the slider
+            const time = start + (end - start) * this.slider.value / SLIDER;
             clock.pause();
-            clock.set(start + (end - start) * this.slider.value / SLIDER);
+            clock.set(time);
         });
         this.readout = element('output', { className: 'time' });
         this.digits = Math.max(2, Math.min(5, 2 - Math.floor(Math.log10(end - start || 1))));
