@@ -9,7 +9,7 @@ import 'uplot/dist/uPlot.min.css';
 import { element } from './motion.js';
 
 const HEIGHT = 190;
-const FONT = '11px system-ui, sans-serif';
+const FONT = '11px Inter, system-ui, sans-serif';
 const SYNC = 'carom';
 
 /** All series of a chart over one list of x. */

@@ -166,23 +166,3 @@ export function largestImpulse(motion) {
     }
     return largest;
 }
-
-/** Radius of a ball around a geom's origin that holds it; 0 for planes. */
-export function geomRadius(geom) {
-    const [a, b, c] = geom.size;
-    switch (geom.kind) {
-    case 'sphere': return a;
-    case 'capsule': return a + b;
-    case 'cylinder': return Math.hypot(a, b);
-    case 'ellipsoid': return Math.max(a, b, c);
-    case 'box': return Math.hypot(a, b, c);
-    case 'mesh': {
-        let largest = 0;
-        for (let i = 0; i < geom.vertices.length; i += 3) {
-            largest = Math.max(largest, Math.hypot(...geom.vertices.slice(i, i + 3)));
-        }
-        return largest;
-    }
-    default: return 0;
-    }
-}

@@ -4,13 +4,14 @@
 // already. Once the first picture is drawn, data-ready of the root element says after how many
 // milliseconds.
 
-import './style.css';
-
 import { ChartCard } from './charts.js';
 import { readColours } from './colours.js';
 import { readReport, timeRange } from './data.js';
 import { MotionCard } from './motion.js';
 import { Clock } from './playback.js';
+
+// behind the style of the charts, which it changes
+import './style.css';
 
 function start() {
     const report = readReport(document.getElementById('data').textContent);

@@ -69,6 +69,22 @@ function support(geom, d) {
     return [a * d[0] / norm, a * d[1] / norm, a * d[2] / norm + end];
 }
 
+/** How far a shape reaches in a direction from the origin of the world. */
+export function reach(geom, frame, d) {
+    const local = turnBack(frame.R, d);
+    const solid = polyhedron(geom);
+    const along = (p) => p[0] * local[0] + p[1] * local[1] + p[2] * local[2];
+    let far = -Infinity;
+    if (solid) {
+        for (let i = 0; i < solid.vertices.length; i += 3) {
+            far = Math.max(far, along(solid.vertices.slice(i, i + 3)));
+        }
+    } else {
+        far = along(support(geom, local));
+    }
+    return far + frame.pos[0] * d[0] + frame.pos[1] * d[1] + frame.pos[2] * d[2];
+}
+
 /** Points of the outline of a round shape, in the world; right and up span the picture. */
 export function outline(geom, frame, right, up) {
     const points = [];

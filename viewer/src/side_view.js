@@ -3,9 +3,9 @@
 // A motion seen along an axis of the world: ground, bodies, traces, impulses, on a canvas.
 
 import { shade } from './colours.js';
-import { contactsOf, frameAt, geomFrame, geomRadius, largestImpulse, posesAt, timeRange, turn }
+import { contactsOf, frameAt, geomFrame, largestImpulse, posesAt, timeRange, turn }
     from './data.js';
-import { outline, polyhedron, seams, toWorld } from './shapes.js';
+import { outline, polyhedron, reach, seams, toWorld } from './shapes.js';
 
 // what a plane of projection shows to the right and up, and where the viewer stands
 export const PLANES = {
@@ -19,7 +19,7 @@ const MARGIN = 0.08;
 const AXIS = { left: 46, bottom: 26, top: 12, right: 14 };
 // height of a view, pixels
 const LEAST = 260;
-const MOST = 540;
+const MOST = 470;
 // longest arrow of an impulse, pixels; part of the motion over which an impact fades
 const ARROW = 70;
 const FADE = 0.05;
@@ -83,12 +83,15 @@ export class SideView {
     bounds() {
         const { right, up } = PLANES[this.plane];
         const box = { low: [Infinity, Infinity], high: [-Infinity, -Infinity] };
-        const add = (point, radius) => {
-            [dot(point, right), dot(point, up)].forEach((value, k) => {
-                box.low[k] = Math.min(box.low[k], value - radius);
-                box.high[k] = Math.max(box.high[k], value + radius);
-            });
+        const axes = [right, up];
+        const add = (k, low, high) => {
+            box.low[k] = Math.min(box.low[k], low);
+            box.high[k] = Math.max(box.high[k], high);
         };
+        const addPoint = (point) => axes.forEach((d, k) => add(k, dot(point, d), dot(point, d)));
+        const addGeom = (geom, frame) => axes.forEach((d, k) => {
+            add(k, -reach(geom, frame, d.map((value) => -value)), reach(geom, frame, d));
+        });
         for (const variant of this.motion.variants) {
             // some frames tell enough
             const stride = Math.max(1, Math.floor(variant.time.length / 120));
@@ -96,15 +99,15 @@ export class SideView {
                 const poses = posesAt(variant, variant.time[i]);
                 for (const geom of variant.geoms) {
                     if (geom.body >= 0 && geom.kind !== 'plane') {
-                        add(geomFrame(geom, poses).pos, geomRadius(geom));
+                        addGeom(geom, geomFrame(geom, poses));
                     }
                 }
-                poses.forEach((pose) => add(pose, 0));
+                poses.forEach(addPoint);
             }
         }
-        this.motion.markers.forEach((marker) => add(marker.point, 0));
+        this.motion.markers.forEach((marker) => addPoint(marker.point));
         if (!(box.high[0] >= box.low[0])) {
-            add([0, 0, 0], 1);
+            [0, 1].forEach((k) => add(k, -1, 1));
         }
         return box;
     }
@@ -183,8 +186,9 @@ export class SideView {
         const power = 10 ** Math.floor(Math.log10(raw));
         const step = power * [1, 2, 5, 10].find((k) => k * power >= raw * 0.999);
         const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+        const text = (i) => (i * step).toFixed(digits).replace('-', '\u2212');
         const edge = { right: this.width - AXIS.right, bottom: this.height - AXIS.bottom };
-        context.font = '11px system-ui, sans-serif';
+        context.font = '11px Inter, system-ui, sans-serif';
         context.lineWidth = 1;
         context.strokeStyle = colours.line;
         context.fillStyle = colours.dim;
@@ -196,7 +200,7 @@ export class SideView {
             const x = Math.round(this.origin[0] + i * step * this.scale) + 0.5;
             this.segment([x, AXIS.top], [x, edge.bottom]);
             if (x < edge.right - 34) {
-                context.fillText((i * step).toFixed(digits), x, edge.bottom + 6);
+                context.fillText(text(i), x, edge.bottom + 6);
             }
         }
         context.textAlign = 'right';
@@ -207,7 +211,7 @@ export class SideView {
             const y = Math.round(this.origin[1] - i * step * this.scale) + 0.5;
             this.segment([AXIS.left, y], [edge.right, y]);
             if (y > AXIS.top + 18) {
-                context.fillText((i * step).toFixed(digits), AXIS.left - 6, y);
+                context.fillText(text(i), AXIS.left - 6, y);
             }
         }
         context.fillStyle = colours.text;
@@ -403,7 +407,7 @@ export class SideView {
 
     drawMarkers() {
         const { context, colours } = this;
-        context.font = '12px system-ui, sans-serif';
+        context.font = '12px Inter, system-ui, sans-serif';
         context.textBaseline = 'bottom';
         context.lineWidth = 1.75;
         for (const marker of this.motion.markers) {
