@@ -188,16 +188,20 @@ static int check_overlap(const cli_options *out) {
     return CLI_DONE;
 }
 
-// a name without an extension may be a device
-static int check_report(const cli_options *out) {
-    const char *path = out->report ? out->report : "";
+const char *cli_extension(const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
-    bool is_page = !dot || dot == name || strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0;
-    return is_page
-               ? CLI_DONE
-               : cli_usage("--report %.80s: a report is HTML, its name should end in .html", path);
+    return dot && dot != name ? dot : NULL;
+}
+
+static int check_report(const cli_options *out) {
+    const char *extension = out->report ? cli_extension(out->report) : NULL;
+    if (extension && strcmp(extension, ".html") != 0 && strcmp(extension, ".htm") != 0) {
+        return cli_usage("--report %.80s: a report is HTML, its name should end in .html",
+                         out->report);
+    }
+    return CLI_DONE;
 }
 
 static int check_words(const cli_command *command, const cli_options *out) {

@@ -84,6 +84,9 @@ typedef struct cli_command {
 /// stderr.
 int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_options *out);
 
+/// Extension of a file's name with its dot; NULL when there is none, as for a device.
+const char *cli_extension(const char *path);
+
 /// One line on stderr, "carom: ...". Returns CLI_FAILED and CLI_USAGE.
 int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -71,7 +71,9 @@ int cli_report_close(const cli_options *options, cri_report *report, int code) {
         code = cli_error(&err);
     } else if (code == CLI_DONE && !cri_report_has_viewer()) {
         // no failure: the page says it too
-        cli_failed("%.80s has tables and no charts: install npm and build again", options->report);
+        cli_failed("%.80s has tables and no charts, for carom was built without npm: install npm "
+                   "and build again",
+                   options->report);
     }
     cri_report_destroy(report);
     return code;

@@ -5,7 +5,7 @@
 # Included by CMakeLists.txt; the build runs it again as a script (cmake -P) to make the file.
 
 if(CMAKE_SCRIPT_MODE_FILE)
-    # ---- build: VIEWER, OUTPUT, NODE, NPM and TESTS are given --------------------------------------
+    # ---- build: VIEWER, OUTPUT, NODE, NPM, TESTS, MINIMAL are given ------------------------------
 
     get_filename_component(folder ${OUTPUT} DIRECTORY)
     set(script ${folder}/viewer.js)
@@ -14,6 +14,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
     file(REMOVE ${script} ${style} ${folder}/viewer_missing)
 
     set(problem "")
+    set(remedy "; install npm and build again")
     set(stamp ${VIEWER}/node_modules/.package-lock.json)
     set(omit --omit=dev)
     set(needs_packages OFF)
@@ -26,31 +27,35 @@ if(CMAKE_SCRIPT_MODE_FILE)
             set(needs_packages ON)
         endif()
     endif()
-    if(NOT NODE)
+    if(MINIMAL)
+        set(problem "this build is minimal")
+        set(remedy "")
+    elseif(NOT NODE)
         set(problem "node and npm are missing")
     elseif(needs_packages)
         if(NPM)
             # a machine without a network must not wait for it
             execute_process(
                 COMMAND ${NPM} ci ${omit} --ignore-scripts --no-audit --no-fund --prefer-offline
-                    --fetch-retries=1 --fetch-timeout=20000
+                    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-timeout=15000
                 WORKING_DIRECTORY ${VIEWER} TIMEOUT 90
                 RESULT_VARIABLE result OUTPUT_VARIABLE text ERROR_VARIABLE text)
             if(result)
                 set(problem "npm ci failed in viewer/")
+                set(remedy "; try it there and build again")
             endif()
         else()
             set(problem "npm is missing")
         endif()
     endif()
-    if(NOT problem)
+    if(problem STREQUAL "")
         execute_process(COMMAND ${NODE} ${VIEWER}/build.mjs ${folder}
             RESULT_VARIABLE result OUTPUT_VARIABLE text ERROR_VARIABLE text)
         if(result)
             message(FATAL_ERROR "viewer/build.mjs failed:\n${text}")
         endif()
     else()
-        message("reports will have no charts: ${problem}; install npm and build again")
+        message("reports will have no charts: ${problem}${remedy}")
         file(WRITE ${script} "")
         file(WRITE ${folder}/viewer_missing "${problem}\n")
         configure_file(${VIEWER}/src/style.css ${style} COPYONLY)
@@ -72,14 +77,10 @@ endif()
 
 # ---- configuration -------------------------------------------------------------------------------
 
-set(viewer_node "")
-set(viewer_npm "")
 if(NOT CAROM_MINIMAL)
     find_program(node_PROGRAM NAMES node nodejs)
     find_program(npm_PROGRAM NAMES npm)
     mark_as_advanced(node_PROGRAM npm_PROGRAM)
-    set(viewer_node $<$<BOOL:${node_PROGRAM}>:${node_PROGRAM}>)
-    set(viewer_npm $<$<BOOL:${npm_PROGRAM}>:${npm_PROGRAM}>)
 endif()
 set(viewer_folder ${PROJECT_SOURCE_DIR}/viewer)
 set(viewer_bundle ${PROJECT_BINARY_DIR}/viewer/viewer_bundle.c)
@@ -92,6 +93,7 @@ endif()
 list(TRANSFORM CAROM_VIEWER_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE viewer_files)
 add_custom_command(OUTPUT ${viewer_bundle}
     COMMAND ${CMAKE_COMMAND} -DVIEWER=${viewer_folder} -DOUTPUT=${viewer_bundle}
-        "-DNODE=${viewer_node}" "-DNPM=${viewer_npm}" -DTESTS=${CAROM_TESTS} -P ${CMAKE_CURRENT_LIST_FILE}
+        "-DNODE=${node_PROGRAM}" "-DNPM=${npm_PROGRAM}" -DTESTS=${CAROM_TESTS}
+        -DMINIMAL=${CAROM_MINIMAL} -P ${CMAKE_CURRENT_LIST_FILE}
     DEPENDS ${viewer_files} ${CMAKE_CURRENT_LIST_FILE}
     COMMENT "Bundling the viewer of reports" VERBATIM)

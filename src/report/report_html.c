@@ -97,8 +97,8 @@ static void put_notes(const cri_report *report, FILE *out) {
         put_element(out, "p", NULL, note->text);
     }
     if (is_plain) {
-        fputs("<p>This carom was built without npm, so its reports have no charts and no motion: "
-              "install npm and build again. Their data are in this file.</p>\n",
+        fputs("<p>This carom was built without npm, so that its reports have no charts and no "
+              "motion: install npm and build again. The data are in this file all the same.</p>\n",
               out);
     }
     fputs("</section>\n", out);

@@ -15,7 +15,7 @@ import shlex
 
 from command import Command, bounce_height, main
 
-NO_CHARTS = "no charts: install npm and build again"
+NO_CHARTS = "no charts, for carom was built without npm: install npm and build again"
 
 
 class Page(html.parser.HTMLParser):

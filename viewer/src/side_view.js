@@ -106,10 +106,30 @@ export class SideView {
             }
         }
         this.motion.markers.forEach((marker) => addPoint(marker.point));
+        this.addStill(box, addGeom);
         if (!(box.high[0] >= box.low[0])) {
             [0, 1].forEach((k) => add(k, -1, 1));
         }
         return box;
+    }
+
+    // what stands beside the motion belongs to the picture, what is far away does not
+    addStill(box, addGeom) {
+        const { right, up } = PLANES[this.plane];
+        const size = Math.max(box.high[0] - box.low[0], box.high[1] - box.low[1]);
+        for (const geom of this.motion.variants[0].geoms) {
+            if (geom.body >= 0 || geom.kind === 'plane') {
+                continue;
+            }
+            const frame = geomFrame(geom, []);
+            const isNear = [right, up].every((d, k) => {
+                const far = size + box.high[k] - dot(frame.pos, d);
+                return far >= 0 && far <= 2 * size + box.high[k] - box.low[k];
+            });
+            if (isNear) {
+                addGeom(geom, frame);
+            }
+        }
     }
 
     /** Height that suits a width: the motion fills it, within limits. */
