@@ -103,36 +103,42 @@ static void put_watched(cri_report *report, const cli_run *run, double t, const 
     }
 }
 
+/// The steps of a run from x, which becomes its end.
+static int step_all(cri_report *report, const cli_run *run, cli_track *track, double *x) {
+    const cr_rollout *r = &run->rollout;
+    size_t n_u = (size_t)cr_model_sizes(run->sim->model).n_u;
+    cr_error err = {0};
+    double t = 0.0;
+    for (int k = 0; k < r->n_step; k++) {
+        double dt = r->dt[r->n_dt > 1 ? k : 0];
+        size_t row = r->n_u_row > 1 ? (size_t)k : 0;
+        const double *u = r->u ? r->u + row * n_u : NULL;
+        if (cr_sim_step(run->sim, dt, x, u, x, &err) != CR_OK) {
+            return cli_failed("step %d of %.80s: %s", k, run->name, err.text);
+        }
+        t = r->n_dt > 1 ? t + dt : (k + 1) * dt;
+        cli_track_step(track, t, x);
+        put_watched(report, run, t, x);
+    }
+    return CLI_DONE;
+}
+
 int cli_report_run(cri_report *report, const cli_run *run) {
     if (!report) {
         return CLI_DONE;
     }
-    const cr_rollout *r = &run->rollout;
-    cr_sizes sizes = cr_model_sizes(run->sim->model);
+    size_t n_x = (size_t)cr_model_sizes(run->sim->model).n_x;
     cr_arena *memory = cri_arena_create(1 << 12);
-    double *x = memory ? CR_PUSH(memory, double, sizes.n_x) : NULL;
-    int code = x ? CLI_DONE : cli_failed("no memory for a report");
-    cr_error err = {0};
-    if (code == CLI_DONE) {
-        memcpy(x, run->x0, sizeof *x * (size_t)sizes.n_x);
-        cli_track *track = cli_track_begin(report, run->name, run->sim, x, run->has_curves);
-        put_watched(report, run, 0.0, x);
-        double t = 0.0;
-        for (int k = 0; k < r->n_step && code == CLI_DONE; k++) {
-            double dt = r->dt[r->n_dt > 1 ? k : 0];
-            size_t row = r->n_u_row > 1 ? (size_t)k : 0;
-            const double *u = r->u ? r->u + row * (size_t)sizes.n_u : NULL;
-            if (cr_sim_step(run->sim, dt, x, u, x, &err) != CR_OK) {
-                code = cli_failed("step %d of %.80s: %s", k, run->name, err.text);
-            }
-            t = r->n_dt > 1 ? t + dt : (k + 1) * dt;
-            if (code == CLI_DONE) {
-                cli_track_step(track, t, x);
-                put_watched(report, run, t, x);
-            }
-        }
-        cli_track_end(track);
+    double *x = memory ? CR_PUSH(memory, double, n_x) : NULL;
+    if (!x) {
+        cri_arena_destroy(memory);
+        return cli_failed("no memory for a report");
     }
+    memcpy(x, run->x0, n_x * sizeof *x);
+    cli_track *track = cli_track_begin(report, run->name, run->sim, x, run->has_curves);
+    put_watched(report, run, 0.0, x);
+    int code = step_all(report, run, track, x);
+    cli_track_end(track);
     cri_arena_destroy(memory);
     return code;
 }

@@ -17,6 +17,9 @@
 // length of a run when --steps is not given, s
 #define DEFAULT_TIME 1.0
 
+// entries of the state that a report shows
+enum { REPORT_ROWS = 300 };
+
 typedef struct run_state {
     const cli_scene *scene;
     cr_sim *sim;
@@ -108,7 +111,14 @@ static void fill_report(const run_state *s) {
         {.name = "last", .kind = CRI_COLUMN_NUMBER, .digits = 9},
     };
     cri_report_table(report, "State", 3, column);
-    for (int i = 0; i < r->n_q + r->n_v; i++) {
+    int n = r->n_q + r->n_v;
+    if (n > REPORT_ROWS) {
+        cri_report_note(report,
+                        "The table has the first %d of %d entries of the state; -o FILE has all.",
+                        REPORT_ROWS, n);
+        n = REPORT_ROWS;
+    }
+    for (int i = 0; i < n; i++) {
         const cri_report_cell cell[] = {
             {cr_model_name(model, CR_VECTOR_X, i), 0.0}, {NULL, s->x_first[i]}, {NULL, r->x[i]}};
         cri_report_row(report, cell);

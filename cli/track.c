@@ -3,7 +3,7 @@
 // Curves of a run, filled step by step.
 //
 //   free bodies    position, velocity, spin: a chart each, of the first bodies
-//   joints         angles, displacements and their rates: one chart of all
+//   joints         angles, displacements and their rates: one chart of all; spins of balls
 //   energy         kinetic T = E(q, v) - E(q, 0), potential E(q, 0), and their sum
 //   gaps           signed distance of every pair that may touch, where they are few; else the
 //                  least gap of the contacts that act
@@ -69,26 +69,36 @@ static void add_vector(cli_track *track, const char *body, const char *what, con
     add_group(track, &def, 3, entry, line);
 }
 
-static void add_free_bodies(cli_track *track, bool is_spin) {
+static void add_free_bodies(cli_track *track) {
     const cr_model *model = track->sim->model;
     int n_free = 0;
     for (int j = 0; j < model->mech.n_joint; j++) {
         const cri_joint *joint = &model->mech.joint[j];
-        if (joint->kind != CRI_JOINT_FREE || ++n_free > BODY_LIMIT) {
-            continue;
-        }
-        const char *name = model->body_name[joint->body];
-        int v = model->sizes.n_q + joint->v;
-        if (is_spin) {
-            add_vector(track, name, "spin in its own axes", "rad/s", v + 3);
-        } else {
+        if (joint->kind == CRI_JOINT_FREE && ++n_free <= BODY_LIMIT) {
+            const char *name = model->body_name[joint->body];
             add_vector(track, name, "position", "m", joint->q);
-            add_vector(track, name, "velocity", "m/s", v);
+            add_vector(track, name, "velocity", "m/s", model->sizes.n_q + joint->v);
         }
     }
-    if (!is_spin && n_free > BODY_LIMIT) {
+    if (n_free > BODY_LIMIT) {
         cri_report_note(track->report, "Curves are those of the first %d of %d free bodies.",
                         BODY_LIMIT, n_free);
+    }
+}
+
+/// Of free bodies, and of ball joints relative to what they hang on.
+static void add_spins(cli_track *track) {
+    const cr_model *model = track->sim->model;
+    int n = 0;
+    for (int j = 0; j < model->mech.n_joint && n < BODY_LIMIT; j++) {
+        const cri_joint *joint = &model->mech.joint[j];
+        bool is_free = joint->kind == CRI_JOINT_FREE;
+        if (is_free || joint->kind == CRI_JOINT_BALL) {
+            int first = model->sizes.n_q + joint->v + (is_free ? 3 : 0);
+            add_vector(track, is_free ? model->body_name[joint->body] : model->joint_name[j],
+                       "spin in its own axes", "rad/s", first);
+            n++;
+        }
     }
 }
 
@@ -278,7 +288,7 @@ cli_track *cli_track_begin(cri_report *report, const char *name, cr_sim *sim, co
                          .x = x};
     cri_state_push(model, x, &track->state, memory);
     if (has_curves) {
-        add_free_bodies(track, false);
+        add_free_bodies(track);
         add_joints(track, CRI_JOINT_HINGE, false);
         add_joints(track, CRI_JOINT_SLIDE, false);
         add_energy(track);
@@ -287,7 +297,7 @@ cli_track *cli_track_begin(cri_report *report, const char *name, cr_sim *sim, co
         }
         add_joints(track, CRI_JOINT_HINGE, true);
         add_joints(track, CRI_JOINT_SLIDE, true);
-        add_free_bodies(track, true);
+        add_spins(track);
     }
     put(track, 0.0, x0, 0, NULL);
     return track;

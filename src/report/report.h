@@ -111,6 +111,7 @@ typedef struct cri_report_chart_def {
     const char *y;      // what the curves show, NULL: the title says it
     const char *unit;   // of y, NULL: none
     bool is_log;        // the y axis; what is not above zero is a gap
+    int motion;         // whose time it is, counted from 0; not used when x is given
 } cri_report_chart_def;
 
 typedef enum cri_report_style {

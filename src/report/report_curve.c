@@ -40,7 +40,8 @@ int cri_report_chart(cri_report *report, const cri_report_chart_def *def) {
                                        .x_unit = cri_report_copy(report, def->x_unit),
                                        .y = cri_report_copy(report, def->y),
                                        .unit = cri_report_copy(report, def->unit),
-                                       .is_log = def->is_log};
+                                       .is_log = def->is_log,
+                                       .motion = def->motion};
     CRI_REPORT_APPEND(report->first_chart, report->last_chart, node);
     return report->n_chart++;
 }

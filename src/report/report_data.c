@@ -219,7 +219,8 @@ static void put_charts(const cri_report *report, FILE *out) {
         put_text_member(out, "xUnit", chart->def.x_unit, false);
         put_text_member(out, "y", chart->def.y, false);
         put_text_member(out, "unit", chart->def.unit, false);
-        fprintf(out, ",\"log\":%s,\"series\":[", chart->def.is_log ? "true" : "false");
+        fprintf(out, ",\"log\":%s,\"motion\":%d,\"series\":[", chart->def.is_log ? "true" : "false",
+                chart->def.motion);
         bool is_first = true;
         for (const cri_report_series_node *s = report->first_series; s; s = s->next) {
             if (s->chart == number) {

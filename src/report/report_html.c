@@ -15,7 +15,7 @@
 enum { DIGITS = 6 };
 
 // the bar of a logarithmic column is empty here and full at 1
-#define BAR_LEAST -16.0
+#define BAR_LEAST (-16.0)
 
 // size of a picture of error bars, and how many standard errors it shows to each side
 #define PLOT_WIDTH 190.0

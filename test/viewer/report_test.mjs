@@ -66,8 +66,12 @@ async function close(page) {
 
 // ---- every report ---------------------------------------------------------------------------------
 
+/** Milliseconds from the start of loading to the first picture. */
+const firstFrame = (page) => page.evaluate(
+    () => performance.getEntriesByName('carom:first-frame')[0].startTime);
+
 for (const name of Object.keys(reports)) {
-    await test(`${name} opens without a complaint`, async () => {
+    await test(`${name} opens fast and without a complaint`, async () => {
         const page = await open(name);
         // all charts are drawn, also those below the screen
         await page.waitForFunction(() => document.querySelectorAll('.plot-area').length ===
@@ -76,35 +80,38 @@ for (const name of Object.keys(reports)) {
             window.carom.report.motions.length]);
         assert.equal(await page.locator('.plot-area').count(), n[0]);
         assert.equal(await page.locator('.motion canvas').count(), n[1]);
+        let best = await firstFrame(page);
         await close(page);
-        return `${n[0]} charts, ${n[1]} motions`;
+        // a busy machine gets another chance
+        for (let i = 0; i < 2 && best >= FIRST_FRAME_MS; i++) {
+            const again = await open(name);
+            best = Math.min(best, await firstFrame(again));
+            await close(again);
+        }
+        assert.ok(best < FIRST_FRAME_MS, `first frame after ${best} ms`);
+        return `${n[0]} charts, ${n[1]} motions, first frame after ${best.toFixed(0)} ms`;
     });
 
-    await test(`${name} is dark where the reader wants it`, async () => {
-        const page = await open(name, { colorScheme: 'dark' });
-        const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-        const [red] = background.match(/\d+/);
-        assert.ok(Number(red) < 80, background);
-        await close(page);
-    });
-
-    await test(`${name} is small and opens fast`, async () => {
+    await test(`${name} is small`, () => {
         const text = readFileSync(reports[name], 'utf8');
         const data = /<script type="application\/json" id="data">(.*?)<\/script>/s.exec(text)[1];
         const bytes = statSync(reports[name]).size - Buffer.byteLength(data);
         assert.ok(bytes < PAGE_BYTES, `${bytes} bytes without data`);
-        let best = Infinity;
-        for (let i = 0; i < 3; i++) {
-            const page = await open(name);
-            best = Math.min(best, await page.evaluate(
-                () => performance.getEntriesByName('carom:first-frame')[0].startTime));
-            await close(page);
-        }
-        assert.ok(best < FIRST_FRAME_MS, `first frame after ${best} ms`);
-        return `first frame after ${best.toFixed(0)} ms, ${Math.round(bytes / 1024)} kB and ` +
-            `${Math.round(data.length / 1024)} kB of data`;
+        return `${Math.round(bytes / 1024)} kB and ${Math.round(data.length / 1024)} kB of data`;
     });
 }
+
+await test('pages are dark where the reader wants it', async () => {
+    const page = await open('fit', { colorScheme: 'dark' });
+    const brightness = () => page.evaluate(() =>
+        Number(/\d+/.exec(getComputedStyle(document.body).backgroundColor)[0]));
+    assert.ok(await brightness() < 80);
+    const before = await picture(page);
+    await page.emulateMedia({ colorScheme: 'light' });
+    assert.ok(await brightness() > 200);
+    assert.notEqual(await picture(page), before, 'the view keeps its old colours');
+    await close(page);
+});
 
 // ---- playback -------------------------------------------------------------------------------------
 
@@ -181,6 +188,16 @@ await test('bodies are drawn where the data have them', async () => {
     });
     assert.ok(inside[3] === 255 && inside[2] > inside[0] + 60, `${inside}`);
     assert.ok(!(outside[2] > outside[0] + 60), `${outside}`);
+    await close(page);
+});
+
+await test('motions have clocks of their own', async () => {
+    const page = await open('two');
+    await page.locator('.motion').nth(1).getByRole('button', { name: /^to the end/ }).click();
+    assert.deepEqual(await page.evaluate(() => window.carom.clocks.map((clock) => clock.time)), [0, 1]);
+    const moved = await page.evaluate(() => [...document.querySelectorAll('.chart')].map((chart) =>
+        chart.querySelector('.now') && /translateX\(0px\)/.test(chart.querySelector('.now').style.transform)));
+    assert.deepEqual(moved.slice(0, 3), [null, true, false]);
     await close(page);
 });
 

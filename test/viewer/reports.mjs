@@ -52,5 +52,21 @@ export function makeReports(carom, folder) {
         console.log('skipped: this build has no charts; install npm and build again');
         process.exit(77);
     }
+    reports.two = join(folder, 'two.html');
+    writeFileSync(reports.two, doubled(readFileSync(reports.box, 'utf8')));
     return reports;
+}
+
+// a page of two motions behind an empty one: half of the charts belong to each
+function doubled(page) {
+    return page.replace(/(id="data">)([^<]*)/, (all, begin, text) => {
+        const data = JSON.parse(text);
+        const [motion] = data.motions;
+        data.motions = [{ ...motion, variants: [] }, { ...motion, name: 'one' },
+            { ...motion, name: 'two' }];
+        data.charts.forEach((chart, i) => {
+            chart.motion = i % 3;
+        });
+        return begin + JSON.stringify(data);
+    });
 }

@@ -10,7 +10,6 @@ import { element } from './motion.js';
 
 const HEIGHT = 190;
 const FONT = '11px Inter, system-ui, sans-serif';
-const SYNC = 'carom';
 
 /** All series of a chart over one list of x. */
 function tableOf(chart) {
@@ -109,7 +108,7 @@ function options(chart, colours, width, show) {
         legend: { live: true },
         hooks: { ready: [show], setScale: [show] },
         cursor: {
-            sync: isTime ? { key: SYNC, setSeries: false } : undefined,
+            sync: isTime ? { key: `carom ${chart.motion}`, setSeries: false } : undefined,
             drag: { x: true, y: false },
             points: { size: 6 },
         },

@@ -16,7 +16,11 @@ export function readReport(text) {
         motion.variants = motion.variants.filter((variant) => variant.time.length > 0);
         shareMeshes(motion);
     }
-    report.motions = report.motions.filter((motion) => motion.variants.length > 0);
+    const shown = report.motions.filter((motion) => motion.variants.length > 0);
+    for (const chart of report.charts) {
+        chart.motion = shown.indexOf(report.motions[chart.motion]);
+    }
+    report.motions = shown;
     return report;
 }
 

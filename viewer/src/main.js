@@ -21,8 +21,7 @@ function start() {
     const clocks = report.motions.map((motion) => new Clock(timeRange(motion)));
     const motions = report.motions.map((motion, i) => new MotionCard(motion, clocks[i], colours,
         report.motions.length > 1));
-    // a curve over time belongs to the first motion
-    const charts = report.charts.map((chart) => new ChartCard(chart, clocks[0], colours));
+    const charts = report.charts.map((chart) => new ChartCard(chart, clocks[chart.motion], colours));
     motions.forEach((card) => place('motions').append(card.node));
     charts.forEach((card) => place('charts').append(card.node));
     document.body.classList.toggle('has-motions', motions.length > 0);

@@ -23,6 +23,8 @@ const MOST = 470;
 // longest arrow of an impulse, pixels; part of the motion over which an impact fades
 const ARROW = 70;
 const FADE = 0.05;
+// shapes that are looked at to find how far a motion reaches
+const BOUNDS = 4000;
 // bodies that leave a trace
 const TRACES = 12;
 // light from above, a little to the right and from the viewer
@@ -30,21 +32,22 @@ const LIGHT = [0.25, 0.45, 0.86];
 
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 
-/** The plane in which the bodies move most; xz unless another is clearly better. */
+/** The plane in which bodies move most; xz unless another is clearly better. */
 export function bestPlane(motion) {
-    const low = [Infinity, Infinity, Infinity];
-    const high = [-Infinity, -Infinity, -Infinity];
-    for (const variant of motion.variants) {
-        for (const poses of variant.poses) {
-            poses.forEach((value, i) => {
-                if (i % 7 < 3) {
-                    low[i % 7] = Math.min(low[i % 7], value);
-                    high[i % 7] = Math.max(high[i % 7], value);
-                }
-            });
-        }
+    // how far the one that moves most along an axis gets
+    const way = [0, 0, 0];
+    for (const { bodies, poses } of motion.variants) {
+        bodies.forEach((body, b) => way.forEach((_, k) => {
+            let low = Infinity;
+            let high = -Infinity;
+            for (const frame of poses) {
+                low = Math.min(low, frame[7 * b + k]);
+                high = Math.max(high, frame[7 * b + k]);
+            }
+            way[k] = Math.max(way[k], high - low);
+        }));
     }
-    const [x, y, z] = [0, 1, 2].map((k) => (high[k] > low[k] ? high[k] - low[k] : 0));
+    const [x, y, z] = way;
     if (z < 0.2 * Math.min(x, y)) {
         return 'xy';
     }
@@ -81,6 +84,12 @@ export class SideView {
 
     // what all variants reach over all time, in the plane of projection
     bounds() {
+        this.boundsOf ??= {};
+        this.boundsOf[this.plane] ??= this.findBounds();
+        return this.boundsOf[this.plane];
+    }
+
+    findBounds() {
         const { right, up } = PLANES[this.plane];
         const box = { low: [Infinity, Infinity], high: [-Infinity, -Infinity] };
         const axes = [right, up];
@@ -94,7 +103,8 @@ export class SideView {
         });
         for (const variant of this.motion.variants) {
             // some frames tell enough
-            const stride = Math.max(1, Math.floor(variant.time.length / 120));
+            const n = Math.min(120, Math.max(10, BOUNDS / variant.geoms.length));
+            const stride = Math.max(1, Math.floor(variant.time.length / n));
             for (let i = 0; i < variant.time.length; i += stride) {
                 const poses = posesAt(variant, variant.time[i]);
                 for (const geom of variant.geoms) {
