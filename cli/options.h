@@ -33,7 +33,7 @@ typedef enum cli_known {
     CLI_PROBLEMS = 1 << 11, // --problems, --seed, --keep, --families
     CLI_OVERLAP = 1 << 12,
     CLI_SMOOTHING = 1 << 13,
-    CLI_REPORT = 1 << 14,
+    CLI_REPORT = 1 << 20,
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 
