@@ -6,6 +6,7 @@
 #   make build      the library and the command, optimised, in build/release
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make bench      speed, as ratios in one run
+#   make gallery    makes the reports that the documentation shows, and their pictures, again
 #   make check      the scripts that read the source: layers, pairs, budgets, hygiene, format
 #   make fuzz       breaks readers on purpose for FUZZ_SECONDS=3600
 #   make mutate     flips every sign in every derivative and counts what the tests miss (minutes)
@@ -35,8 +36,8 @@ ORACLES := $(addprefix oracle_,$(addsuffix _test,mujoco mujoco_contact mujoco_fr
 # quiet LOG COMMAND: shows the log only when the command fails
 quiet = mkdir -p build; $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
-.PHONY: demo test build install bench check fuzz mutate format clean
-.PHONY: deps-demo deps-bench deps-test deps-oracles test-oracles test-release test-asan test-minimal run-tests tidy
+.PHONY: demo test build install bench gallery check fuzz mutate format clean
+.PHONY: deps-demo deps-bench deps-gallery deps-test deps-oracles test-oracles test-release test-asan test-minimal run-tests tidy
 
 demo: deps-demo build
 	@$(RELEASE)/carom fit examples/bounce.xml examples/bounce.csv --wrt '$(DEMO_WRT)'
@@ -44,6 +45,7 @@ demo: deps-demo build
 build:
 	@$(call quiet,configure,cmake --preset release)
 	@$(call quiet,build,cmake --build $(RELEASE) --target carom_cli carom_shared -j $(JOBS))
+	@! grep -h '^reports will have no charts' build/build.log || true
 
 install: build
 	@cmake --install $(RELEASE) --prefix '$(PREFIX)' >build/install.log || { cat build/install.log; exit 1; }
@@ -52,11 +54,17 @@ install: build
 bench: deps-bench build
 	@$(RELEASE)/carom bench
 
+gallery: deps-gallery build
+	@tools/gallery $(RELEASE)/carom
+
 deps-demo:
 	@tools/install_deps demo
 
 deps-bench:
 	@tools/install_deps bench
+
+deps-gallery:
+	@tools/install_deps gallery
 
 deps-test:
 	@tools/install_deps test

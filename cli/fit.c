@@ -3,6 +3,8 @@
 // carom fit: the values for which a simulation repeats a recording best.
 
 #include "commands.h"
+#include "fit_report.h"
+#include "report.h"
 
 #include "io/table.h"
 #include "optimize/fit.h"
@@ -146,11 +148,24 @@ static void print(const task *t) {
     }
 }
 
+static int write_report(task *t, const cli_options *options) {
+    cri_report *report = NULL;
+    int code = cli_report_open(options, "Fit", &t->scene, &report);
+    cli_fit_result result = {&t->scene, &t->fit, &t->replay, t->seconds};
+    if (code == CLI_DONE) {
+        code = cli_fit_report(report, &result);
+    }
+    return cli_report_close(options, report, code);
+}
+
 static int run(const cli_options *options) {
     task t = {0};
     int code = prepare(&t, options);
     if (code == CLI_DONE) {
         code = fit(&t);
+    }
+    if (code == CLI_DONE) {
+        code = write_report(&t, options);
     }
     if (code == CLI_DONE) {
         print(&t);
@@ -181,8 +196,9 @@ const cli_command cli_fit = {
         "  --set NAME=VALUE      changes a start value, also x0:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
-        "  --json FILE           the result as JSON\n",
-    .known = CLI_RUN | CLI_WRT,
+        "  --json FILE           the result as JSON\n"
+        "  --report FILE.html    a page with curves, error bars and the motions to play\n",
+    .known = CLI_RUN | CLI_WRT | CLI_REPORT,
     .n_word_least = 2,
     .n_word_most = CLI_WORD_LIMIT,
     .run = run,

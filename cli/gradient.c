@@ -6,7 +6,9 @@
 #include "commands.h"
 
 #include "aim.h"
+#include "model/model.h"
 #include "optimize/check.h"
+#include "report.h"
 #include "report/result.h"
 #include "scene.h"
 #include "terminal.h"
@@ -181,6 +183,77 @@ static void print(const task *t) {
     }
 }
 
+// ---- report ------------------------------------------------------------------------------------
+
+static void fill_table(const task *t, cri_report *report) {
+    const cri_gradient_result *r = &t->result;
+    const cri_report_column column[] = {
+        {.name = "name"},
+        {.name = "value", .kind = CRI_COLUMN_NUMBER, .digits = 9},
+        {.name = "difference", .kind = CRI_COLUMN_NUMBER, .digits = 9},
+        {.name = "relative error", .kind = CRI_COLUMN_LOG_BAR, .digits = 2},
+        {.name = "check"},
+    };
+    cri_report_table(report, "Gradient", r->is_checked ? 5 : 2, column);
+    for (int i = 0; i < r->n_entry; i++) {
+        const cri_gradient_entry *e = &r->entry[i];
+        const char *word = r->is_checked ? check_word(&t->check[i]) : "";
+        const cri_report_cell cell[] = {{e->name, 0.0},
+                                        {NULL, e->value},
+                                        {NULL, e->difference},
+                                        {NULL, e->error},
+                                        {*word ? word + 2 : "agrees", 0.0}};
+        cri_report_row(report, cell);
+    }
+}
+
+/// The run whose gradient it is, with its targets.
+static int fill_motion(const task *t, cri_report *report) {
+    cr_sim *plain = NULL;
+    int code = cli_scene_sim(&t->scene, false, &plain);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    cri_report_motion(report, "motion");
+    for (int i = 0; i < t->run.aim.n_target; i++) {
+        const cri_target *target = &t->run.aim.target[i];
+        const char *body = target->body >= 0 ? t->scene.model->body_name[target->body] : "site";
+        char name[100];
+        snprintf(name, sizeof name, "target of %.80s", body);
+        cri_report_marker(report, name, target->point);
+    }
+    const cri_schedule *schedule = &t->run.aim.schedule;
+    cli_run run = {.name = t->result.law,
+                   .sim = plain,
+                   .x0 = t->run.point.x0,
+                   .rollout = {.n_step = schedule->n_step,
+                               .dt = schedule->dt,
+                               .n_dt = schedule->n_dt,
+                               .u = t->run.aim.has_control ? t->run.point.u : NULL,
+                               .n_u_row = t->run.point.n_u_row},
+                   .has_curves = true};
+    code = cli_report_run(report, &run);
+    cr_sim_destroy(plain);
+    return code;
+}
+
+static int write_report(const task *t, const cli_options *options) {
+    cri_report *report = NULL;
+    int code = cli_report_open(options, "Gradient", &t->scene, &report);
+    if (code != CLI_DONE || !report) {
+        return code;
+    }
+    const cri_gradient_result *r = &t->result;
+    cri_report_fact(report, "loss", "%.6g m\u00b2", r->loss);
+    cri_report_fact(report, "gradient", "%s", r->status);
+    cri_report_fact(report, "steps", "%d", t->run.aim.schedule.n_step);
+    cri_report_fact(report, "impacts", "%d", t->report.n_event);
+    cri_report_fact(report, "forward", "%.3g ms", 1e3 * r->seconds_forward);
+    cri_report_fact(report, "backward", "%.3g ms", 1e3 * r->seconds_gradient);
+    fill_table(t, report);
+    return cli_report_close(options, report, fill_motion(t, report));
+}
+
 /// Names of the entries that differ, or that are undecided; returns how many.
 static int list_names(const task *t, bool is_decided, char names[160]) {
     size_t n = 0;
@@ -236,6 +309,9 @@ static int run(const cli_options *options) {
     if (code == CLI_DONE && options->use_check) {
         code = compare(&t, options);
     }
+    if (code == CLI_DONE) {
+        code = write_report(&t, options);
+    }
     cr_error err = {0};
     if (code == CLI_DONE) {
         print(&t);
@@ -276,8 +352,10 @@ const cli_command cli_gradient = {
         "  --control FILE        controls over time: CSV with a column t in s and columns named\n"
         "                        like actuators; a row holds until the next\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
-        "  --json FILE           the result as JSON\n",
-    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK | CLI_SMOOTHING,
+        "  --json FILE           the result as JSON\n"
+        "  --report FILE.html    a page with curves, tables and the motion to play\n",
+    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK | CLI_SMOOTHING |
+             CLI_REPORT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

@@ -134,6 +134,7 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--key", CLI_KEY, &out->key, NULL, NULL},
         {"--wrt", CLI_WRT, &out->wrt, NULL, NULL},
         {"--json", 0, &out->json, NULL, NULL},
+        {"--report", CLI_REPORT, &out->report, NULL, NULL},
         {"--output", CLI_OUTPUT, &out->output, NULL, NULL},
         {"-o", CLI_OUTPUT, &out->output, NULL, NULL},
         {"--work", CLI_WORK, &out->work, NULL, NULL},
@@ -214,6 +215,22 @@ static int check_overlap(const cli_options *out) {
     return CLI_DONE;
 }
 
+const char *cli_extension(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return dot && dot != name ? dot : NULL;
+}
+
+static int check_report(const cli_options *out) {
+    const char *extension = out->report ? cli_extension(out->report) : NULL;
+    if (extension && strcmp(extension, ".html") != 0 && strcmp(extension, ".htm") != 0) {
+        return cli_usage("--report %.80s: a report is HTML, its name should end in .html",
+                         out->report);
+    }
+    return CLI_DONE;
+}
+
 static int check_words(const cli_command *command, const cli_options *out) {
     if (out->n_word < command->n_word_least || out->n_word > command->n_word_most) {
         bool is_few = out->n_word < command->n_word_least;
@@ -224,7 +241,7 @@ static int check_words(const cli_command *command, const cli_options *out) {
 }
 
 int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_options *out) {
-    *out = (cli_options){0};
+    *out = (cli_options){.command = command->name, .n_arg = n_arg, .arg = arg};
     bool is_open = true; // options may still come
     for (int i = 0; i < n_arg; i++) {
         if (is_open && strcmp(arg[i], "--") == 0) {
@@ -241,5 +258,6 @@ int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_opt
         }
     }
     int code = out->use_help ? CLI_DONE : check_words(command, out);
-    return code == CLI_DONE ? check_overlap(out) : code;
+    code = code == CLI_DONE ? check_overlap(out) : code;
+    return code == CLI_DONE ? check_report(out) : code;
 }

@@ -39,11 +39,15 @@ typedef enum cli_known {
     CLI_PLAN = 1 << 15,    // all of plan_options.h
     CLI_AT_STEP = 1 << 16, // --at-step
     CLI_CHECKPOINT = 1 << 17,
+    CLI_REPORT = 1 << 18,
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 
 /// A command line, taken apart. Strings belong to argv.
 typedef struct cli_options {
+    const char *command; // its name
+    int n_arg;
+    char **arg;                       // (n_arg) all that stood behind the name
     const char *word[CLI_WORD_LIMIT]; // what is no option
     int n_word;
     const char *law;
@@ -51,6 +55,7 @@ typedef struct cli_options {
     const char *key;
     const char *wrt;
     const char *json;
+    const char *report; // page to write, NULL: none
     const char *output;
     const char *work;
     const char *overlap; // warn or refuse, NULL: not given
@@ -91,6 +96,9 @@ int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_opt
 
 /// Reads a whole number between least and most; CLI_USAGE after a line on stderr when it is none.
 int cli_put_whole(const char *name, const char *value, double least, double most, double *n);
+
+/// Extension of a file's name with its dot; NULL when there is none, as for a device.
+const char *cli_extension(const char *path);
 
 /// One line on stderr, "carom: ...". Returns CLI_FAILED and CLI_USAGE.
 int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -4,6 +4,7 @@
 
 #include "commands.h"
 
+#include "report.h"
 #include "simulate.h"
 #include "terminal.h"
 
@@ -38,6 +39,7 @@ static int step_all(cli_simulation *s, const cri_progress *progress) {
         if (s->has_file && cri_trajectory_row(&s->file, t, s->x, u, &err) != CR_OK) {
             return cli_error(&err);
         }
+        cli_track_step(s->track, t, s->x);
         cri_progress_state state = {"step", k + 1, s->result.n_step, NAN};
         if (!cri_progress_tell(progress, &state)) {
             s->result.n_step = k + 1;
@@ -69,23 +71,42 @@ static void print(const cli_simulation *s) {
 /// The run itself, between opening and closing.
 static int simulate(cli_simulation *s, const cli_options *options) {
     cri_simulate_result *r = &s->result;
+    size_t n_byte = sizeof *s->x * (size_t)s->scene->sizes.n_x;
+    s->x_first = cri_arena_push(s->scene->memory, n_byte);
+    if (!s->x_first) {
+        return cli_failed("%.80s: no memory", r->scene);
+    }
+    memcpy(s->x_first, s->x, n_byte);
+    int code = cli_report_open(options, "Simulation", s->scene, &s->report);
+    if (code != CLI_DONE) {
+        return code;
+    }
     double start = cli_seconds();
     if (s->first == 0) {
         r->energy[0] = cr_sim_energy(s->sim, s->x);
     }
+    cri_report_motion(s->report, "motion");
+    s->track = cli_track_begin(s->report, r->law, s->sim, s->x, true);
     cri_progress progress = cli_terminal_begin(options, "simulate");
-    int code = step_all(s, &progress);
+    code = step_all(s, &progress);
     cli_terminal_end();
+    cli_track_end(s->track);
     r->energy[1] = cr_sim_energy(s->sim, s->x);
     r->seconds = cli_seconds() - start;
     r->x = s->x;
     return code;
 }
 
-/// Ends the files when the run is good, else leaves none behind.
-static int finish(cli_simulation *s, int code, const char *json) {
+/// Ends all files when the run is good, else leaves none behind.
+static int finish(cli_simulation *s, int code, const cli_options *options) {
     cr_error err = {0};
-    if (code == CLI_DONE && json && cri_result_simulate(json, &s->result, &err) != CR_OK) {
+    if (code == CLI_DONE && s->report) {
+        cli_simulation_report(s);
+    }
+    code = cli_report_close(options, s->report, code);
+    s->report = NULL;
+    if (code == CLI_DONE && options->json &&
+        cri_result_simulate(options->json, &s->result, &err) != CR_OK) {
         code = cli_error(&err);
     }
     if (s->has_file && code != CLI_DONE) {
@@ -161,7 +182,7 @@ static int run(const cli_options *options) {
     }
     if (code == CLI_DONE) {
         int n_asked = s.result.n_step;
-        code = finish(&s, simulate(&s, options), options->json);
+        code = finish(&s, simulate(&s, options), options);
         if (code == CLI_DONE) {
             print(&s);
         }
@@ -198,8 +219,9 @@ const cli_command cli_simulate = {
         "  --checkpoint FILE     save the run there at Ctrl-C and at the end, without -o every 10\n"
         "                        s too; go on from it when it is there, to the same bits; -o then\n"
         "                        goes on too. More --steps prolong a run\n"
-        "  --json FILE           the result as JSON\n",
-    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_OUTPUT | CLI_CHECKPOINT,
+        "  --json FILE           the result as JSON\n"
+        "  --report FILE.html    a page with curves, tables and the motion to play\n",
+    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_OUTPUT | CLI_CHECKPOINT | CLI_REPORT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

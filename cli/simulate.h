@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include "report.h"
 #include "report/result.h"
 #include "report/trajectory.h"
 #include "scene.h"
@@ -15,9 +16,12 @@
 typedef struct cli_simulation {
     const cli_scene *scene;
     cr_sim *sim;
-    double *x; // (n_x)
+    double *x;       // (n_x)
+    double *x_first; // (n_x) the start, kept for a report
     cri_trajectory file;
     bool has_file;
+    cri_report *report; // NULL: none is wanted
+    cli_track *track;
     int first; // steps that were done before
     int n_impact;
     cr_outcome outcome;
@@ -36,3 +40,6 @@ int cli_simulation_load(cli_simulation *s);
 /// Writes the rows of the steps that were done before, and that of the start, from the motion at
 /// path. Returns an exit code.
 int cli_simulation_copy(cli_simulation *s, const char *path);
+
+/// Fills the report, whose motion is there already.
+void cli_simulation_report(const cli_simulation *s);

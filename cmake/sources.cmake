@@ -154,6 +154,11 @@ set(CAROM_SOURCES
     src/optimize/tangent.c
     src/optimize/target.c
     src/report/problem_file.c
+    src/report/report.c
+    src/report/report_curve.c
+    src/report/report_data.c
+    src/report/report_html.c
+    src/report/report_motion.c
     src/report/result.c
     src/report/trajectory.c
 )
@@ -178,6 +183,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_solvers.c
     cli/compare.c
     cli/fit.c
+    cli/fit_report.c
     cli/gradient.c
     cli/laws.c
     cli/linearize.c
@@ -187,10 +193,29 @@ set(CAROM_CLI_SOURCES
     cli/plan.c
     cli/plan_options.c
     cli/plan_report.c
+    cli/report.c
     cli/scene.c
     cli/simulate.c
+    cli/simulate_report.c
     cli/simulate_save.c
     cli/terminal.c
     cli/text.c
     cli/targets.c
+    cli/track.c
+)
+
+# bundled into reports (cmake/viewer.cmake)
+set(CAROM_VIEWER_SOURCES
+    viewer/build.mjs
+    viewer/package.json
+    viewer/package-lock.json
+    viewer/src/charts.js
+    viewer/src/colours.js
+    viewer/src/data.js
+    viewer/src/main.js
+    viewer/src/motion.js
+    viewer/src/playback.js
+    viewer/src/side_view.js
+    viewer/src/shapes.js
+    viewer/src/style.css
 )

@@ -56,25 +56,6 @@ static double reference_length(const cri_tree *tree, const cri_tendon *c) {
 
 // ---- rows --------------------------------------------------------------------------------------
 
-// unit quaternion of a rotation with scalar part >= 0: by its largest number, so that none is lost
-static cri_quat quat_of(const cri_mat3 *R) {
-    const double *m = R->m;
-    double four[4] = {1.0 + m[0] + m[4] + m[8], 1.0 + m[0] - m[4] - m[8], 1.0 - m[0] + m[4] - m[8],
-                      1.0 - m[0] - m[4] + m[8]};
-    int best = 0;
-    for (int i = 1; i < 4; i++) {
-        best = four[i] > four[best] ? i : best;
-    }
-    double wx = m[7] - m[5], wy = m[2] - m[6], wz = m[3] - m[1];
-    double xy = m[1] + m[3], xz = m[2] + m[6], yz = m[5] + m[7];
-    cri_quat rows[4] = {
-        {four[0], wx, wy, wz}, {wx, four[1], xy, xz}, {wy, xy, four[2], yz}, {wz, xz, yz, four[3]}};
-    cri_quat q = rows[best];
-    double scale = 0.5 / sqrt(four[best]);
-    scale = q.w < 0.0 ? -scale : scale;
-    return (cri_quat){scale * q.w, scale * q.x, scale * q.y, scale * q.z};
-}
-
 static cri_mat3 transposed(const cri_mat3 *a) {
     const double *m = a->m;
     return (cri_mat3){{m[0], m[3], m[6], m[1], m[4], m[7], m[2], m[5], m[8]}};
@@ -94,7 +75,7 @@ static void tie_bodies(cri_tree *tree, const cri_equality *eq, cri_tree_tie *tie
         cri_mat3 relative = cri_quat_rotation(eq->relative), back = transposed(&pose[1].R);
         cri_mat3 wanted = cri_m3_product(&pose[0].R, &relative),
                  error = cri_m3_product(&wanted, &back);
-        cri_quat e = quat_of(&error);
+        cri_quat e = cri_quat_of_rotation(&error);
         tie->e0 = e.w;
         tie->turn = cri_v3(2.0 * e.x, 2.0 * e.y, 2.0 * e.z);
     }

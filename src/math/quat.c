@@ -36,6 +36,25 @@ static double length(cri_quat q) {
     return sqrt(q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z);
 }
 
+// by its largest number, so that none is lost
+cri_quat cri_quat_of_rotation(const cri_mat3 *R) {
+    const double *m = R->m;
+    double four[4] = {1.0 + m[0] + m[4] + m[8], 1.0 + m[0] - m[4] - m[8], 1.0 - m[0] + m[4] - m[8],
+                      1.0 - m[0] - m[4] + m[8]};
+    int best = 0;
+    for (int i = 1; i < 4; i++) {
+        best = four[i] > four[best] ? i : best;
+    }
+    double wx = m[7] - m[5], wy = m[2] - m[6], wz = m[3] - m[1];
+    double xy = m[1] + m[3], xz = m[2] + m[6], yz = m[5] + m[7];
+    cri_quat rows[4] = {
+        {four[0], wx, wy, wz}, {wx, four[1], xy, xz}, {wy, xy, four[2], yz}, {wz, xz, yz, four[3]}};
+    cri_quat q = rows[best];
+    double scale = 0.5 / sqrt(four[best]);
+    scale = q.w < 0.0 ? -scale : scale;
+    return (cri_quat){scale * q.w, scale * q.x, scale * q.y, scale * q.z};
+}
+
 cri_quat cri_quat_normalise(cri_quat raw) {
     double r = length(raw);
     CR_ASSERT(r > 0.0);

@@ -31,6 +31,9 @@ cri_quat cri_quat_mul(cri_quat a, cri_quat b);
 /// R with R a = q a q*, for unit q: body to world.
 cri_mat3 cri_quat_rotation(cri_quat q);
 
+/// The unit quaternion of a rotation, with scalar part >= 0.
+cri_quat cri_quat_of_rotation(const cri_mat3 *R);
+
 /// raw/|raw|.  Requires raw != 0.
 cri_quat cri_quat_normalise(cri_quat raw);
 

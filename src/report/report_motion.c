@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+//
+// Motions in bounded memory. A frame stands for stride steps: its poses are those after the last of
+// them, its contacts those of all, impulses of the same place of a pair added up. When all frames
+// are full, every second one is left out and its contacts go to the next; frame 0 is the start.
+
+#include "report/report_parts.h"
+#include "sim/sim.h"
+
+#include <math.h>
+#include <string.h>
+
+// numbers of all poses that a variant should not exceed by far, and frames that it has anyway
+enum { NUMBER_AIM = 500000, FRAMES_LEAST = 60 };
+
+// numbers of a pose
+enum { N_POSE = 7 };
+
+void cri_report_motion(cri_report *report, const char *name) {
+    if (!report) {
+        return;
+    }
+    cri_report_motion_node *node = CR_PUSH(report->memory, cri_report_motion_node, 1);
+    if (node) {
+        node->name = cri_report_copy(report, name);
+    }
+    CRI_REPORT_APPEND(report->first_motion, report->last_motion, node);
+}
+
+void cri_report_marker(cri_report *report, const char *name, const double point[3]) {
+    if (!report || cri_arena_has_failed(report->memory)) {
+        return;
+    }
+    cri_report_motion_node *motion = report->last_motion;
+    CR_ASSERT(motion);
+    cri_report_marker_node *node = CR_PUSH(report->memory, cri_report_marker_node, 1);
+    if (node) {
+        node->name = cri_report_copy(report, name);
+        memcpy(node->point, point, sizeof node->point);
+    }
+    CRI_REPORT_APPEND(motion->first_marker, motion->last_marker, node);
+}
+
+// ---- shapes ------------------------------------------------------------------------------------
+
+/// Frame of a geom that cannot move.
+static cri_pose pose_of_static(const cr_model *model, const cri_geom *geom, double offset) {
+    cri_pose pose = cri_model_static_pose(model, geom->body);
+    pose.pos = cri_v3_add(pose.pos, cri_m3_mul(&pose.R, geom->pos));
+    pose.R = cri_m3_product(&pose.R, &geom->R);
+    if (geom->shape == CRI_SHAPE_PLANE) {
+        // along its normal the plane stands where its offset says
+        double move = offset - cri_v3_dot(geom->normal, pose.pos);
+        pose.pos = cri_v3_mad(pose.pos, move, geom->normal);
+    }
+    return pose;
+}
+
+static void take_shapes(cri_report *report, cri_report_variant_node *v, const cr_sim *sim) {
+    const cr_model *model = v->model;
+    for (int g = 0; g < v->n_shape; g++) {
+        const cri_geom *geom = &model->geom[g];
+        cri_report_shape *shape = &v->shape[g];
+        *shape = (cri_report_shape){.kind = geom->shape,
+                                    .body = -1,
+                                    .pos = geom->pos,
+                                    .quat = geom->quat,
+                                    .hull = geom->hull,
+                                    .name = cri_report_copy(report, model->geom_name[g])};
+        memcpy(shape->size, sim->d.geom[g].size, sizeof shape->size);
+        for (int b = 0; b < v->n_body; b++) {
+            shape->body = v->body[b] == geom->body ? b : shape->body;
+        }
+        if (shape->body < 0) {
+            cri_pose pose = pose_of_static(model, geom, shape->size[0]);
+            shape->pos = pose.pos;
+            shape->quat = cri_quat_of_rotation(&pose.R);
+        }
+    }
+}
+
+void cri_report_variant(cri_report *report, const char *name, const cr_sim *sim) {
+    if (!report || cri_arena_has_failed(report->memory)) {
+        return;
+    }
+    CR_ASSERT(report->last_motion && sim);
+    cr_arena *memory = report->memory;
+    const cr_model *model = sim->model;
+    cri_report_variant_node *v = CR_PUSH(memory, cri_report_variant_node, 1);
+    double *x = CR_PUSH(memory, double, model->sizes.n_x);
+    int *body = CR_PUSH(memory, int, model->sizes.n_body + 1);
+    if (!v || !x || !body || !cri_arena_reserve(memory, cri_state_bytes(model))) {
+        return;
+    }
+    *v = (cri_report_variant_node){.name = cri_report_copy(report, name),
+                                   .model = model,
+                                   .x = x,
+                                   .body = body,
+                                   .n_shape = model->sizes.n_geom,
+                                   .stride = 1};
+    cri_state_push(model, x, &v->state, memory);
+    for (int b = 0; b < model->sizes.n_body; b++) {
+        if (model->mech.link[b].unit >= 0) {
+            body[v->n_body++] = b;
+        }
+    }
+    int n_number = N_POSE * (v->n_body > 0 ? v->n_body : 1);
+    int limit = NUMBER_AIM / n_number;
+    limit = limit < FRAMES_LEAST ? FRAMES_LEAST : limit;
+    v->limit = (limit < CRI_REPORT_FRAMES ? limit : CRI_REPORT_FRAMES) | 1;
+    v->shape = CR_PUSH(memory, cri_report_shape, v->n_shape + 1);
+    v->frame = CR_PUSH(memory, cri_report_frame_data, v->limit + 1);
+    v->pose = CR_PUSH(memory, double, (size_t)(v->limit + 1) * (size_t)n_number);
+    if (!v->shape || !v->frame || !v->pose) {
+        return;
+    }
+    take_shapes(report, v, sim);
+    CRI_REPORT_APPEND(report->last_motion->first, report->last_motion->last, v);
+}
+
+// ---- contacts ----------------------------------------------------------------------------------
+
+static double strength(const cri_report_touch *touch) {
+    return cri_v3_norm(cri_v3_load(touch->impulse));
+}
+
+/// Adds to the frame's touch of the same place, or to those that there are while there is room, or
+/// instead of the weakest.
+static void add_touch(cr_arena *memory, cri_report_frame_data *frame,
+                      const cri_report_touch *touch) {
+    if (!frame->touch) {
+        frame->touch = CR_PUSH_RAW(memory, cri_report_touch, CRI_REPORT_CONTACTS);
+        if (!frame->touch) {
+            return;
+        }
+    }
+    int weakest = 0;
+    for (int i = 0; i < frame->n_touch; i++) {
+        cri_report_touch *old = &frame->touch[i];
+        if (old->geom[0] == touch->geom[0] && old->geom[1] == touch->geom[1] &&
+            old->place == touch->place) {
+            for (int k = 0; k < 3; k++) {
+                old->impulse[k] += touch->impulse[k];
+                old->point[k] = touch->point[k];
+            }
+            old->is_impact = old->is_impact || touch->is_impact;
+            return;
+        }
+        weakest = strength(old) < strength(&frame->touch[weakest]) ? i : weakest;
+    }
+    if (frame->n_touch < CRI_REPORT_CONTACTS) {
+        frame->touch[frame->n_touch++] = *touch;
+    } else if (strength(touch) > strength(&frame->touch[weakest])) {
+        frame->touch[weakest] = *touch;
+    }
+}
+
+static void add_contacts(cr_arena *memory, cri_report_frame_data *frame, int n,
+                         const cr_contact *contact) {
+    for (int i = 0; i < n; i++) {
+        const cr_contact *c = &contact[i];
+        bool is_limit = c->geom[0] < 0 || c->geom[1] < 0; // of a joint: it has no place
+        if (is_limit || !cri_all_finite(3, c->impulse) || !cri_all_finite(3, c->point)) {
+            continue;
+        }
+        cri_report_touch touch = {.geom = {c->geom[0], c->geom[1]}, .is_impact = c->is_impact};
+        memcpy(touch.point, c->point, sizeof touch.point);
+        memcpy(touch.impulse, c->impulse, sizeof touch.impulse);
+        for (int k = 0; k < i; k++) {
+            touch.place +=
+                contact[k].geom[0] == c->geom[0] && contact[k].geom[1] == c->geom[1] ? 1 : 0;
+        }
+        add_touch(memory, frame, &touch);
+    }
+}
+
+// ---- frames ------------------------------------------------------------------------------------
+
+/// Leaves every second frame out; their number is odd.
+static void halve(cr_arena *memory, cri_report_variant_node *v) {
+    size_t n_number = N_POSE * (size_t)v->n_body;
+    int n = (v->n_frame + 1) / 2;
+    for (int i = 1; i < n; i++) {
+        cri_report_frame_data *from = &v->frame[2 * i], *left = &v->frame[2 * i - 1];
+        for (int k = 0; k < left->n_touch; k++) {
+            add_touch(memory, from, &left->touch[k]);
+        }
+        // the memory for touches changes place, so that none is lost
+        cri_report_frame_data spare = v->frame[i];
+        v->frame[i] = *from;
+        *from = spare;
+        memcpy(v->pose + (size_t)i * n_number, v->pose + (size_t)(2 * i) * n_number,
+               n_number * sizeof *v->pose);
+    }
+    v->n_frame = n;
+    v->stride *= 2;
+    for (int i = n; i <= v->limit; i++) {
+        v->frame[i].n_touch = 0;
+    }
+}
+
+void cri_report_frame(cri_report *report, double t, const double *x, int n_contact,
+                      const cr_contact *contact) {
+    if (!report || cri_arena_has_failed(report->memory)) {
+        return;
+    }
+    cri_report_variant_node *v = report->last_motion ? report->last_motion->last : NULL;
+    CR_ASSERT(v);
+    if (!isfinite(t) || !cri_all_finite(v->model->sizes.n_x, x)) {
+        return;
+    }
+    if (v->n_frame == v->limit) {
+        halve(report->memory, v);
+    }
+    memcpy(v->x, x, sizeof *x * (size_t)v->model->sizes.n_x);
+    if (cri_model_normalise(v->model, v->x) >= 0) {
+        return;
+    }
+    cri_state_set(v->model, &v->state);
+    double *pose = v->pose + (size_t)v->n_frame * N_POSE * (size_t)v->n_body;
+    for (int b = 0; b < v->n_body; b++) {
+        const cri_pose *from = &v->state.pose[v->body[b]];
+        cri_v3_store(from->pos, pose + N_POSE * b);
+        cri_q4_store(cri_quat_of_rotation(&from->R), pose + N_POSE * b + 3);
+    }
+    cri_report_frame_data *frame = &v->frame[v->n_frame];
+    frame->t = t;
+    add_contacts(report->memory, frame, n_contact, contact);
+    // the start is a frame of its own
+    if (++v->n_filled == (v->n_frame == 0 ? 1 : v->stride)) {
+        v->n_frame++;
+        v->n_filled = 0;
+    }
+}
+
+int cri_report_n_frame(const cri_report_variant_node *variant) {
+    return variant->n_frame + (variant->n_filled > 0);
+}
