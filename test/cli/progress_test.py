@@ -201,7 +201,7 @@ class Progress(Command):
                          out.splitlines()[3:])
 
     def test_solver_benchmarks_show_their_problems(self):
-        shown = Shown("bench", "solvers", "--law", "lcp", "--problems", "100000000",
+        shown = Shown("bench", "solvers", "--law", "lcp", "--problems", "300000",
                       folder=self.folder.name)
         self.assertTrue(shown.read_until("lcp\x1b[0m: problem"), shown.text)
         shown.type("\x03")
