@@ -66,6 +66,7 @@ set(CAROM_SOURCES
     src/dynamics/tree_flow.c
     src/dynamics/tree_force.c
     src/dynamics/tree_form.c
+    src/dynamics/tree_jac.c
     src/dynamics/tree_map.c
     src/dynamics/tree_mass.c
     src/dynamics/tree_rne.c

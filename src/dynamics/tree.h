@@ -118,6 +118,24 @@ typedef struct cri_accel_tan {
 void cri_tree_accel_jvp(const cri_tree *tree, const cri_accel_tan *tan, double *a_tan,
                         cr_arena *scratch);
 
+/// Are there the derivatives for all dofs at once? Not with equalities, nor with drives on sites.
+bool cri_tree_has_jac(const cri_tree *tree);
+
+/// Derivatives of the last cri_tree_accel for q, then for v: jac (2 n_v, n_v) of the unit, a row
+/// for each dof that changes.
+void cri_tree_accel_jac(const cri_tree *tree, double *jac, cr_arena *scratch);
+
+/// Adds the derivatives of K' force - M w for q at fixed force (n_body, 6) and w (n_v) to R (n_v,
+/// n_column) of the unit: a column for each dof that changes. No equalities.
+void cri_tree_response_jac(const cri_tree *tree, const double *w, const double *force, int n_column,
+                           double *R, cr_arena *scratch);
+
+/// W times the columns of X (n_v, n_column) of the unit, in place. No equalities.
+void cri_tree_solve_many(const cri_tree *tree, int n_column, double *X);
+
+/// Room in scratch for these.
+size_t cri_tree_jac_bytes(const cri_mechanism *mech, int unit);
+
 /// c(q, v): forces that keep the unit from accelerating, without gravity's sign tricks: M a + c =
 /// applied forces. MuJoCo's qfrc_bias.
 void cri_tree_bias(const cri_tree *tree, const double *v, double *c, cr_arena *scratch);
@@ -157,3 +175,12 @@ void cri_tree_flow_vjp(const cri_tree_trace *trace, double *q_adj, double *v_adj
 void cri_tree_flow_jvp(const cri_tree_trace *trace, double *q_tan, double *v_tan,
                        const double *u_tan, double t_tan, const cri_mech_derived *d_tan,
                        cr_arena *scratch);
+
+/// Derivatives of the accelerations of all stages, in scratch, which many tangents of one motion
+/// share; NULL when there are none (cri_tree_has_jac). Needs cri_tree_flow_jac_bytes.
+const double *cri_tree_flow_jac_push(const cri_tree_trace *trace, cr_arena *scratch);
+size_t cri_tree_flow_jac_bytes(const cri_mechanism *mech, int unit);
+
+/// cri_tree_flow_jvp with them, for q and v alone.
+void cri_tree_flow_push(const cri_tree_trace *trace, const double *jac, double *q_tan,
+                        double *v_tan, cr_arena *scratch);

@@ -109,10 +109,11 @@ struct cr_sim {
     double eps_gap, eps_speed, eps_time;
     int event_cap;
     bool use_gradient;
-    bool has_tree;   // some unit is no free body
-    bool has_euler;  // and moves by Euler's rule
-    bool is_d_fixed; // d_tan is zero: a seed moves no parameter
-    bool has_cache;  // steps fill what their derivatives need: not in a rollout that is replayed
+    bool has_tree;           // some unit is no free body
+    bool has_euler;          // and moves by Euler's rule
+    bool is_d_fixed;         // d_tan is zero: a seed moves no parameter
+    const double **flow_jac; // (n_unit) what tangents of one motion share; NULL: nothing
+    bool has_cache; // steps fill what their derivatives need: not in a rollout that is replayed
     int checkpoint_every;
     cri_world world;
 

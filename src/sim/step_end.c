@@ -22,6 +22,9 @@
 // steps over which an overlap opens
 static const double n_open = 8.0;
 
+// so many tangents do not pay for what they could share
+enum { FEW_SEEDS = 4 };
+
 /// The jumps of a step.
 typedef struct end_data {
     cri_motion motion;
@@ -321,13 +324,18 @@ static cr_status end_jac(cr_sim *sim, const cri_step_record *record, int n_seed,
         most = n > most ? n : most;
     }
     bool *is_moved = CR_PUSH_RAW(sim->scratch, bool, n_unit *(size_t)n_seed);
+    bool use_shared = sim->has_tree && n_seed > FEW_SEEDS;
     size_t room = cri_motion_scratch_bytes(sim, &data->motion) +
+                  (use_shared ? cri_motion_jac_bytes(sim) : 0) +
                   sizeof(double) * (2 * most * most + most + 3 * (size_t)z->n_v) + 1024;
     for (int k = 0; k < data->n_jump; k++) {
         room += 2 * data->jump[k].n_byte;
     }
     if (!is_moved || !cri_arena_reserve(sim->scratch, room)) {
         return cri_no_memory(err);
+    }
+    if (use_shared) {
+        cri_motion_share(sim, &data->motion);
     }
     for (size_t s = 0; s < (size_t)n_seed; s++) {
         double *y = out + s * n_tangent;
@@ -336,6 +344,7 @@ static cr_status end_jac(cr_sim *sim, const cri_step_record *record, int n_seed,
         memcpy(is_moved + s * n_unit, sim->is_moved, sizeof *is_moved * n_unit);
         cri_motion_jvp(sim, &data->motion, record->h, 0.0, y, sim->zero_u);
     }
+    sim->flow_jac = NULL;
     for (int k = 0; k < data->n_jump; k++) {
         jump_jac(sim, record, &data->jump[k], n_seed, is_moved, out);
     }
