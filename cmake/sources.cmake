@@ -97,6 +97,7 @@ set(CAROM_SOURCES
     src/contact/frame.c
     src/contact/islands.c
     src/contact/jump.c
+    src/contact/jump_jac.c
     src/contact/jump_jvp.c
     src/contact/jump_vjp.c
     src/contact/laws.c

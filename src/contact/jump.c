@@ -199,8 +199,7 @@ static int place_of(const cri_world *world, cri_jump *jump, int unit) {
 }
 
 // G of one side in a tree's dofs: rows of J through K, or those of a limit; adds to G
-static void fill_tree_block(const cri_world *world, const cri_jump *jump, int a, int s, double *G,
-                            cr_arena *scratch) {
+static void fill_tree_block(const cri_world *world, const cri_jump *jump, int a, int s, double *G) {
     const cri_row *row = &jump->row[a];
     int unit = row->near.unit[s];
     const cri_unit *u = &world->model->mech.unit[unit];
@@ -209,19 +208,10 @@ static void fill_tree_block(const cri_world *world, const cri_jump *jump, int a,
         cri_limit_add_row(l, jump->state->x, 1.0, u->first_v, G);
         return;
     }
-    cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *wide = CR_PUSH_RAW(scratch, double, world->model->mech.n_v);
-    for (int r = 0; r < 3; r++) {
-        memset(wide + u->first_v, 0, sizeof *wide * (size_t)u->n_v);
-        cri_tree_pull_body(jump->state->tree[unit], row->near.body[s], row->J[s][r], wide);
-        for (int i = 0; i < u->n_v; i++) {
-            G[r * u->n_v + i] += wide[u->first_v + i];
-        }
-    }
-    cri_arena_rewind(scratch, mark);
+    cri_tree_pull_rows(jump->state->tree[unit], row->near.body[s], 3, row->J[s][0], G);
 }
 
-// the blocks of contact a, with W G' for trees
+// the blocks of contact a
 static void fill_blocks(const cri_world *world, cri_jump *jump, int a, cr_arena *keep,
                         cr_arena *scratch) {
     const cri_row *row = &jump->row[a];
@@ -240,17 +230,22 @@ static void fill_blocks(const cri_world *world, cri_jump *jump, int a, cr_arena 
             continue;
         }
         double *G = CR_PUSH(keep, double, 6 * u->n_v), *Y = G + 3 * u->n_v;
-        fill_tree_block(world, jump, a, s, G, scratch);
+        fill_tree_block(world, jump, a, s, G);
         if (is_one && row->near.kind != CRI_NEAR_LIMIT) {
-            fill_tree_block(world, jump, a, 0, G, scratch);
+            fill_tree_block(world, jump, a, 0, G);
         }
         // a limit has one row
         int n_row = row->near.kind == CRI_NEAR_LIMIT ? 1 : 3;
+        block->G = block->right = G;
+        block->left = Y;
+        if (u->n_row == 0) {
+            cri_tree_half_rows(jump->state->tree[unit], n_row, G, Y);
+            block->right = Y;
+            continue;
+        }
         for (int r = 0; r < n_row; r++) {
             respond_unit(world, jump, block->place, G + r * u->n_v, Y + r * u->n_v, NULL, scratch);
         }
-        block->G = G;
-        block->Y = Y;
     }
 }
 
@@ -270,11 +265,12 @@ static void add_block(const cri_world *world, const cri_jump *jump, int a, int b
                 JW[i] = ba->G[6 * r + i] * W[i];
             }
         } else {
-            y = ba->Y + r * u->n_v;
+            y = ba->left + r * u->n_v;
         }
+        const double *right = u->is_free_body ? bb->G : bb->right;
         for (int c = 0; c < n_column; c++) {
             jump->A[(size_t)(3 * a + r) * (size_t)m + 3 * b + c] +=
-                cri_dot(u->n_v, y, bb->G + c * u->n_v);
+                cri_dot(u->n_v, y, right + c * u->n_v);
         }
     }
 }

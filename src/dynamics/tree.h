@@ -49,10 +49,24 @@ void cri_tree_pull(const cri_tree *tree, const double *force, double *g);
 /// The same for one body alone: g (n_v) += K_b' force (6), along the path to the root.
 void cri_tree_pull_body(const cri_tree *tree, int body, const double *force, double *g);
 
+/// And for several: rows G (n, n_v) of the unit += forces (n, 6) K_b.
+void cri_tree_pull_rows(const cri_tree *tree, int body, int n, const double *forces, double *G);
+
+/// Columns of K for one body: the motion (6) for a unit rate of each of its dofs, from the root,
+/// which dof gets (of the mechanism). Returns their number, n_v of the unit at most.
+int cri_tree_body_columns(const cri_tree *tree, int body, int *dof, double *columns);
+
+/// Derivatives of the body's motion K w for those dofs at fixed w (n_v): (6) each, as above.
+void cri_tree_body_motion_jac(const cri_tree *tree, int body, const double *w, double *columns);
+
 /// M g (n_v), and w = W g; nu (n_row of the unit), if not NULL, gets the multipliers: M w + E' nu =
 /// g. w may be g.
 void cri_tree_multiply(const cri_tree *tree, const double *g, double *out);
 void cri_tree_solve(const cri_tree *tree, const double *g, double *w, double *nu);
+
+/// Rows Z (n, n_v) for rows G (n, n_v) of the unit with Z Z' = G M^-1 G': half of what a solve
+/// does, and zero where neither a row nor what is below it acts.
+void cri_tree_half_rows(const cri_tree *tree, int n, const double *G, double *Z);
 
 /// Two motions of dofs with their multipliers (NULL without equalities) and the forces on bodies
 /// that go with them.
@@ -132,6 +146,9 @@ void cri_tree_response_jac(const cri_tree *tree, const double *w, const double *
 
 /// W times the columns of X (n_v, n_column) of the unit, in place. No equalities.
 void cri_tree_solve_many(const cri_tree *tree, int n_column, double *X);
+
+/// W times the rows of X (n, n_v) of the unit, in place. No equalities.
+void cri_tree_solve_rows(const cri_tree *tree, int n, double *X);
 
 /// Room in scratch for these.
 size_t cri_tree_jac_bytes(const cri_mechanism *mech, int unit);

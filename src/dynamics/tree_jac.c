@@ -263,3 +263,68 @@ void cri_tree_solve_many(const cri_tree *tree, int n_column, double *X) {
     CR_ASSERT(tree->plan->n_row == 0 && n_column > 0 && X);
     back_many(tree, &tree->plain, n_column, X);
 }
+
+void cri_tree_solve_rows(const cri_tree *tree, int n, double *X) {
+    CR_ASSERT(tree->plan->n_row == 0 && X);
+    for (int i = 0; i < n; i++) {
+        cri_tree_back(tree, &tree->plain, X + (size_t)i * (size_t)tree->plan->n_v);
+    }
+}
+
+// ---- motions of a body -------------------------------------------------------------------------
+
+// dofs that move node n, from the root: their number, and the first of them in plan->ancestor
+static int path_of(const cri_tree_plan *plan, int n, int *first) {
+    *first = 0;
+    if (n == 0) {
+        return 0;
+    }
+    int last = plan->node[n].first_v + plan->node[n].n_v - 1;
+    *first = plan->row[last];
+    return plan->row[last + 1] - plan->row[last];
+}
+
+// motion of a body for that of its node
+static void store_motion(const cri_tree *tree, int b, cri_spatial X, double *out) {
+    cri_v3_store(cri_sp_at(X, tree->place[b]), out);
+    cri_v3_store(cri_m3_tmul(&tree->pose[b].R, X.w), out + 3);
+}
+
+int cri_tree_body_columns(const cri_tree *tree, int body, int *dof, double *columns) {
+    const cri_tree_plan *plan = tree->plan;
+    int b = body - tree->unit->first_body, first, n = path_of(plan, plan->body_node[b], &first);
+    for (int e = 0; e < n; e++) {
+        int i = plan->ancestor[first + e];
+        dof[e] = tree->unit->first_v + i;
+        store_motion(tree, b, tree->S[i], columns + 6 * e);
+    }
+    return n;
+}
+
+void cri_tree_body_motion_jac(const cri_tree *tree, int body, const double *w, double *columns) {
+    // K w rides along with the body's axes, but for y = X_p x S_k: its first part turns in the
+    // world
+    const cri_tree_plan *plan = tree->plan;
+    const double *own = w + tree->unit->first_v;
+    int b = body - tree->unit->first_body, first, n = path_of(plan, plan->body_node[b], &first);
+    cri_spatial X = zero;
+    for (int e = 0; e < n;) {
+        int k = plan->ancestor[first + e];
+        int joint = tree->mech->dof_joint[tree->unit->first_v + k];
+        const cri_tree_node *node = plan->node + joint - tree->unit->first_joint + 1;
+        cri_spatial below = X;
+        for (int i = k; i < k + node->n_v; i++) {
+            below = cri_sp_mad(below, own[i], tree->S[i]);
+            X = i < k + node->n_still ? below : X;
+        }
+        for (int i = k; i < k + node->n_v; i++, e++) {
+            store_motion(tree, b, cri_sp_cross(X, tree->S[i]), columns + 6 * e);
+        }
+        X = below;
+    }
+    cri_vec3 at = cri_sp_at(X, tree->place[b]);
+    for (int e = 0; e < n; e++) {
+        cri_vec3 spin = tree->S[plan->ancestor[first + e]].w;
+        cri_v3_accumulate(cri_v3_cross(spin, at), columns + 6 * e);
+    }
+}

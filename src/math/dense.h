@@ -25,6 +25,31 @@ static inline double cri_dot(int n, const double *a, const double *b) {
     return sum;
 }
 
+/// y += k[0] x[0] + ... over n_row arrays of n numbers, four at a time.
+static inline void cri_add_combination(int n, int n_row, const double *k, const double *const *x,
+                                       double *restrict y) {
+    int r = 0;
+    for (; r + 4 <= n_row; r += 4) {
+        const double *a = x[r], *b = x[r + 1], *c = x[r + 2], *d = x[r + 3];
+        double ka = k[r], kb = k[r + 1], kc = k[r + 2], kd = k[r + 3];
+        int i = 0;
+        for (; i + 2 <= n; i += 2) {
+            double y0 = y[i] + ka * a[i], y1 = y[i + 1] + ka * a[i + 1];
+            y0 += kb * b[i], y1 += kb * b[i + 1];
+            y0 += kc * c[i], y1 += kc * c[i + 1];
+            y[i] = y0 + kd * d[i], y[i + 1] = y1 + kd * d[i + 1];
+        }
+        if (i < n) {
+            y[i] = y[i] + ka * a[i] + kb * b[i] + kc * c[i] + kd * d[i];
+        }
+    }
+    for (; r < n_row; r++) {
+        for (int i = 0; i < n; i++) {
+            y[i] += k[r] * x[r][i];
+        }
+    }
+}
+
 /// y += k x. The arrays do not overlap.
 static inline void cri_add_scaled(int n, double k, const double *restrict x, double *restrict y) {
     int i = 0;

@@ -58,6 +58,32 @@ void cri_lu_solve(int n, const double *lu, const int *pivot, double *b) {
     }
 }
 
+void cri_lu_solve_many(int n, const double *lu, const int *pivot, int n_column, double *B) {
+    size_t width = (size_t)n_column;
+    for (int k = 0; k < n; k++) {
+        double *a = B + (size_t)k * width, *b = B + (size_t)pivot[k] * width;
+        for (int c = 0; a != b && c < n_column; c++) {
+            double t = a[c];
+            a[c] = b[c];
+            b[c] = t;
+        }
+    }
+    for (int i = 1; i < n; i++) {
+        for (int j = 0; j < i; j++) {
+            cri_add_scaled(n_column, -lu[i * n + j], B + (size_t)j * width, B + (size_t)i * width);
+        }
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        double *b = B + (size_t)i * width, inverse = 1.0 / lu[i * n + i];
+        for (int j = i + 1; j < n; j++) {
+            cri_add_scaled(n_column, -lu[i * n + j], B + (size_t)j * width, b);
+        }
+        for (int c = 0; c < n_column; c++) {
+            b[c] *= inverse;
+        }
+    }
+}
+
 void cri_lu_solve_transposed(int n, const double *lu, const int *pivot, double *b) {
     for (int i = 0; i < n; i++) {
         b[i] /= lu[i * n + i];
