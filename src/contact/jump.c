@@ -34,7 +34,7 @@ size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref)
             n_row += (size_t)u->n_row;
             if (!u->is_free_body) {
                 size_t need = cri_tree_scratch_bytes(mech, unit);
-                last_bytes = unit == last ? last_bytes : cri_tree_bytes(mech, unit);
+                last_bytes = unit == last ? last_bytes : cri_tree_room(mech, &world->d->mech, unit);
                 last = unit;
                 tree += last_bytes;
                 work = need > work ? need : work;

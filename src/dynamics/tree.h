@@ -22,6 +22,12 @@ typedef struct cri_tree cri_tree;
 /// Room that cri_tree_push needs.
 size_t cri_tree_bytes(const cri_mechanism *mech, int unit);
 
+/// The same where d has plans.
+size_t cri_tree_room(const cri_mechanism *mech, const cri_mech_derived *d, int unit);
+
+/// What trees of a unit share, for d->plan: one thread at a time. NULL when there is no memory.
+struct cri_tree_plan *cri_tree_plan_push(const cri_mechanism *mech, int unit, cr_arena *arena);
+
 /// Room in scratch that any one call below needs.
 size_t cri_tree_scratch_bytes(const cri_mechanism *mech, int unit);
 
@@ -167,6 +173,9 @@ typedef struct cri_tree_trace cri_tree_trace;
 
 /// Room that cri_tree_flow needs in keep.
 size_t cri_tree_flow_bytes(const cri_mechanism *mech, int unit);
+
+/// The same where d has plans.
+size_t cri_tree_flow_room(const cri_mechanism *mech, const cri_mech_derived *d, int unit);
 
 /// Where a motion begins, and how long it takes.
 typedef struct cri_tree_start {

@@ -151,19 +151,30 @@ static void rates_jvp(const cri_tree_plan *plan, const double *x, const double *
 
 // ---- motion ------------------------------------------------------------------------------------
 
-size_t cri_tree_flow_bytes(const cri_mechanism *mech, int unit) {
+// room of a trace beside its plan, with trees of so many bytes
+static size_t trace_bytes(const cri_mechanism *mech, int unit, size_t tree) {
     size_t n_stage = cri_unit_is_euler(mech, unit) ? 1 : N_STAGE,
            n_v = (size_t)mech->unit[unit].n_v;
-    size_t plan = cri_tree_plan_bytes(mech, unit), tree = cri_tree_bytes(mech, unit) - plan;
     // and what the arena counts for the trace and the vectors of the stages
-    return plan + n_stage * tree + (2 * N_STAGE + 2) * n_v * sizeof(double) +
-           sizeof(cri_tree_trace) + 2 * 64;
+    return n_stage * tree + (2 * N_STAGE + 2) * n_v * sizeof(double) + sizeof(cri_tree_trace) +
+           2 * 64;
+}
+
+size_t cri_tree_flow_bytes(const cri_mechanism *mech, int unit) {
+    size_t plan = cri_tree_plan_bytes(mech, unit), tree = cri_tree_bytes(mech, unit) - plan;
+    return plan + trace_bytes(mech, unit, tree);
+}
+
+size_t cri_tree_flow_room(const cri_mechanism *mech, const cri_mech_derived *d, int unit) {
+    bool has_plan = d->plan && d->plan[unit];
+    return has_plan ? trace_bytes(mech, unit, d->plan[unit]->tree_bytes)
+                    : cri_tree_flow_bytes(mech, unit);
 }
 
 static cri_tree_trace *push_trace(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
                                   cr_arena *keep) {
     cri_tree_trace *trace = CR_PUSH(keep, cri_tree_trace, 1);
-    cri_tree_plan *plan = cri_tree_plan_push(mech, unit, keep);
+    cri_tree_plan *plan = cri_tree_plan_of(mech, unit, d, keep);
     int n_v = mech->unit[unit].n_v;
     double *block = CR_PUSH_RAW(keep, double, (2 * N_STAGE + 2) * n_v);
     if (!trace || !plan || !block) {

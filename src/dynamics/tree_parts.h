@@ -42,6 +42,8 @@ typedef struct cri_tree_plan {
     int *actuator;       // (n_actuator) those that act on the unit
     int *tendon;         // (n_tendon) likewise
 
+    size_t tree_bytes; // room of one tree on this plan
+
     // room of calls, shared by the trees on this plan
     cri_spatial *work[2];           // (n_node + 1)
     cri_spatial_inertia *composite; // (n_node + 1) of subtrees
@@ -141,7 +143,10 @@ struct cri_tree_tan {
 // ---- plan and kinematics (tree.c) --------------------------------------------------------------
 
 size_t cri_tree_plan_bytes(const cri_mechanism *mech, int unit);
-cri_tree_plan *cri_tree_plan_push(const cri_mechanism *mech, int unit, cr_arena *arena);
+
+/// That of d, or one of its own in the arena. NULL when there is no memory.
+cri_tree_plan *cri_tree_plan_of(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
+                                cr_arena *arena);
 
 /// NULL when there is no memory. The plan is borrowed.
 cri_tree *cri_tree_push_on(const cri_tree_plan *plan, const cri_mechanism *mech, int unit,

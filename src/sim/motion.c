@@ -230,7 +230,7 @@ static bool tree_unit(cr_sim *sim, cri_motion *motion, int unit, double t, doubl
     double *out = is_kept ? motion->flow : y;
     if (!is_kept || motion->t_flow[unit] != t) {
         if (!cri_arena_reserve(sim->scratch, cri_tree_scratch_bytes(mech, unit)) ||
-            !cri_arena_reserve(keep, cri_tree_flow_bytes(mech, unit))) {
+            !cri_arena_reserve(keep, cri_tree_flow_room(mech, &sim->d.mech, unit))) {
             return false;
         }
         cri_tree_start start = {.q = x, .v = x + mech->n_q, .u = motion->u, .t = t};

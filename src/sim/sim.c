@@ -55,12 +55,15 @@ static bool allocate(cr_sim *sim) {
     sim->body_tan = CR_PUSH(a, double, 6 * z->n_body);
     sim->time_of = CR_PUSH(a, double, m->mech.n_unit);
     sim->reach = CR_PUSH(a, double, z->n_geom);
+    sim->ball = CR_PUSH(a, double, z->n_geom);
     sim->width = CR_PUSH(a, double, z->n_geom);
     sim->unit_mark = CR_PUSH(a, int, m->mech.n_unit);
     sim->n_unit_event = CR_PUSH(a, int, m->mech.n_unit);
     sim->is_moved = CR_PUSH(a, bool, m->mech.n_unit);
-    for (int u = 0; u < m->mech.n_unit; u++) {
+    sim->d.mech.plan = CR_PUSH(a, struct cri_tree_plan *, m->mech.n_unit);
+    for (int u = 0; u < m->mech.n_unit && sim->d.mech.plan; u++) {
         bool is_tree = !m->mech.unit[u].is_free_body;
+        sim->d.mech.plan[u] = is_tree ? cri_tree_plan_push(&m->mech, u, a) : NULL;
         sim->has_tree = sim->has_tree || is_tree;
         sim->has_euler = sim->has_euler || (is_tree && cri_unit_is_euler(&m->mech, u));
     }

@@ -136,6 +136,7 @@ struct cr_sim {
     cri_state work;     // of y
     double *time_of;    // (n_unit) time that y and work stand for, by unit; NAN: none
     double *reach;      // (n_geom) radius of the ball around the body's origin that holds it
+    double *ball;       // (n_geom) radius around the geom itself
     double *width;      // (n_geom) of its narrowest side, infinite for a plane
     int n_pair;         // pairs that may collide, when they are few enough to be listed
     cri_near *pair;     // (n_pair), NULL: found anew in every sub-step

@@ -90,13 +90,13 @@ static cr_status end_step(cr_sim *sim, cri_step_record *record, double *x_next, 
         return cri_no_memory(err);
     }
     cri_state_push(sim->model, y, &data->state, sim->tape);
-    cri_state_set(sim->model, &data->motion.state);
-    if (!cri_scan_find(sim, &data->motion, record->h) ||
-        !cri_motion_all(sim, &data->motion, record->h, y, NULL)) {
+    if (!cri_motion_all(sim, &data->motion, record->h, y, NULL)) {
         return cri_no_memory(err);
     }
     cri_state_set(sim->model, &data->state);
-    cri_scan_now(sim, &data->state);
+    if (!cri_scan_here(sim, &data->motion, &data->state)) {
+        return cri_no_memory(err);
+    }
     int n = 0;
     for (int f = 0; f < sim->scan.n_feature; f++) {
         double gap = sim->scan.now[f].gap;
