@@ -18,6 +18,15 @@
 // terms of the derivatives that are held at once, see jump_vjp.c
 enum { MAX_TERM = 2 + 2 * CRI_MAX_OUTER };
 
+/// A contact's block in the dofs of one unit: factors of G W G'.
+typedef struct part {
+    int contact;
+    int n;               // rows
+    double GW[18];       // of a free body
+    const double *left;  // (n, n_v)
+    const double *right; // (n, n_v)
+} part;
+
 size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref) {
     CR_ASSERT(world && n > 0 && ref);
     const cri_mechanism *mech = &world->model->mech;
@@ -48,7 +57,8 @@ size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref)
            sizeof(double) * (3 * m * m + (MAX_TERM + 14) * (n_dof + n_row) + 16 * m + 6 * n_dof +
                              (MAX_TERM + 8) * wide) +
            CRI_JUMP_BASES * (sizeof(double) * (m + 2 * n_dof + n_row) + sizeof(cri_jump_base)) +
-           (2 * sizeof(cri_row) + sizeof(cri_block) * 2 + sizeof(double) * 80) * (size_t)n +
+           (2 * sizeof(cri_row) + sizeof(cri_block) * 2 + sizeof(part) + sizeof(double) * 80) *
+               (size_t)n +
            64 * (MAX_TERM + 64) + 8192;
 }
 
@@ -249,28 +259,58 @@ static void fill_blocks(const cri_world *world, cri_jump *jump, int a, cr_arena 
     }
 }
 
-// A_ab += G_a W G_b' for one shared unit
-static void add_block(const cri_world *world, const cri_jump *jump, int a, int b, int s, int t) {
-    int m = 3 * jump->n;
-    const cri_block *ba = &jump->block[a][s], *bb = &jump->block[b][t];
-    const cri_unit *u = cri_jump_unit(world, jump, ba->place);
-    const double *W = jump->W + jump->at[ba->place];
-    int n_row = jump->row[a].near.kind == CRI_NEAR_LIMIT ? 1 : 3;
-    int n_column = jump->row[b].near.kind == CRI_NEAR_LIMIT ? 1 : 3;
-    for (int r = 0; r < n_row; r++) {
-        double JW[6];
-        const double *y = JW;
-        if (u->is_free_body) {
-            for (int i = 0; i < 6; i++) {
-                JW[i] = ba->G[6 * r + i] * W[i];
-            }
-        } else {
-            y = ba->left + r * u->n_v;
+// a . b of 6 numbers
+static double dot6(const double *a, const double *b) {
+    double even = a[0] * b[0] + a[2] * b[2] + a[4] * b[4];
+    double odd = a[1] * b[1] + a[3] * b[3] + a[5] * b[5];
+    return even + odd;
+}
+
+// the blocks of unit k; returns their number
+static int find_parts(const cri_world *world, const cri_jump *jump, int k, part *parts) {
+    const double *W = jump->W + jump->at[k];
+    bool is_free = cri_jump_unit(world, jump, k)->is_free_body;
+    int n = 0;
+    for (int a = 0; a < jump->n; a++) {
+        const cri_block *block = &jump->block[a][jump->block[a][0].place == k ? 0 : 1];
+        if (block->place != k) {
+            continue;
         }
-        const double *right = u->is_free_body ? bb->G : bb->right;
-        for (int c = 0; c < n_column; c++) {
-            jump->A[(size_t)(3 * a + r) * (size_t)m + 3 * b + c] +=
-                cri_dot(u->n_v, y, right + c * u->n_v);
+        part *p = &parts[n++];
+        p->contact = a;
+        p->n = jump->row[a].near.kind == CRI_NEAR_LIMIT ? 1 : 3;
+        p->left = is_free ? p->GW : block->left;
+        p->right = is_free ? block->G : block->right;
+        for (int r = 0; is_free && r < 18; r += 6) {
+            for (int i = 0; i < 6; i++) {
+                p->GW[r + i] = block->G[r + i] * W[i];
+            }
+        }
+    }
+    return n;
+}
+
+// A_ab += G_a W G_b' for one shared unit with n_v dofs
+static void add_block(const cri_jump *jump, int n_v, const part *a, const part *b) {
+    size_t m = 3 * (size_t)jump->n;
+    double *A = jump->A + 3 * (size_t)a->contact * m + 3 * (size_t)b->contact;
+    for (int r = 0; r < a->n; r++, A += m) {
+        const double *left = a->left + r * n_v;
+        for (int c = 0; c < b->n; c++) {
+            const double *right = b->right + c * n_v;
+            A[c] += n_v == 6 ? dot6(left, right) : cri_dot(n_v, left, right);
+        }
+    }
+}
+
+// A_ba = A_ab', so that A is symmetric to the last bit
+static void mirror_block(const cri_jump *jump, int a, int b) {
+    size_t m = 3 * (size_t)jump->n;
+    const double *from = jump->A + 3 * (size_t)a * m + 3 * (size_t)b;
+    double *to = jump->A + 3 * (size_t)b * m + 3 * (size_t)a;
+    for (size_t r = 0; r < 3; r++) {
+        for (size_t c = 0; c < 3; c++) {
+            to[c * m + r] = from[r * m + c];
         }
     }
 }
@@ -287,26 +327,23 @@ static void fill_empty_rows(const cri_jump *jump, int a) {
     }
 }
 
-static void assemble(const cri_world *world, const cri_jump *jump) {
-    int m = 3 * jump->n;
-    for (int a = 0; a < jump->n; a++) {
-        for (int b = a; b < jump->n; b++) {
-            for (int st = 0; st < 4; st++) {
-                int s = st / 2, t = st % 2;
-                if (jump->block[a][s].place >= 0 &&
-                    jump->block[a][s].place == jump->block[b][t].place) {
-                    add_block(world, jump, a, b, s, t);
-                }
+static void assemble(const cri_world *world, const cri_jump *jump, cr_arena *scratch) {
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    part *parts = CR_PUSH_RAW(scratch, part, jump->n);
+    for (int k = 0; k < jump->n_unit; k++) {
+        int n_v = cri_jump_unit(world, jump, k)->n_v, n = find_parts(world, jump, k, parts);
+        for (int i = 0; i < n; i++) {
+            for (int j = i; j < n; j++) {
+                add_block(jump, n_v, &parts[i], &parts[j]);
+                // two units may share a pair of contacts: the last of them has the sum
+                mirror_block(jump, parts[i].contact, parts[j].contact);
             }
         }
+    }
+    for (int a = 0; a < jump->n; a++) {
         fill_empty_rows(jump, a);
     }
-    // the lower half is the upper one, so that A is symmetric to the last bit
-    for (int i = 0; i < m; i++) {
-        for (int j = 0; j < i; j++) {
-            jump->A[(size_t)i * (size_t)m + j] = jump->A[(size_t)j * (size_t)m + i];
-        }
-    }
+    cri_arena_rewind(scratch, mark);
 }
 
 static void push_arrays(cri_jump *jump, cr_arena *keep) {
@@ -370,7 +407,7 @@ void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, c
             cri_jump_load_inverse(&world->d->body[u->first_body], jump->W + jump->at[k]);
         }
     }
-    assemble(world, jump);
+    assemble(world, jump, scratch);
 }
 
 // room for the responses that tangents keep
@@ -457,8 +494,11 @@ void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, boo
     cri_contact_problem problem = cri_jump_problem(jump);
     problem.smoothing = world->smoothing;
     jump->report = (cri_law_report){.margin = 1.0, .is_sliding = jump->is_sliding};
-    bool is_finite = cri_all_finite(9 * jump->n * jump->n, jump->A) &&
-                     cri_all_finite(3 * jump->n, jump->b) && cri_all_finite(jump->n, jump->target);
+    bool is_finite = cri_all_finite(3 * jump->n, jump->b) && cri_all_finite(jump->n, jump->target);
+    for (int i = 0; i < 3 * jump->n; i++) {
+        // A_ij^2 <= A_ii A_jj: no other entry is larger
+        is_finite = is_finite && isfinite(jump->A[(size_t)i * (3 * (size_t)jump->n + 1)]);
+    }
     if (!is_finite) {
         // speeds or levers beyond all numbers: no impulse, and the report says so
         memset(jump->f, 0, sizeof *jump->f * 3 * (size_t)jump->n);

@@ -25,8 +25,8 @@ typedef struct side {
     int *dof;     // (n) of the island
     double *N;    // (n, 6) its motions; NULL: a free body, whose dofs they are
     double *move; // (n, 6) work: derivatives of its motion for those dofs
-    double v[6];  // its motions for v, w and w_q
-    double w[6];
+    double v[6];  // its motions for v, v + w and w_q
+    double sum[6];
     double w_q[6];
     double turn[6][12];  // derivatives of J' f of both bodies for its pose
     double rate[6][3];   // and of rhs
@@ -40,6 +40,7 @@ typedef struct assembly {
     cri_contact_split split;
     int n_column;     // 2 n_dof: changes of q, then of v
     double *v, *w;    // (n_v) in the model's dofs
+    double *sum;      // (n_v) v + w
     double *w_q;      // (n_v), of q; NULL: not needed
     double *rhs;      // (3n, n_column)
     double *A_q;      // (3n, n_column), NULL: not needed
@@ -64,7 +65,7 @@ size_t cri_jump_jac_bytes(const cri_world *world, const cri_jump *jump) {
                     cri_tree_scratch_bytes(mech, jump->unit[k]);
         }
     }
-    size_t number = 17 * n * n_dof + 3 * (3 * n + n_dof) + n_dof * n_dof + n * n_dof + 5 * wide +
+    size_t number = 20 * n * n_dof + 3 * (3 * n + n_dof) + n_dof * n_dof + n * n_dof + 5 * wide +
                     24 * wide + 12 * (size_t)mech->n_body + 2 * n_dof + 8 * n;
     return sizeof(double) * number + sizeof(int) * 2 * wide + tree +
            world->law->n_byte_many(jump->n, 2 * jump->n_dof) + 32 * 64;
@@ -121,17 +122,21 @@ static void open_side(assembly *y, int a, int s, int *wide, double *columns) {
         b->dof[e] = at + wide[e] - u->first_v;
     }
     motion_of(b, wide, y->v, b->v);
-    motion_of(b, wide, y->w, b->w);
+    motion_of(b, wide, y->sum, b->sum);
     if (y->w_q) {
         motion_of(b, wide, y->w_q, b->w_q);
     }
 }
 
+// what restitution adds to the velocity before along the normal of contact a
+static double more_of_v(const assembly *y, int a, int r) {
+    return r == 0 ? y->split.of_b[a] - 1.0 : 0.0;
+}
+
 // J_r . (motion of v, scaled, and of w) for row r of contact a
-static double row_rate(const assembly *y, int a, int r, const double *J, const double *v,
-                       const double *w) {
-    double of_v = r == 0 ? y->split.of_b[a] : 1.0;
-    return of_v * cri_dot(6, J, v) + cri_dot(6, J, w);
+static double row_rate(const assembly *y, int a, int r, const double *J, const side *b) {
+    double more = more_of_v(y, a, r), rate = cri_dot(6, J, b->sum);
+    return more != 0.0 ? rate + more * cri_dot(6, J, b->v) : rate;
 }
 
 // derivatives for pose number c of side s
@@ -152,7 +157,7 @@ static void turn_side(assembly *y, int a, int s, int c) {
                 continue;
             }
             const double *J = J_tan[t][r];
-            b->rate[c][r] += row_rate(y, a, r, J, other->v, other->w);
+            b->rate[c][r] += row_rate(y, a, r, J, other);
             b->rate_q[c][r] += y->w_q ? cri_dot(6, J, other->w_q) : 0.0;
             cri_add_scaled(6, f[r], J, b->turn[c] + 6 * t);
         }
@@ -184,23 +189,66 @@ static void bring_forces(const assembly *y, const double *turn, int k) {
     }
 }
 
+// adds scale times J_r K_tan rate to row r, of which to is the first number; K_tan rate is in move
+static void bring_motion(const cri_row *row, const side *b, int s, int r, double scale,
+                         double *to) {
+    for (int e = 0; e < b->n; e++) {
+        to[b->dof[e]] += scale * cri_dot(6, row->J[s][r], b->move + 6 * e);
+    }
+}
+
 // J K_tan (v + w) and J K_tan w_q of a tree
 static void bring_motions(assembly *y, int a, int s) {
     const cri_row *row = &y->jump->row[a];
     const side *b = &y->side[s];
     const cri_tree *tree = y->jump->state->tree[row->near.unit[s]];
     size_t width = (size_t)y->n_column;
-    const double *rates[3] = {y->v, y->w, y->w_q};
-    for (int i = 0; i < 3 && rates[i]; i++) {
-        cri_tree_body_motion_jac(tree, row->near.body[s], rates[i], b->move);
-        double *to = (i == 2 ? y->A_q : y->rhs) + 3 * (size_t)a * width;
-        for (int r = 0; r < 3; r++, to += width) {
-            double scale = i == 0 && r == 0 ? y->split.of_b[a] : 1.0;
-            for (int e = 0; e < b->n; e++) {
-                to[b->dof[e]] += scale * cri_dot(6, row->J[s][r], b->move + 6 * e);
-            }
+    double *rhs = y->rhs + 3 * (size_t)a * width, more = more_of_v(y, a, 0);
+    cri_tree_body_motion_jac(tree, row->near.body[s], y->sum, b->move);
+    for (size_t r = 0; r < 3; r++) {
+        bring_motion(row, b, s, (int)r, 1.0, rhs + r * width);
+    }
+    if (more != 0.0) {
+        cri_tree_body_motion_jac(tree, row->near.body[s], y->v, b->move);
+        bring_motion(row, b, s, 0, more, rhs);
+    }
+    if (y->w_q) {
+        cri_tree_body_motion_jac(tree, row->near.body[s], y->w_q, b->move);
+        for (size_t r = 0; r < 3; r++) {
+            bring_motion(row, b, s, (int)r, 1.0, y->A_q + (3 * (size_t)a + r) * width);
         }
     }
+}
+
+// Translations of a pose: those of both bodies together change nothing, and neither do those of a
+// body that touches a plane which stands still, but for the gap.
+static bool shift_side(assembly *y, int a, int s, int c) {
+    const cri_near *near = &y->jump->row[a].near;
+    side *b = &y->side[s], *other = &y->side[1 - s];
+    bool is_plane = near->kind == CRI_NEAR_PLANE_SPHERE || near->kind == CRI_NEAR_PLANE_CAPSULE ||
+                    near->kind == CRI_NEAR_PLANE_BOX;
+    bool is_known = s == 1 && other->n > 0;
+    if (c >= 3 || !(is_known || (is_plane && other->n == 0))) {
+        return false;
+    }
+    if (is_known) {
+        b->gap[c] = -other->gap[c];
+        for (int i = 0; i < 12; i++) {
+            b->turn[c][i] = -other->turn[c][i];
+        }
+        for (int r = 0; r < 3; r++) {
+            b->rate[c][r] = -other->rate[c][r];
+            b->rate_q[c][r] = -other->rate_q[c][r];
+        }
+        return true;
+    }
+    double normal[3];
+    cri_v3_store(y->jump->row[a].touch.normal, normal);
+    b->gap[c] = normal[c];
+    memset(b->turn[c], 0, sizeof b->turn[c]);
+    memset(b->rate[c], 0, sizeof b->rate[c]);
+    memset(b->rate_q[c], 0, sizeof b->rate_q[c]);
+    return true;
 }
 
 static void add_touch(assembly *y, int a, int *wide, double *columns) {
@@ -210,7 +258,9 @@ static void add_touch(assembly *y, int a, int *wide, double *columns) {
     for (int s = 0; s < 2; s++) {
         side *b = &y->side[s];
         for (int c = 0; b->n > 0 && c < 6; c++) {
-            turn_side(y, a, s, c);
+            if (!shift_side(y, a, s, c)) {
+                turn_side(y, a, s, c);
+            }
             if (!b->N) {
                 bring_to_dof(y, a, b, c, 1.0, b->dof[c]);
                 bring_forces(y, b->turn[c], b->dof[c]);
@@ -244,8 +294,8 @@ static void add_limit(assembly *y, int a) {
         cri_v3_store(cri_v3_scale(-1.0, cri_limit_axis_jvp(l, jump->state->x, turn)), row);
         int first = at + l->dof[0] - u->first_v;
         double *to = y->rhs + 3 * (size_t)a * (size_t)y->n_column + first + c;
-        *to += y->split.of_b[a] * cri_dot(3, row, y->v + l->dof[0]);
-        *to += cri_dot(3, row, y->w + l->dof[0]);
+        *to += cri_dot(3, row, y->sum + l->dof[0]);
+        *to += more_of_v(y, a, 0) * cri_dot(3, row, y->v + l->dof[0]);
         if (y->A_q) {
             y->A_q[to - y->rhs] += cri_dot(3, row, y->w_q + l->dof[0]);
         }
@@ -381,7 +431,7 @@ static void collect(const assembly *y, double *out, cr_arena *scratch) {
         double *GW = CR_PUSH_RAW(scratch, double, 3 * jump->n * u->n_v);
         int n = gather_rows(y, k, GW);
         if (!u->is_free_body) {
-            cri_tree_solve_rows(jump->state->tree[jump->unit[k]], n, GW);
+            cri_tree_solve_rows(jump->state->tree[jump->unit[k]], n, GW, scratch);
         }
         double *to = out + jump->at[k];
         for (int c = 0; c < y->n_column; c++, to += jump->n_dof) {
@@ -404,9 +454,10 @@ static void assembly_push(assembly *y, const cri_derived *zero, cr_arena *scratc
     y->weight = CR_PUSH_RAW(scratch, double, most);
     y->from = CR_PUSH_RAW(scratch, const double *, most);
     y->row = CR_PUSH_RAW(scratch, const double *, most);
-    y->v = CR_PUSH_RAW(scratch, double, 3 * n_v);
+    y->v = CR_PUSH(scratch, double, 4 * n_v);
     y->w = y->v + n_v;
-    y->w_q = y->split.q ? y->w + n_v : NULL;
+    y->sum = y->w + n_v;
+    y->w_q = y->split.q ? y->sum + n_v : NULL;
     y->rhs = CR_PUSH(scratch, double, 6 * n * n_dof);
     y->A_q = y->split.q ? CR_PUSH(scratch, double, 6 * n * n_dof) : NULL;
     y->s = CR_PUSH(scratch, double, n_dof *n_dof);
@@ -418,6 +469,9 @@ static void assembly_push(assembly *y, const cri_derived *zero, cr_arena *scratc
     }
     cri_jump_scatter(y->world, jump, jump->v, y->v);
     respond(y, jump->f, y->w, scratch);
+    for (int i = 0; i < n_v; i++) {
+        y->sum[i] = y->v[i] + y->w[i];
+    }
     if (y->w_q) {
         respond(y, y->split.q, y->w_q, scratch);
     }

@@ -154,7 +154,7 @@ void cri_tree_response_jac(const cri_tree *tree, const double *w, const double *
 void cri_tree_solve_many(const cri_tree *tree, int n_column, double *X);
 
 /// W times the rows of X (n, n_v) of the unit, in place. No equalities.
-void cri_tree_solve_rows(const cri_tree *tree, int n, double *X);
+void cri_tree_solve_rows(const cri_tree *tree, int n, double *X, cr_arena *scratch);
 
 /// Room in scratch for these.
 size_t cri_tree_jac_bytes(const cri_mechanism *mech, int unit);

@@ -162,8 +162,15 @@ static void back_many(const cri_tree *tree, const cri_tree_factor *factor, int n
         for (int k = 0; k < n_column; k++) {
             x[k] *= inverse;
         }
-        for (int e = plan->row[i]; e < plan->row[i + 1] - 1; e++) {
-            cri_add_scaled(n_column, -factor->H[e], X + (size_t)plan->ancestor[e] * width, x);
+        for (int e = plan->row[i]; e < plan->row[i + 1] - 1;) {
+            const double *from[CRI_MAX_ROWS];
+            double weight[CRI_MAX_ROWS];
+            int n = 0;
+            for (; n < CRI_MAX_ROWS && e < plan->row[i + 1] - 1; e++) {
+                weight[n] = -factor->H[e];
+                from[n++] = X + (size_t)plan->ancestor[e] * width;
+            }
+            cri_add_combination(n_column, n, weight, from, x);
         }
     }
 }
@@ -264,11 +271,23 @@ void cri_tree_solve_many(const cri_tree *tree, int n_column, double *X) {
     back_many(tree, &tree->plain, n_column, X);
 }
 
-void cri_tree_solve_rows(const cri_tree *tree, int n, double *X) {
-    CR_ASSERT(tree->plan->n_row == 0 && X);
+void cri_tree_solve_rows(const cri_tree *tree, int n, double *X, cr_arena *scratch) {
+    CR_ASSERT(tree->plan->n_row == 0 && X && scratch);
+    int n_v = tree->plan->n_v;
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *columns = CR_PUSH_RAW(scratch, double, n *n_v);
     for (int i = 0; i < n; i++) {
-        cri_tree_back(tree, &tree->plain, X + (size_t)i * (size_t)tree->plan->n_v);
+        for (int k = 0; k < n_v; k++) {
+            columns[k * n + i] = X[i * n_v + k];
+        }
     }
+    back_many(tree, &tree->plain, n, columns);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < n_v; k++) {
+            X[i * n_v + k] = columns[k * n + i];
+        }
+    }
+    cri_arena_rewind(scratch, mark);
 }
 
 // ---- motions of a body -------------------------------------------------------------------------

@@ -25,6 +25,9 @@ static inline double cri_dot(int n, const double *a, const double *b) {
     return sum;
 }
 
+/// Arrays that callers of cri_add_combination gather at once.
+enum { CRI_MAX_ROWS = 16 };
+
 /// y += k[0] x[0] + ... over n_row arrays of n numbers, four at a time.
 static inline void cri_add_combination(int n, int n_row, const double *k, const double *const *x,
                                        double *restrict y) {
@@ -47,6 +50,21 @@ static inline void cri_add_combination(int n, int n_row, const double *k, const 
         for (int i = 0; i < n; i++) {
             y[i] += k[r] * x[r][i];
         }
+    }
+}
+
+/// y -= k[0] x_0 + k[step] x_1 + ... over n_row rows of X (n_row, n).
+static inline void cri_subtract_rows(int n, int n_row, const double *k, int step, const double *X,
+                                     double *restrict y) {
+    for (int r = 0; r < n_row;) {
+        const double *from[CRI_MAX_ROWS];
+        double weight[CRI_MAX_ROWS];
+        int m = 0;
+        for (; m < CRI_MAX_ROWS && r < n_row; r++) {
+            weight[m] = -k[r * step];
+            from[m++] = X + (long)r * n;
+        }
+        cri_add_combination(n, m, weight, from, y);
     }
 }
 

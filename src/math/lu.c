@@ -69,15 +69,11 @@ void cri_lu_solve_many(int n, const double *lu, const int *pivot, int n_column, 
         }
     }
     for (int i = 1; i < n; i++) {
-        for (int j = 0; j < i; j++) {
-            cri_add_scaled(n_column, -lu[i * n + j], B + (size_t)j * width, B + (size_t)i * width);
-        }
+        cri_subtract_rows(n_column, i, lu + i * n, 1, B, B + (size_t)i * width);
     }
     for (int i = n - 1; i >= 0; i--) {
         double *b = B + (size_t)i * width, inverse = 1.0 / lu[i * n + i];
-        for (int j = i + 1; j < n; j++) {
-            cri_add_scaled(n_column, -lu[i * n + j], B + (size_t)j * width, b);
-        }
+        cri_subtract_rows(n_column, n - i - 1, lu + i * n + i + 1, 1, b + width, b);
         for (int c = 0; c < n_column; c++) {
             b[c] *= inverse;
         }

@@ -186,18 +186,13 @@ static void scale_row(int n, double k, double *x) {
 static void solve_full_many(const cri_psd *psd, int n_column, double *X) {
     int n = psd->n;
     for (int i = 0; i < n; i++) {
-        for (int j = 0; j < i; j++) {
-            cri_add_scaled(n_column, -psd->L[i * n + j], row_of(X, n_column, j),
-                           row_of(X, n_column, i));
-        }
+        cri_subtract_rows(n_column, i, psd->L + i * n, 1, X, row_of(X, n_column, i));
         scale_row(n_column, 1.0 / psd->L[i * n + i], row_of(X, n_column, i));
     }
     for (int i = n - 1; i >= 0; i--) {
+        cri_subtract_rows(n_column, n - i - 1, psd->L + (i + 1) * n + i, n,
+                          row_of(X, n_column, i + 1), row_of(X, n_column, i));
         scale_row(n_column, 1.0 / psd->L[i * n + i], row_of(X, n_column, i));
-        for (int j = 0; j < i; j++) {
-            cri_add_scaled(n_column, -psd->L[i * n + j], row_of(X, n_column, i),
-                           row_of(X, n_column, j));
-        }
     }
 }
 
@@ -205,18 +200,13 @@ static void solve_full_many(const cri_psd *psd, int n_column, double *X) {
 static void solve_range_many(const cri_psd *psd, int n_column, double *X) {
     int rank = psd->rank;
     for (int i = rank - 1; i >= 0; i--) {
-        for (int j = i + 1; j < rank; j++) {
-            cri_add_scaled(n_column, -psd->R[i * rank + j], row_of(X, n_column, j),
-                           row_of(X, n_column, i));
-        }
+        cri_subtract_rows(n_column, rank - i - 1, psd->R + i * rank + i + 1, 1,
+                          row_of(X, n_column, i + 1), row_of(X, n_column, i));
         scale_row(n_column, 1.0 / psd->R[i * rank + i], row_of(X, n_column, i));
     }
     for (int i = 0; i < rank; i++) {
+        cri_subtract_rows(n_column, i, psd->R + i, rank, X, row_of(X, n_column, i));
         scale_row(n_column, 1.0 / psd->R[i * rank + i], row_of(X, n_column, i));
-        for (int j = i + 1; j < rank; j++) {
-            cri_add_scaled(n_column, -psd->R[i * rank + j], row_of(X, n_column, i),
-                           row_of(X, n_column, j));
-        }
     }
 }
 
@@ -232,19 +222,14 @@ void cri_psd_solve_many(const cri_psd *psd, int n_column, double *X, double *wor
         solve_full_many(psd, n_column, work);
     } else {
         memset(along, 0, row * (size_t)rank);
+        // twice the other sign
         for (int k = 0; k < rank; k++) {
-            for (int i = 0; i < n; i++) {
-                cri_add_scaled(n_column, psd->Q[k * n + i], row_of(work, n_column, i),
-                               row_of(along, n_column, k));
-            }
+            cri_subtract_rows(n_column, n, psd->Q + k * n, 1, work, row_of(along, n_column, k));
         }
         solve_range_many(psd, n_column, along);
         memset(work, 0, row * (size_t)n);
-        for (int k = 0; k < rank; k++) {
-            for (int i = 0; i < n; i++) {
-                cri_add_scaled(n_column, psd->Q[k * n + i], row_of(along, n_column, k),
-                               row_of(work, n_column, i));
-            }
+        for (int i = 0; i < n; i++) {
+            cri_subtract_rows(n_column, rank, psd->Q + i, n, along, row_of(work, n_column, i));
         }
     }
     for (int i = 0; i < n; i++) {

@@ -394,12 +394,14 @@ static bool has_entry(int n, const double *a) {
 void cri_sim_mark_moved(cr_sim *sim, const double *y_tan, const double *u_tan, bool has_params) {
     CR_ASSERT(y_tan && u_tan);
     const cri_mechanism *mech = &sim->model->mech;
-    bool is_any = has_params || has_entry(mech->n_actuator, u_tan);
+    bool has_u = u_tan != sim->zero_u;
+    bool is_any = has_params || (has_u && has_entry(mech->n_actuator, u_tan));
     const double *force = u_tan + mech->n_actuator;
     for (int k = 0; k < mech->n_unit; k++) {
         int at = mech->unit[k].first_v, n = mech->unit[k].n_v;
         sim->is_moved[k] = is_any || has_entry(n, y_tan + at) ||
-                           has_entry(n, y_tan + mech->n_v + at) || has_entry(n, force + at);
+                           has_entry(n, y_tan + mech->n_v + at) ||
+                           (has_u && has_entry(n, force + at));
     }
 }
 
