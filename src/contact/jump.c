@@ -353,12 +353,14 @@ static void push_arrays(cri_jump *jump, cr_arena *keep) {
     jump->unit = CR_PUSH_RAW(keep, int, 6 * n);
     jump->at = jump->unit + 2 * n;
     jump->row_at = jump->at + 2 * n;
-    jump->A = CR_PUSH(keep, double, 9 * n * n + 9 * n);
+    jump->A = CR_PUSH_RAW(keep, double, 9 * n * n + 9 * n);
+    cri_clear_rows(3 * n, 3 * n, jump->A);
     jump->b = jump->A + 9 * n * n;
     jump->f = jump->b + 3 * n;
     jump->mu = jump->f + 3 * n;
     jump->e = jump->mu + n;
     jump->target = jump->e + n;
+    cri_clear_rows(1, 9 * n, jump->b);
     jump->is_plain = CR_PUSH(keep, bool, 3 * n);
     jump->has_e = jump->is_plain + n;
     jump->is_sliding = jump->has_e + n;

@@ -390,7 +390,7 @@ static void add_velocities(const assembly *y) {
 // out (n_column, n_dof) = [s', 1]
 static void begin_out(const assembly *y, double *out) {
     size_t n_dof = (size_t)y->jump->n_dof;
-    memset(out + n_dof * n_dof, 0, sizeof *out * n_dof * n_dof);
+    cri_clear_rows(y->jump->n_dof, y->jump->n_dof, out + n_dof * n_dof);
     for (size_t k = 0; k < n_dof; k++) {
         for (size_t i = 0; i < n_dof; i++) {
             out[k * n_dof + i] = y->s[i * n_dof + k];
@@ -458,9 +458,11 @@ static void assembly_push(assembly *y, const cri_derived *zero, cr_arena *scratc
     y->w = y->v + n_v;
     y->sum = y->w + n_v;
     y->w_q = y->split.q ? y->sum + n_v : NULL;
-    y->rhs = CR_PUSH(scratch, double, 6 * n * n_dof);
+    y->rhs = CR_PUSH_RAW(scratch, double, 6 * n * n_dof);
     y->A_q = y->split.q ? CR_PUSH(scratch, double, 6 * n * n_dof) : NULL;
-    y->s = CR_PUSH(scratch, double, n_dof *n_dof);
+    y->s = CR_PUSH_RAW(scratch, double, n_dof *n_dof);
+    cri_clear_rows(3 * jump->n, y->n_column, y->rhs);
+    cri_clear_rows(jump->n_dof, jump->n_dof, y->s);
     y->gap = CR_PUSH(scratch, double, n *n_dof);
     y->body_tan = CR_PUSH(scratch, double, 6 * y->world->model->mech.n_body);
     for (int s = 0; s < 2; s++) {

@@ -145,33 +145,55 @@ static void turn_columns(const cri_tree *tree, const cri_spatial *V, const sweep
     }
 }
 
+/// Rows of X that are added to one of them.
+typedef struct gathered {
+    int n;
+    double weight[CRI_MAX_ROWS];
+    const double *from[CRI_MAX_ROWS];
+} gathered;
+
+static void flush(gathered *g, int n_column, double *to) {
+    cri_add_combination(n_column, g->n, g->weight, g->from, to);
+    g->n = 0;
+}
+
+static void gather(gathered *g, double weight, const double *from, int n_column, double *to) {
+    g->weight[g->n] = weight;
+    g->from[g->n++] = from;
+    if (g->n == CRI_MAX_ROWS) {
+        flush(g, n_column, to);
+    }
+}
+
 // (M + h D)^-1 on the rows of X, n_column numbers each
 static void back_many(const cri_tree *tree, const cri_tree_factor *factor, int n_column,
                       double *X) {
     const cri_tree_plan *plan = tree->plan;
     size_t width = (size_t)n_column;
+    gathered g = {.n = 0};
+    // L'^-1: each row takes from all below it
     for (int i = plan->n_v - 1; i >= 0; i--) {
-        for (int e = plan->row[i]; e < plan->row[i + 1] - 1; e++) {
-            cri_add_scaled(n_column, -factor->H[e], X + (size_t)i * width,
-                           X + (size_t)plan->ancestor[e] * width);
+        int depth = plan->row[i + 1] - plan->row[i] - 1;
+        double *x = X + (size_t)i * width;
+        for (int k = i + 1; k < plan->n_v; k++) {
+            int e = plan->row[k] + depth;
+            if (e < plan->row[k + 1] && plan->ancestor[e] == i) {
+                gather(&g, -factor->H[e], X + (size_t)k * width, n_column, x);
+            }
         }
+        flush(&g, n_column, x);
     }
+    // D^-1, and L^-1: from all above it
     for (int i = 0; i < plan->n_v; i++) {
         double *x = X + (size_t)i * width;
         double inverse = 1.0 / factor->H[plan->row[i + 1] - 1];
         for (int k = 0; k < n_column; k++) {
             x[k] *= inverse;
         }
-        for (int e = plan->row[i]; e < plan->row[i + 1] - 1;) {
-            const double *from[CRI_MAX_ROWS];
-            double weight[CRI_MAX_ROWS];
-            int n = 0;
-            for (; n < CRI_MAX_ROWS && e < plan->row[i + 1] - 1; e++) {
-                weight[n] = -factor->H[e];
-                from[n++] = X + (size_t)plan->ancestor[e] * width;
-            }
-            cri_add_combination(n_column, n, weight, from, x);
+        for (int e = plan->row[i]; e < plan->row[i + 1] - 1; e++) {
+            gather(&g, -factor->H[e], X + (size_t)plan->ancestor[e] * width, n_column, x);
         }
+        flush(&g, n_column, x);
     }
 }
 
@@ -181,7 +203,8 @@ void cri_tree_accel_jac(const cri_tree *tree, double *jac, cr_arena *scratch) {
     int n = plan->n_v;
     size_t width = 2 * (size_t)n;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *R = CR_PUSH(scratch, double, width *(size_t)n);
+    double *R = CR_PUSH_RAW(scratch, double, width *(size_t)n);
+    cri_clear_rows(n, 2 * n, R);
     cri_tree_state state = cri_tree_solved_state(tree, scratch);
     sweep s = sweep_push(tree, scratch);
     turn_columns(tree, state.V, &s);

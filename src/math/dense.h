@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <string.h>
+
 /// a . b
 static inline double cri_dot(int n, const double *a, const double *b) {
     if (n == 3) {
@@ -23,6 +25,26 @@ static inline double cri_dot(int n, const double *a, const double *b) {
         sum += a[i] * b[i];
     }
     return sum;
+}
+
+/// y += k x. The arrays do not overlap.
+static inline void cri_add_scaled(int n, double k, const double *restrict x, double *restrict y) {
+    int i = 0;
+    for (; i + 4 <= n; i += 4) {
+        for (int j = 0; j < 4; j++) {
+            y[i + j] += k * x[i + j];
+        }
+    }
+    for (; i < n; i++) {
+        y[i] += k * x[i];
+    }
+}
+
+/// X (n_row, n) = 0, row by row: short pieces are cleared without the start-up of a long one.
+static inline void cri_clear_rows(int n_row, int n, double *X) {
+    for (int r = 0; r < n_row; r++) {
+        memset(X + (long)r * n, 0, sizeof *X * (size_t)n);
+    }
 }
 
 /// Arrays that callers of cri_add_combination gather at once.
@@ -47,9 +69,7 @@ static inline void cri_add_combination(int n, int n_row, const double *k, const 
         }
     }
     for (; r < n_row; r++) {
-        for (int i = 0; i < n; i++) {
-            y[i] += k[r] * x[r][i];
-        }
+        cri_add_scaled(n, k[r], x[r], y);
     }
 }
 
@@ -65,18 +85,5 @@ static inline void cri_subtract_rows(int n, int n_row, const double *k, int step
             from[m++] = X + (long)r * n;
         }
         cri_add_combination(n, m, weight, from, y);
-    }
-}
-
-/// y += k x. The arrays do not overlap.
-static inline void cri_add_scaled(int n, double k, const double *restrict x, double *restrict y) {
-    int i = 0;
-    for (; i + 4 <= n; i += 4) {
-        for (int j = 0; j < 4; j++) {
-            y[i + j] += k * x[i + j];
-        }
-    }
-    for (; i < n; i++) {
-        y[i] += k * x[i];
     }
 }

@@ -221,13 +221,13 @@ void cri_psd_solve_many(const cri_psd *psd, int n_column, double *X, double *wor
     if (rank == n) {
         solve_full_many(psd, n_column, work);
     } else {
-        memset(along, 0, row * (size_t)rank);
+        cri_clear_rows(rank, n_column, along);
         // twice the other sign
         for (int k = 0; k < rank; k++) {
             cri_subtract_rows(n_column, n, psd->Q + k * n, 1, work, row_of(along, n_column, k));
         }
         solve_range_many(psd, n_column, along);
-        memset(work, 0, row * (size_t)n);
+        cri_clear_rows(n, n_column, work);
         for (int i = 0; i < n; i++) {
             cri_subtract_rows(n_column, rank, psd->Q + i, n, along, row_of(work, n_column, i));
         }

@@ -259,12 +259,20 @@ static void jump_matrix_fill(cr_sim *sim, const end_data *data, const cri_jump *
     }
 }
 
-static void jump_matrix_apply(const jump_matrix *m, int n_v, double *y_tan) {
+// P += h Q: where a pose moves by h times the new velocity there is nothing left for Q
+static void jump_matrix_lean(const jump_matrix *m, double h) {
+    for (int i = 0; i < m->n; i++) {
+        cri_add_scaled(m->n, h, m->Q + i * m->n, m->P + i * m->n);
+    }
+}
+
+// q' Q + v' P = (q - h v)' Q + v' (P + h Q)
+static void jump_matrix_apply(const jump_matrix *m, double h, int n_v, double *y_tan) {
     double *out = m->out;
     int n = 0;
     memset(out, 0, sizeof *out * (size_t)m->n);
     for (int i = 0; i < m->n; i++) {
-        double q = y_tan[m->dof[i]], v = y_tan[n_v + m->dof[i]];
+        double v = y_tan[n_v + m->dof[i]], q = y_tan[m->dof[i]] - h * v;
         if (q != 0.0) {
             m->weight[n] = q;
             m->from[n++] = m->Q + i * m->n;
@@ -311,6 +319,9 @@ static void jump_jac(cr_sim *sim, const cri_step_record *record, const cri_jump 
         if (use_matrix && !is_filled) {
             jump_matrix_fill(sim, data, jump, record->h, &matrix);
         }
+        if (use_matrix) {
+            jump_matrix_lean(&matrix, record->h);
+        }
     }
     for (int s = 0; s < n_seed; s++) {
         const bool *moved = is_moved + (size_t)s * n_unit;
@@ -319,7 +330,7 @@ static void jump_jac(cr_sim *sim, const cri_step_record *record, const cri_jump 
             continue;
         }
         if (use_matrix) {
-            jump_matrix_apply(&matrix, sim->model->sizes.n_v, y);
+            jump_matrix_apply(&matrix, record->h, sim->model->sizes.n_v, y);
         } else {
             memcpy(sim->is_moved, moved, sizeof *moved * n_unit);
             push_jump(sim, data, jump, record->h, y);

@@ -193,7 +193,8 @@ void cri_friction_reduced_many(const cri_friction *p, const cri_friction_cache *
     int m = cache->m;
     size_t width = (size_t)n_column;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *X = CR_PUSH(scratch, double, (size_t)m *width);
+    double *X = CR_PUSH_RAW(scratch, double, (size_t)m *width);
+    cri_clear_rows(m, n_column, X);
     for (int j = 0; j < m; j++) {
         const cri_friction_column *cj = &cache->column[j];
         for (int r = 0; r < 3; r++) {
@@ -209,7 +210,7 @@ void cri_friction_reduced_many(const cri_friction *p, const cri_friction_cache *
     } else if (m > 0) {
         solve_many(cache, n_column, X, A_q, scratch);
     }
-    memset(F, 0, sizeof *F * 3 * (size_t)p->n * width);
+    cri_clear_rows(3 * p->n, n_column, F);
     for (int j = 0; j < m; j++) {
         const cri_friction_column *cj = &cache->column[j];
         for (int r = 0; r < 3; r++) {
