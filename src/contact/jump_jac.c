@@ -164,15 +164,25 @@ static void turn_side(assembly *y, int a, int s, int c) {
     }
 }
 
-// adds weight times the derivatives for pose number c of side s to those for dof k
-static void bring_to_dof(assembly *y, int a, const side *b, int c, double weight, int k) {
+// adds the derivatives for dof k, which moves the pose of a side by motion (6)
+static void bring_to_dof(assembly *y, int a, const side *b, const double *motion, int k) {
     size_t width = (size_t)y->n_column;
-    double *rhs = y->rhs + 3 * (size_t)a * width + k;
-    y->gap[(size_t)a * (width / 2) + (size_t)k] += weight * b->gap[c];
-    for (int r = 0; r < 3; r++) {
-        rhs[(size_t)r * width] += weight * b->rate[c][r];
+    double gap = 0.0, rate[3] = {0.0}, rate_q[3] = {0.0};
+    for (int c = 0; c < 6; c++) {
+        gap += motion[c] * b->gap[c];
+        for (int r = 0; r < 3; r++) {
+            rate[r] += motion[c] * b->rate[c][r];
+        }
+        for (int r = 0; y->A_q && r < 3; r++) {
+            rate_q[r] += motion[c] * b->rate_q[c][r];
+        }
+    }
+    y->gap[(size_t)a * (width / 2) + (size_t)k] += gap;
+    for (size_t r = 0; r < 3; r++) {
+        size_t at = (3 * (size_t)a + r) * width + (size_t)k;
+        y->rhs[at] += rate[r];
         if (y->A_q) {
-            y->A_q[(3 * (size_t)a + (size_t)r) * width + (size_t)k] += weight * b->rate_q[c][r];
+            y->A_q[at] += rate_q[r];
         }
     }
 }
@@ -261,15 +271,17 @@ static void add_touch(assembly *y, int a, int *wide, double *columns) {
             if (!shift_side(y, a, s, c)) {
                 turn_side(y, a, s, c);
             }
-            if (!b->N) {
-                bring_to_dof(y, a, b, c, 1.0, b->dof[c]);
-                bring_forces(y, b->turn[c], b->dof[c]);
-            }
+        }
+        for (int c = 0; !b->N && c < b->n; c++) {
+            double motion[6] = {0.0};
+            motion[c] = 1.0;
+            bring_to_dof(y, a, b, motion, b->dof[c]);
+            bring_forces(y, b->turn[c], b->dof[c]);
         }
         for (int e = 0; b->N && e < b->n; e++) {
             double turn[12] = {0.0};
+            bring_to_dof(y, a, b, b->N + 6 * e, b->dof[e]);
             for (int c = 0; c < 6; c++) {
-                bring_to_dof(y, a, b, c, b->N[6 * e + c], b->dof[e]);
                 cri_add_scaled(12, b->N[6 * e + c], b->turn[c], turn);
             }
             bring_forces(y, turn, b->dof[e]);

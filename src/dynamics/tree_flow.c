@@ -79,12 +79,12 @@ static void displace_vjp(const cri_tree_plan *plan, const double *x, const doubl
 
 static void displace_jvp(const cri_tree_plan *plan, const double *x, const double *q_tan,
                          const double *x_tan, double *out_tan) {
-    for (int n = 1; n <= plan->n_node; n++) {
+    for (int i = 0; i < plan->n_v; i++) {
+        out_tan[i] = q_tan[i] + x_tan[i];
+    }
+    for (int n = 1; plan->n_node < plan->n_v && n <= plan->n_node; n++) {
         const cri_tree_node *node = plan->node + n;
-        int turn = node->first_v + (node->n_v == 1 ? 1 : node->n_still);
-        for (int i = node->first_v; i < turn; i++) {
-            out_tan[i] = q_tan[i] + x_tan[i];
-        }
+        int turn = node->first_v + node->n_still;
         if (node->n_v > 1) {
             cri_so3 r = cri_so3_of(cri_v3_load(x + turn));
             cri_vec3 moved = cri_so3_unrotate(&r, cri_v3_load(q_tan + turn));
@@ -395,10 +395,14 @@ static void accel_tangent(const cri_tree_trace *trace, int s, const flow_tan *ta
     }
     const double *row = tan->jac + (size_t)s * 2 * (size_t)n * (size_t)n;
     clear(n, a_tan);
-    for (int k = 0; k < 2 * n; k++, row += n) {
-        double weight = k < n ? tan->own.q[k] : tan->own.v[k - n];
-        if (weight != 0.0) {
-            cri_add_scaled(n, weight, row, a_tan);
+    for (int k = 0; k < n; k++, row += n) {
+        if (tan->own.q[k] != 0.0) {
+            cri_add_scaled(n, tan->own.q[k], row, a_tan);
+        }
+    }
+    for (int k = 0; k < n; k++, row += n) {
+        if (tan->own.v[k] != 0.0) {
+            cri_add_scaled(n, tan->own.v[k], row, a_tan);
         }
     }
 }
