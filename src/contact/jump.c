@@ -23,6 +23,7 @@ typedef struct part {
     int contact;
     int n;               // rows
     double GW[18];       // of a free body
+    double Gt[24];       // (6, 4) its G by columns, the last of them zero
     const double *left;  // (n, n_v)
     const double *right; // (n, n_v)
 } part;
@@ -259,13 +260,6 @@ static void fill_blocks(const cri_world *world, cri_jump *jump, int a, cr_arena 
     }
 }
 
-// a . b of 6 numbers
-static double dot6(const double *a, const double *b) {
-    double even = a[0] * b[0] + a[2] * b[2] + a[4] * b[4];
-    double odd = a[1] * b[1] + a[3] * b[3] + a[5] * b[5];
-    return even + odd;
-}
-
 // the blocks of unit k; returns their number
 static int find_parts(const cri_world *world, const cri_jump *jump, int k, part *parts) {
     const double *W = jump->W + jump->at[k];
@@ -284,6 +278,8 @@ static int find_parts(const cri_world *world, const cri_jump *jump, int k, part 
         for (int r = 0; is_free && r < 18; r += 6) {
             for (int i = 0; i < 6; i++) {
                 p->GW[r + i] = block->G[r + i] * W[i];
+                p->Gt[4 * i + r / 6] = block->G[r + i];
+                p->Gt[4 * i + 3] = 0.0;
             }
         }
     }
@@ -297,9 +293,26 @@ static void add_block(const cri_jump *jump, int n_v, const part *a, const part *
     for (int r = 0; r < a->n; r++, A += m) {
         const double *left = a->left + r * n_v;
         for (int c = 0; c < b->n; c++) {
-            const double *right = b->right + c * n_v;
-            A[c] += n_v == 6 ? dot6(left, right) : cri_dot(n_v, left, right);
+            A[c] += cri_dot(n_v, left, b->right + c * n_v);
         }
+    }
+}
+
+// the same for a free body
+static void add_free_block(const cri_jump *jump, const part *a, const part *b) {
+    size_t m = 3 * (size_t)jump->n;
+    double *A = jump->A + 3 * (size_t)a->contact * m + 3 * (size_t)b->contact;
+    for (int r = 0; r < 3; r++, A += m) {
+        const double *left = a->GW + 6 * r;
+        double sum[4] = {0.0, 0.0, 0.0, 0.0};
+        for (int i = 0; i < 6; i++) {
+            for (int c = 0; c < 4; c++) {
+                sum[c] += left[i] * b->Gt[4 * i + c];
+            }
+        }
+        A[0] += sum[0];
+        A[1] += sum[1];
+        A[2] += sum[2];
     }
 }
 
@@ -332,9 +345,14 @@ static void assemble(const cri_world *world, const cri_jump *jump, cr_arena *scr
     part *parts = CR_PUSH_RAW(scratch, part, jump->n);
     for (int k = 0; k < jump->n_unit; k++) {
         int n_v = cri_jump_unit(world, jump, k)->n_v, n = find_parts(world, jump, k, parts);
+        bool is_free = cri_jump_unit(world, jump, k)->is_free_body;
         for (int i = 0; i < n; i++) {
             for (int j = i; j < n; j++) {
-                add_block(jump, n_v, &parts[i], &parts[j]);
+                if (is_free) {
+                    add_free_block(jump, &parts[i], &parts[j]);
+                } else {
+                    add_block(jump, n_v, &parts[i], &parts[j]);
+                }
                 // two units may share a pair of contacts: the last of them has the sum
                 mirror_block(jump, parts[i].contact, parts[j].contact);
             }
