@@ -5,6 +5,7 @@
 
 #include "commands.h"
 
+#include "bench_boxes.h"
 #include "bench_gas.h"
 #include "bench_process.h"
 #include "bench_run.h"
@@ -150,6 +151,22 @@ static int bench_gas(const cli_options *options, rows *r) {
     return code;
 }
 
+static int bench_boxes(const cli_options *options, rows *r) {
+    (void)options;
+    static const char *const name[] = {"on the floor", "in eight stacks"};
+    int code = CLI_DONE;
+    for (int k = CLI_BOXES_FLOOR; k <= CLI_BOXES_STACKS && code == CLI_DONE; k++) {
+        cli_bench_boxes_result boxes;
+        code = cli_bench_boxes((cli_boxes)k, &boxes);
+        if (code == CLI_DONE) {
+            add(r, 1e3 * boxes.step, "ms", "32 boxes %s, %d contacts: step", name[k],
+                boxes.n_contact);
+            add(r, 1e3 * boxes.jacobian, "ms", "32 boxes %s: step, full Jacobian", name[k]);
+        }
+    }
+    return code;
+}
+
 static int bench_ir(const cli_options *options, rows *r) {
     cli_bench_count count = {.work = "steps",
                              .stepper = options->stepper,
@@ -240,9 +257,15 @@ static const struct {
     const char *name;
     int (*run)(const cli_options *options, rows *r);
 } benches[] = {
-    {"gradient", bench_gradient}, {"long", bench_long},       {"start", bench_start},
-    {"load", bench_load},         {"gas", bench_gas},         {"ir", bench_ir},
-    {"solvers", bench_solvers},   {"contact", bench_contact},
+    {"gradient", bench_gradient},
+    {"long", bench_long},
+    {"start", bench_start},
+    {"load", bench_load},
+    {"gas", bench_gas},
+    {"boxes", bench_boxes},
+    {"ir", bench_ir},
+    {"solvers", bench_solvers},
+    {"contact", bench_contact},
 };
 
 // ---- command -----------------------------------------------------------------------------------
@@ -313,8 +336,8 @@ static int run(const cli_options *options) {
         }
     }
     if (n_run == 0) {
-        return cli_usage("unknown benchmark %.40s; there are gradient, long, start, load, gas, ir, "
-                         "solvers, contact",
+        return cli_usage("unknown benchmark %.40s; there are gradient, long, start, load, gas, "
+                         "boxes, ir, solvers, contact",
                          name);
     }
     cr_error err = {0};
@@ -334,6 +357,7 @@ const cli_command cli_bench = {
             "  carom bench start             start of the process to the first gradient\n"
             "  carom bench load              a robot scene, from text to model\n"
             "  carom bench gas               1000 and 2000 spheres that fly about in a box\n"
+            "  carom bench boxes             32 boxes in contact: step and full Jacobian\n"
             "  carom bench ir [SCENE]        instructions a step; needs valgrind\n"
             "  carom bench solvers [FILE]... contact laws on random problems, or on files\n"
             "  carom bench contact SCENE...  likewise with adjoint and full Jacobian, end of step\n"

@@ -69,6 +69,7 @@ set(CAROM_SOURCES
     src/dynamics/tree_flow.c
     src/dynamics/tree_force.c
     src/dynamics/tree_form.c
+    src/dynamics/tree_jac.c
     src/dynamics/tree_map.c
     src/dynamics/tree_mass.c
     src/dynamics/tree_rne.c
@@ -99,6 +100,7 @@ set(CAROM_SOURCES
     src/contact/frame.c
     src/contact/islands.c
     src/contact/jump.c
+    src/contact/jump_jac.c
     src/contact/jump_jvp.c
     src/contact/jump_vjp.c
     src/contact/laws.c
@@ -176,6 +178,7 @@ set(CAROM_NO_HDF5_SOURCES
 set(CAROM_CLI_SOURCES
     cli/aim.c
     cli/bench.c
+    cli/bench_boxes.c
     cli/bench_gas.c
     cli/bench_process.c
     cli/bench_run.c

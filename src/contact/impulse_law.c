@@ -575,3 +575,23 @@ void cri_impulse_jvp(const cri_contact_problem *p, const void *cached, const dou
     }
     cri_arena_rewind(scratch, mark);
 }
+
+bool cri_impulse_split(const cri_contact_problem *p, const void *cached, cri_contact_split *split) {
+    const cache *c = cached;
+    const phase *ph = &c->phase[0];
+    for (int i = 0; i < p->n; i++) {
+        bool takes_b = !c->takes_target[i] && p->b[3 * i] < 0.0;
+        split->of_b[i] = takes_b ? 1.0 + p->e[i] : 1.0;
+        split->of_target[i] = c->takes_target[i];
+    }
+    split->q = cri_friction_takes_q(&ph->problem, &ph->reduced) ? ph->reduced.q : NULL;
+    return c->n_phase == 1 && !ph->is_smooth;
+}
+
+void cri_impulse_jvp_many(const void *cached, int n_column, double *F, const double *A_q,
+                          cr_arena *scratch) {
+    const cache *c = cached;
+    const phase *ph = &c->phase[0];
+    CR_ASSERT(c->n_phase == 1);
+    cri_friction_reduced_many(&ph->problem, &ph->reduced, n_column, F, A_q, scratch);
+}

@@ -24,6 +24,12 @@ void cri_impulse_jvp(const cri_contact_problem *problem, const void *cache, cons
                      const cri_contact_tan *tan, double *f_tan, cr_arena *scratch);
 size_t cri_impulse_bytes(int n);
 
+/// Its split and jvp_many: of one solve that is not smoothed.
+bool cri_impulse_split(const cri_contact_problem *problem, const void *cache,
+                       cri_contact_split *split);
+void cri_impulse_jvp_many(const void *cache, int n_column, double *F, const double *A_q,
+                          cr_arena *scratch);
+
 /// n_byte_smooth of convex ones.
 size_t cri_impulse_smooth_bytes(int n);
 

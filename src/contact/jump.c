@@ -18,6 +18,16 @@
 // terms of the derivatives that are held at once, see jump_vjp.c
 enum { MAX_TERM = 2 + 2 * CRI_MAX_OUTER };
 
+/// A contact's block in the dofs of one unit: factors of G W G'.
+typedef struct part {
+    int contact;
+    int n;               // rows
+    double GW[18];       // of a free body
+    double Gt[24];       // (6, 4) its G by columns, the last of them zero
+    const double *left;  // (n, n_v)
+    const double *right; // (n, n_v)
+} part;
+
 size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref) {
     CR_ASSERT(world && n > 0 && ref);
     const cri_mechanism *mech = &world->model->mech;
@@ -34,7 +44,7 @@ size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref)
             n_row += (size_t)u->n_row;
             if (!u->is_free_body) {
                 size_t need = cri_tree_scratch_bytes(mech, unit);
-                last_bytes = unit == last ? last_bytes : cri_tree_bytes(mech, unit);
+                last_bytes = unit == last ? last_bytes : cri_tree_room(mech, &world->d->mech, unit);
                 last = unit;
                 tree += last_bytes;
                 work = need > work ? need : work;
@@ -48,7 +58,8 @@ size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref)
            sizeof(double) * (3 * m * m + (MAX_TERM + 14) * (n_dof + n_row) + 16 * m + 6 * n_dof +
                              (MAX_TERM + 8) * wide) +
            CRI_JUMP_BASES * (sizeof(double) * (m + 2 * n_dof + n_row) + sizeof(cri_jump_base)) +
-           (2 * sizeof(cri_row) + sizeof(cri_block) * 2 + sizeof(double) * 80) * (size_t)n +
+           (2 * sizeof(cri_row) + sizeof(cri_block) * 2 + sizeof(part) + sizeof(double) * 80) *
+               (size_t)n +
            64 * (MAX_TERM + 64) + 8192;
 }
 
@@ -201,8 +212,7 @@ static int place_of(const cri_world *world, cri_jump *jump, int unit) {
 }
 
 // G of one side in a tree's dofs: rows of J through K, or those of a limit; adds to G
-static void fill_tree_block(const cri_world *world, const cri_jump *jump, int a, int s, double *G,
-                            cr_arena *scratch) {
+static void fill_tree_block(const cri_world *world, const cri_jump *jump, int a, int s, double *G) {
     const cri_row *row = &jump->row[a];
     int unit = row->near.unit[s];
     const cri_unit *u = &world->model->mech.unit[unit];
@@ -211,19 +221,10 @@ static void fill_tree_block(const cri_world *world, const cri_jump *jump, int a,
         cri_limit_add_row(l, jump->state->x, 1.0, u->first_v, G);
         return;
     }
-    cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *wide = CR_PUSH_RAW(scratch, double, world->model->mech.n_v);
-    for (int r = 0; r < 3; r++) {
-        memset(wide + u->first_v, 0, sizeof *wide * (size_t)u->n_v);
-        cri_tree_pull_body(jump->state->tree[unit], row->near.body[s], row->J[s][r], wide);
-        for (int i = 0; i < u->n_v; i++) {
-            G[r * u->n_v + i] += wide[u->first_v + i];
-        }
-    }
-    cri_arena_rewind(scratch, mark);
+    cri_tree_pull_rows(jump->state->tree[unit], row->near.body[s], 3, row->J[s][0], G);
 }
 
-// the blocks of contact a, with W G' for trees
+// the blocks of contact a
 static void fill_blocks(const cri_world *world, cri_jump *jump, int a, cr_arena *keep,
                         cr_arena *scratch) {
     const cri_row *row = &jump->row[a];
@@ -242,41 +243,89 @@ static void fill_blocks(const cri_world *world, cri_jump *jump, int a, cr_arena 
             continue;
         }
         double *G = CR_PUSH(keep, double, 6 * u->n_v), *Y = G + 3 * u->n_v;
-        fill_tree_block(world, jump, a, s, G, scratch);
+        fill_tree_block(world, jump, a, s, G);
         if (is_one && row->near.kind != CRI_NEAR_LIMIT) {
-            fill_tree_block(world, jump, a, 0, G, scratch);
+            fill_tree_block(world, jump, a, 0, G);
         }
         // a limit has one row
         int n_row = row->near.kind == CRI_NEAR_LIMIT ? 1 : 3;
+        block->G = block->right = G;
+        block->left = Y;
+        if (u->n_row == 0) {
+            cri_tree_half_rows(jump->state->tree[unit], n_row, G, Y);
+            block->right = Y;
+            continue;
+        }
         for (int r = 0; r < n_row; r++) {
             respond_unit(world, jump, block->place, G + r * u->n_v, Y + r * u->n_v, NULL, scratch);
         }
-        block->G = G;
-        block->Y = Y;
     }
 }
 
-// A_ab += G_a W G_b' for one shared unit
-static void add_block(const cri_world *world, const cri_jump *jump, int a, int b, int s, int t) {
-    int m = 3 * jump->n;
-    const cri_block *ba = &jump->block[a][s], *bb = &jump->block[b][t];
-    const cri_unit *u = cri_jump_unit(world, jump, ba->place);
-    const double *W = jump->W + jump->at[ba->place];
-    int n_row = jump->row[a].near.kind == CRI_NEAR_LIMIT ? 1 : 3;
-    int n_column = jump->row[b].near.kind == CRI_NEAR_LIMIT ? 1 : 3;
-    for (int r = 0; r < n_row; r++) {
-        double JW[6];
-        const double *y = JW;
-        if (u->is_free_body) {
-            for (int i = 0; i < 6; i++) {
-                JW[i] = ba->G[6 * r + i] * W[i];
-            }
-        } else {
-            y = ba->Y + r * u->n_v;
+// the blocks of unit k; returns their number
+static int find_parts(const cri_world *world, const cri_jump *jump, int k, part *parts) {
+    const double *W = jump->W + jump->at[k];
+    bool is_free = cri_jump_unit(world, jump, k)->is_free_body;
+    int n = 0;
+    for (int a = 0; a < jump->n; a++) {
+        const cri_block *block = &jump->block[a][jump->block[a][0].place == k ? 0 : 1];
+        if (block->place != k) {
+            continue;
         }
-        for (int c = 0; c < n_column; c++) {
-            jump->A[(size_t)(3 * a + r) * (size_t)m + 3 * b + c] +=
-                cri_dot(u->n_v, y, bb->G + c * u->n_v);
+        part *p = &parts[n++];
+        p->contact = a;
+        p->n = jump->row[a].near.kind == CRI_NEAR_LIMIT ? 1 : 3;
+        p->left = is_free ? p->GW : block->left;
+        p->right = is_free ? block->G : block->right;
+        for (int r = 0; is_free && r < 18; r += 6) {
+            for (int i = 0; i < 6; i++) {
+                p->GW[r + i] = block->G[r + i] * W[i];
+                p->Gt[4 * i + r / 6] = block->G[r + i];
+                p->Gt[4 * i + 3] = 0.0;
+            }
+        }
+    }
+    return n;
+}
+
+// A_ab += G_a W G_b' for one shared unit with n_v dofs
+static void add_block(const cri_jump *jump, int n_v, const part *a, const part *b) {
+    size_t m = 3 * (size_t)jump->n;
+    double *A = jump->A + 3 * (size_t)a->contact * m + 3 * (size_t)b->contact;
+    for (int r = 0; r < a->n; r++, A += m) {
+        const double *left = a->left + r * n_v;
+        for (int c = 0; c < b->n; c++) {
+            A[c] += cri_dot(n_v, left, b->right + c * n_v);
+        }
+    }
+}
+
+// the same for a free body
+static void add_free_block(const cri_jump *jump, const part *a, const part *b) {
+    size_t m = 3 * (size_t)jump->n;
+    double *A = jump->A + 3 * (size_t)a->contact * m + 3 * (size_t)b->contact;
+    for (int r = 0; r < 3; r++, A += m) {
+        const double *left = a->GW + 6 * r;
+        double sum[4] = {0.0, 0.0, 0.0, 0.0};
+        for (int i = 0; i < 6; i++) {
+            for (int c = 0; c < 4; c++) {
+                sum[c] += left[i] * b->Gt[4 * i + c];
+            }
+        }
+        A[0] += sum[0];
+        A[1] += sum[1];
+        A[2] += sum[2];
+    }
+}
+
+// A_ba = A_ab', so that A is symmetric to the last bit
+static void mirror_block(const cri_jump *jump, int a, int b) {
+    size_t m = 3 * (size_t)jump->n;
+    const double *from = jump->A + 3 * (size_t)a * m + 3 * (size_t)b;
+    double *to = jump->A + 3 * (size_t)b * m + 3 * (size_t)a;
+    for (size_t r = 0; r < 3; r++) {
+        for (size_t c = 0; c < 3; c++) {
+            to[c * m + r] = from[r * m + c];
         }
     }
 }
@@ -293,26 +342,28 @@ static void fill_empty_rows(const cri_jump *jump, int a) {
     }
 }
 
-static void assemble(const cri_world *world, const cri_jump *jump) {
-    int m = 3 * jump->n;
-    for (int a = 0; a < jump->n; a++) {
-        for (int b = a; b < jump->n; b++) {
-            for (int st = 0; st < 4; st++) {
-                int s = st / 2, t = st % 2;
-                if (jump->block[a][s].place >= 0 &&
-                    jump->block[a][s].place == jump->block[b][t].place) {
-                    add_block(world, jump, a, b, s, t);
+static void assemble(const cri_world *world, const cri_jump *jump, cr_arena *scratch) {
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    part *parts = CR_PUSH_RAW(scratch, part, jump->n);
+    for (int k = 0; k < jump->n_unit; k++) {
+        int n_v = cri_jump_unit(world, jump, k)->n_v, n = find_parts(world, jump, k, parts);
+        bool is_free = cri_jump_unit(world, jump, k)->is_free_body;
+        for (int i = 0; i < n; i++) {
+            for (int j = i; j < n; j++) {
+                if (is_free) {
+                    add_free_block(jump, &parts[i], &parts[j]);
+                } else {
+                    add_block(jump, n_v, &parts[i], &parts[j]);
                 }
+                // two units may share a pair of contacts: the last of them has the sum
+                mirror_block(jump, parts[i].contact, parts[j].contact);
             }
         }
+    }
+    for (int a = 0; a < jump->n; a++) {
         fill_empty_rows(jump, a);
     }
-    // the lower half is the upper one, so that A is symmetric to the last bit
-    for (int i = 0; i < m; i++) {
-        for (int j = 0; j < i; j++) {
-            jump->A[(size_t)i * (size_t)m + j] = jump->A[(size_t)j * (size_t)m + i];
-        }
-    }
+    cri_arena_rewind(scratch, mark);
 }
 
 static void push_arrays(cri_jump *jump, cr_arena *keep) {
@@ -322,12 +373,14 @@ static void push_arrays(cri_jump *jump, cr_arena *keep) {
     jump->unit = CR_PUSH_RAW(keep, int, 6 * n);
     jump->at = jump->unit + 2 * n;
     jump->row_at = jump->at + 2 * n;
-    jump->A = CR_PUSH(keep, double, 9 * n * n + 9 * n);
+    jump->A = CR_PUSH_RAW(keep, double, 9 * n * n + 9 * n);
+    cri_clear_rows(3 * n, 3 * n, jump->A);
     jump->b = jump->A + 9 * n * n;
     jump->f = jump->b + 3 * n;
     jump->mu = jump->f + 3 * n;
     jump->e = jump->mu + n;
     jump->target = jump->e + n;
+    cri_clear_rows(1, 9 * n, jump->b);
     jump->is_plain = CR_PUSH(keep, bool, 3 * n);
     jump->has_e = jump->is_plain + n;
     jump->is_sliding = jump->has_e + n;
@@ -376,7 +429,7 @@ void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, c
             cri_jump_load_inverse(&world->d->body[u->first_body], jump->W + jump->at[k]);
         }
     }
-    assemble(world, jump);
+    assemble(world, jump, scratch);
 }
 
 // room for the responses that tangents keep
@@ -427,8 +480,11 @@ void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, boo
     cri_jump_push(world, jump, jump->v, jump->b);
     jump->opening = (cri_opening){0};
     jump->report = (cri_law_report){.margin = 1.0, .is_sliding = jump->is_sliding};
-    bool is_finite = cri_all_finite(9 * jump->n * jump->n, jump->A) &&
-                     cri_all_finite(3 * jump->n, jump->b) && cri_all_finite(jump->n, jump->target);
+    bool is_finite = cri_all_finite(3 * jump->n, jump->b) && cri_all_finite(jump->n, jump->target);
+    for (int i = 0; i < 3 * jump->n; i++) {
+        // A_ij^2 <= A_ii A_jj: no other entry is larger
+        is_finite = is_finite && isfinite(jump->A[(size_t)i * (3 * (size_t)jump->n + 1)]);
+    }
     if (!is_finite) {
         // speeds or levers beyond all numbers: no impulse, and the report says so
         memset(jump->f, 0, sizeof *jump->f * 3 * (size_t)jump->n);

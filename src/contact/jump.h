@@ -21,7 +21,8 @@ typedef struct cri_contact_ref {
 typedef struct cri_block {
     int place;       // of the unit in the island, -1: nothing moves
     const double *G; // (3, n_v of the unit)
-    const double *Y; // (3, n_v of the unit) W G' by rows, trees only
+    // trees only: G W G' = left right' of two blocks, (3, n_v of the unit) each
+    const double *left, *right;
 } cri_block;
 
 /// A response w = W G' z, nu its multipliers: derivatives meet the same few z at every seed.
@@ -101,6 +102,15 @@ typedef struct cri_jump_tan {
 /// Writes the units' entries of v_out_tan (n_v).
 void cri_jump_solve_jvp(const cri_world *world, const cri_jump *jump, const cri_jump_tan *tan,
                         double *v_out_tan, cr_arena *scratch);
+
+/// The derivative of the jump for q and v as a matrix: out (2 n_dof, n_dof), a row for each dof of
+/// the island that changes, those of q first. False when there is none: the law has no jvp_many, or
+/// a unit has equalities. zero are parameters' tangents; target_of_gap as above.
+bool cri_jump_jac(const cri_world *world, const cri_jump *jump, const cri_derived *zero,
+                  const double *target_of_gap, double *out, cr_arena *scratch);
+
+/// Room in scratch that it needs.
+size_t cri_jump_jac_bytes(const cri_world *world, const cri_jump *jump);
 
 /// Sets the island's dofs of a vector (n_v) to zero.
 void cri_jump_clear(const cri_world *world, const cri_jump *jump, double *v);

@@ -66,6 +66,13 @@ typedef struct cri_contact_tan {
     bool is_exact;        // not smoothed, whatever the problem asked for
 } cri_contact_tan;
 
+/// What the right-hand side of a law's tangents is made of: A_tan f + of_b b_tan on normal rows
+/// less of_target target_tan, A_tan f + b_tan on the others; and A_tan q.
+typedef struct cri_contact_split {
+    double *of_b, *of_target; // (n)
+    const double *q;          // (3n), NULL: it does not count
+} cri_contact_split;
+
 typedef struct cri_law {
     const char *name;
     const char *summary; // a line
@@ -88,6 +95,15 @@ typedef struct cri_law {
     /// Overwrites f_tan (3n).
     void (*jvp)(const cri_contact_problem *problem, const void *cache, const double *f,
                 const cri_contact_tan *tan, double *f_tan, cr_arena *scratch);
+
+    /// Fills the split's arrays; false when the law has no jvp_many here. NULL: it never has.
+    bool (*split)(const cri_contact_problem *problem, const void *cache, cri_contact_split *split);
+
+    /// Tangents of A, b and target by columns: F (3n, n_column) holds right-hand sides on entry, on
+    /// return f_tan, but for what moves nothing. A_q (3n, n_column) like split.q.
+    void (*jvp_many)(const void *cache, int n_column, double *F, const double *A_q,
+                     cr_arena *scratch);
+    size_t (*n_byte_many)(int n, int n_column);
 
     /// Room that one call needs in each arena.
     size_t (*n_byte)(int n);

@@ -9,6 +9,7 @@
 // where one coefficient holds for the whole island.
 
 #include "contact/impulse_law.h"
+#include "solvers/friction_reduced.h"
 
 static const void *solve_ncp(const cri_contact_problem *problem, double *f, bool has_cache,
                              cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
@@ -25,6 +26,9 @@ const cri_law cri_law_ncp = {
     .solve = solve_ncp,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,
+    .split = cri_impulse_split,
+    .jvp_many = cri_impulse_jvp_many,
+    .n_byte_many = cri_friction_many_bytes,
     .n_byte = cri_impulse_bytes,
 };
 
@@ -43,5 +47,8 @@ const cri_law cri_law_ncp_poisson = {
     .solve = solve_ncp_poisson,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,
+    .split = cri_impulse_split,
+    .jvp_many = cri_impulse_jvp_many,
+    .n_byte_many = cri_friction_many_bytes,
     .n_byte = cri_impulse_bytes,
 };

@@ -166,43 +166,6 @@ static void plan_nodes(const cri_mechanism *mech, const cri_unit *unit, cri_tree
     CR_ASSERT(end == p->n_entry);
 }
 
-cri_tree_plan *cri_tree_plan_push(const cri_mechanism *mech, int unit_i, cr_arena *arena) {
-    CR_ASSERT(unit_i >= 0 && unit_i < mech->n_unit && arena);
-    const cri_unit *unit = mech->unit + unit_i;
-    cri_tree_plan counted = count_plan(mech, unit);
-    carver c = {NULL, rounded_up(sizeof counted)};
-    carve_plan(&c, &counted);
-    cri_tree_plan *p = cri_arena_push_raw(arena, c.used);
-    if (!p) {
-        return NULL;
-    }
-    *p = counted;
-    c = (carver){(char *)p, rounded_up(sizeof *p)};
-    carve_plan(&c, p);
-    plan_nodes(mech, unit, p);
-    for (int b = 0; b < p->n_body; b++) {
-        const cri_link *link = mech->link + unit->first_body + b;
-        // a body that stands still between two trees hangs on the world
-        CR_ASSERT(link->node < 0 || has_joint(unit, link->node));
-        p->body_node[b] = link->node >= 0 ? link->node - unit->first_joint + 1 : 0;
-        p->body_parent[b] = has_body(unit, link->parent) ? link->parent - unit->first_body : -1;
-        p->rest[b] = rest_frame(mech, unit, unit->first_body + b);
-    }
-    int n = 0;
-    for (int i = 0; i < mech->n_actuator; i++) {
-        if (has_actuator(mech, unit, i)) {
-            p->actuator[n++] = i;
-        }
-    }
-    n = 0;
-    for (int i = 0; i < mech->n_tendon; i++) {
-        if (has_tendon(mech, unit, i)) {
-            p->tendon[n++] = i;
-        }
-    }
-    return p;
-}
-
 static void carve_factor(carver *c, const cri_tree_plan *p, cri_tree_factor *f) {
     f->H = CARVE(c, double, p->n_entry);
     f->Y = CARVE(c, double, p->n_row * p->n_v);
@@ -240,6 +203,53 @@ static size_t tree_bytes(const cri_tree_plan *plan) {
     return c.used + PUSH_BYTES;
 }
 
+cri_tree_plan *cri_tree_plan_push(const cri_mechanism *mech, int unit_i, cr_arena *arena) {
+    CR_ASSERT(unit_i >= 0 && unit_i < mech->n_unit && arena);
+    const cri_unit *unit = mech->unit + unit_i;
+    cri_tree_plan counted = count_plan(mech, unit);
+    carver c = {NULL, rounded_up(sizeof counted)};
+    carve_plan(&c, &counted);
+    cri_tree_plan *p = cri_arena_push_raw(arena, c.used);
+    if (!p) {
+        return NULL;
+    }
+    *p = counted;
+    p->tree_bytes = tree_bytes(p);
+    c = (carver){(char *)p, rounded_up(sizeof *p)};
+    carve_plan(&c, p);
+    plan_nodes(mech, unit, p);
+    for (int b = 0; b < p->n_body; b++) {
+        const cri_link *link = mech->link + unit->first_body + b;
+        // a body that stands still between two trees hangs on the world
+        CR_ASSERT(link->node < 0 || has_joint(unit, link->node));
+        p->body_node[b] = link->node >= 0 ? link->node - unit->first_joint + 1 : 0;
+        p->body_parent[b] = has_body(unit, link->parent) ? link->parent - unit->first_body : -1;
+        p->rest[b] = rest_frame(mech, unit, unit->first_body + b);
+    }
+    int n = 0;
+    for (int i = 0; i < mech->n_actuator; i++) {
+        if (has_actuator(mech, unit, i)) {
+            p->actuator[n++] = i;
+        }
+    }
+    n = 0;
+    for (int i = 0; i < mech->n_tendon; i++) {
+        if (has_tendon(mech, unit, i)) {
+            p->tendon[n++] = i;
+        }
+    }
+    return p;
+}
+
+cri_tree_plan *cri_tree_plan_of(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
+                                cr_arena *arena) {
+    return d->plan && d->plan[unit] ? d->plan[unit] : cri_tree_plan_push(mech, unit, arena);
+}
+
+size_t cri_tree_room(const cri_mechanism *mech, const cri_mech_derived *d, int unit) {
+    return d->plan && d->plan[unit] ? d->plan[unit]->tree_bytes : cri_tree_bytes(mech, unit);
+}
+
 size_t cri_tree_bytes(const cri_mechanism *mech, int unit) {
     CR_ASSERT(unit >= 0 && unit < mech->n_unit);
     cri_tree_plan p = count_plan(mech, mech->unit + unit);
@@ -258,7 +268,7 @@ size_t cri_tree_scratch_bytes(const cri_mechanism *mech, int unit) {
 cri_tree *cri_tree_push_on(const cri_tree_plan *plan, const cri_mechanism *mech, int unit,
                            const cri_mech_derived *d, cr_arena *arena) {
     CR_ASSERT(plan && unit >= 0 && unit < mech->n_unit);
-    cri_tree *t = cri_arena_push_raw(arena, tree_bytes(plan));
+    cri_tree *t = cri_arena_push_raw(arena, plan->tree_bytes);
     if (!t) {
         return NULL;
     }
@@ -275,7 +285,7 @@ cri_tree *cri_tree_push_on(const cri_tree_plan *plan, const cri_mechanism *mech,
 cri_tree *cri_tree_push(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
                         cr_arena *arena) {
     CR_ASSERT(d && arena);
-    const cri_tree_plan *plan = cri_tree_plan_push(mech, unit, arena);
+    const cri_tree_plan *plan = cri_tree_plan_of(mech, unit, d, arena);
     return plan ? cri_tree_push_on(plan, mech, unit, d, arena) : NULL;
 }
 

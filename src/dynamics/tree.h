@@ -22,6 +22,12 @@ typedef struct cri_tree cri_tree;
 /// Room that cri_tree_push needs.
 size_t cri_tree_bytes(const cri_mechanism *mech, int unit);
 
+/// The same where d has plans.
+size_t cri_tree_room(const cri_mechanism *mech, const cri_mech_derived *d, int unit);
+
+/// What trees of a unit share, for d->plan: one thread at a time. NULL when there is no memory.
+struct cri_tree_plan *cri_tree_plan_push(const cri_mechanism *mech, int unit, cr_arena *arena);
+
 /// Room in scratch that any one call below needs.
 size_t cri_tree_scratch_bytes(const cri_mechanism *mech, int unit);
 
@@ -49,10 +55,24 @@ void cri_tree_pull(const cri_tree *tree, const double *force, double *g);
 /// The same for one body alone: g (n_v) += K_b' force (6), along the path to the root.
 void cri_tree_pull_body(const cri_tree *tree, int body, const double *force, double *g);
 
+/// And for several: rows G (n, n_v) of the unit += forces (n, 6) K_b.
+void cri_tree_pull_rows(const cri_tree *tree, int body, int n, const double *forces, double *G);
+
+/// Columns of K for one body: the motion (6) for a unit rate of each of its dofs, from the root,
+/// which dof gets (of the mechanism). Returns their number, n_v of the unit at most.
+int cri_tree_body_columns(const cri_tree *tree, int body, int *dof, double *columns);
+
+/// Derivatives of the body's motion K w for those dofs at fixed w (n_v): (6) each, as above.
+void cri_tree_body_motion_jac(const cri_tree *tree, int body, const double *w, double *columns);
+
 /// M g (n_v), and w = W g; nu (n_row of the unit), if not NULL, gets the multipliers: M w + E' nu =
 /// g. w may be g.
 void cri_tree_multiply(const cri_tree *tree, const double *g, double *out);
 void cri_tree_solve(const cri_tree *tree, const double *g, double *w, double *nu);
+
+/// Rows Z (n, n_v) for rows G (n, n_v) of the unit with Z Z' = G M^-1 G': half of what a solve
+/// does, and zero where neither a row nor what is below it acts.
+void cri_tree_half_rows(const cri_tree *tree, int n, const double *G, double *Z);
 
 /// Two motions of dofs with their multipliers (NULL without equalities) and the forces on bodies
 /// that go with them.
@@ -118,6 +138,27 @@ typedef struct cri_accel_tan {
 void cri_tree_accel_jvp(const cri_tree *tree, const cri_accel_tan *tan, double *a_tan,
                         cr_arena *scratch);
 
+/// Are there the derivatives for all dofs at once? Not with equalities, nor with drives on sites.
+bool cri_tree_has_jac(const cri_tree *tree);
+
+/// Derivatives of the last cri_tree_accel for q, then for v: jac (2 n_v, n_v) of the unit, a row
+/// for each dof that changes.
+void cri_tree_accel_jac(const cri_tree *tree, double *jac, cr_arena *scratch);
+
+/// Adds the derivatives of K' force - M w for q at fixed force (n_body, 6) and w (n_v) to R (n_v,
+/// n_column) of the unit: a column for each dof that changes. No equalities.
+void cri_tree_response_jac(const cri_tree *tree, const double *w, const double *force, int n_column,
+                           double *R, cr_arena *scratch);
+
+/// W times the columns of X (n_v, n_column) of the unit, in place. No equalities.
+void cri_tree_solve_many(const cri_tree *tree, int n_column, double *X);
+
+/// W times the rows of X (n, n_v) of the unit, in place. No equalities.
+void cri_tree_solve_rows(const cri_tree *tree, int n, double *X, cr_arena *scratch);
+
+/// Room in scratch for these.
+size_t cri_tree_jac_bytes(const cri_mechanism *mech, int unit);
+
 /// c(q, v): forces that keep the unit from accelerating, without gravity's sign tricks: M a + c =
 /// applied forces. MuJoCo's qfrc_bias.
 void cri_tree_bias(const cri_tree *tree, const double *v, double *c, cr_arena *scratch);
@@ -132,6 +173,9 @@ typedef struct cri_tree_trace cri_tree_trace;
 
 /// Room that cri_tree_flow needs in keep.
 size_t cri_tree_flow_bytes(const cri_mechanism *mech, int unit);
+
+/// The same where d has plans.
+size_t cri_tree_flow_room(const cri_mechanism *mech, const cri_mech_derived *d, int unit);
 
 /// Where a motion begins, and how long it takes.
 typedef struct cri_tree_start {
@@ -157,3 +201,12 @@ void cri_tree_flow_vjp(const cri_tree_trace *trace, double *q_adj, double *v_adj
 void cri_tree_flow_jvp(const cri_tree_trace *trace, double *q_tan, double *v_tan,
                        const double *u_tan, double t_tan, const cri_mech_derived *d_tan,
                        cr_arena *scratch);
+
+/// Derivatives of the accelerations of all stages, in scratch, which many tangents of one motion
+/// share; NULL when there are none (cri_tree_has_jac). Needs cri_tree_flow_jac_bytes.
+const double *cri_tree_flow_jac_push(const cri_tree_trace *trace, cr_arena *scratch);
+size_t cri_tree_flow_jac_bytes(const cri_mechanism *mech, int unit);
+
+/// cri_tree_flow_jvp with them, for q and v alone.
+void cri_tree_flow_push(const cri_tree_trace *trace, const double *jac, double *q_tan,
+                        double *v_tan, cr_arena *scratch);

@@ -49,8 +49,8 @@ void cri_tree_accel(cri_tree *tree, const double *v, const double *u, double h, 
     memcpy(a + first, tree->a, sizeof *a * (size_t)tree->plan->n_v);
 }
 
-// A and F at the solution, in scratch
-static cri_tree_state solved_state(const cri_tree *tree, cr_arena *scratch) {
+// A and F at the solution
+cri_tree_state cri_tree_solved_state(const cri_tree *tree, cr_arena *scratch) {
     const cri_tree_plan *plan = tree->plan;
     int n_node = plan->n_node;
     cri_spatial *A = CR_PUSH_RAW(scratch, cri_spatial, n_node + 1);
@@ -134,7 +134,7 @@ void cri_tree_accel_vjp_own(const cri_tree *tree, const double *a_adj,
     for (int k = 1; k < n_node; k++) {
         L[k] = (cri_spatial){cri_v3_scale(-1.0, L[k].w), cri_v3_scale(-1.0, L[k].v)};
     }
-    cri_tree_state state = solved_state(tree, scratch);
+    cri_tree_state state = cri_tree_solved_state(tree, scratch);
     cri_tree_tie_vjp_part(tree, &state, nu_adj, mu, L, &seeds, adj->q, adj->v);
     cri_tree_recursion_vjp_part(tree, &state, mu, L, &seeds, adj->q, adj->v, adj->d);
     cri_arena_rewind(scratch, mark);
@@ -189,7 +189,7 @@ void cri_tree_accel_jvp_own(const cri_tree *tree, const cri_accel_tan *tan, doub
     double *e = CR_PUSH_RAW(scratch, double, plan->n_row);
     cri_spatial *dV = CR_PUSH_RAW(scratch, cri_spatial, 2 * n_node);
     cri_spatial *dA = dV + n_node, *dF = CR_PUSH(scratch, cri_spatial, n_node);
-    cri_tree_state state = solved_state(tree, scratch);
+    cri_tree_state state = cri_tree_solved_state(tree, scratch);
 
     // r1 and r2 at fixed a, nu
     cri_tree_forces_jvp_part(tree, tan, turn, forces, dF);

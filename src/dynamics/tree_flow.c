@@ -79,12 +79,12 @@ static void displace_vjp(const cri_tree_plan *plan, const double *x, const doubl
 
 static void displace_jvp(const cri_tree_plan *plan, const double *x, const double *q_tan,
                          const double *x_tan, double *out_tan) {
-    for (int n = 1; n <= plan->n_node; n++) {
+    for (int i = 0; i < plan->n_v; i++) {
+        out_tan[i] = q_tan[i] + x_tan[i];
+    }
+    for (int n = 1; plan->n_node < plan->n_v && n <= plan->n_node; n++) {
         const cri_tree_node *node = plan->node + n;
-        int turn = node->first_v + (node->n_v == 1 ? 1 : node->n_still);
-        for (int i = node->first_v; i < turn; i++) {
-            out_tan[i] = q_tan[i] + x_tan[i];
-        }
+        int turn = node->first_v + node->n_still;
         if (node->n_v > 1) {
             cri_so3 r = cri_so3_of(cri_v3_load(x + turn));
             cri_vec3 moved = cri_so3_unrotate(&r, cri_v3_load(q_tan + turn));
@@ -151,19 +151,30 @@ static void rates_jvp(const cri_tree_plan *plan, const double *x, const double *
 
 // ---- motion ------------------------------------------------------------------------------------
 
-size_t cri_tree_flow_bytes(const cri_mechanism *mech, int unit) {
+// room of a trace beside its plan, with trees of so many bytes
+static size_t trace_bytes(const cri_mechanism *mech, int unit, size_t tree) {
     size_t n_stage = cri_unit_is_euler(mech, unit) ? 1 : N_STAGE,
            n_v = (size_t)mech->unit[unit].n_v;
-    size_t plan = cri_tree_plan_bytes(mech, unit), tree = cri_tree_bytes(mech, unit) - plan;
     // and what the arena counts for the trace and the vectors of the stages
-    return plan + n_stage * tree + (2 * N_STAGE + 2) * n_v * sizeof(double) +
-           sizeof(cri_tree_trace) + 2 * 64;
+    return n_stage * tree + (2 * N_STAGE + 2) * n_v * sizeof(double) + sizeof(cri_tree_trace) +
+           2 * 64;
+}
+
+size_t cri_tree_flow_bytes(const cri_mechanism *mech, int unit) {
+    size_t plan = cri_tree_plan_bytes(mech, unit), tree = cri_tree_bytes(mech, unit) - plan;
+    return plan + trace_bytes(mech, unit, tree);
+}
+
+size_t cri_tree_flow_room(const cri_mechanism *mech, const cri_mech_derived *d, int unit) {
+    bool has_plan = d->plan && d->plan[unit];
+    return has_plan ? trace_bytes(mech, unit, d->plan[unit]->tree_bytes)
+                    : cri_tree_flow_bytes(mech, unit);
 }
 
 static cri_tree_trace *push_trace(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
                                   cr_arena *keep) {
     cri_tree_trace *trace = CR_PUSH(keep, cri_tree_trace, 1);
-    cri_tree_plan *plan = cri_tree_plan_push(mech, unit, keep);
+    cri_tree_plan *plan = cri_tree_plan_of(mech, unit, d, keep);
     int n_v = mech->unit[unit].n_v;
     double *block = CR_PUSH_RAW(keep, double, (2 * N_STAGE + 2) * n_v);
     if (!trace || !plan || !block) {
@@ -367,32 +378,61 @@ void cri_tree_flow_vjp(const cri_tree_trace *trace, double *q_adj, double *v_adj
 
 // ---- tangent -----------------------------------------------------------------------------------
 
+/// Tangents of a motion's data.
+typedef struct flow_tan {
+    cri_accel_tan own; // of the stage at hand
+    double t;
+    const double *jac; // (n_stage, 2 n_v, n_v) instead of the rest but q and v; NULL: none
+} flow_tan;
+
+// a_tan (n_v) of stage s
+static void accel_tangent(const cri_tree_trace *trace, int s, const flow_tan *tan, double *a_tan,
+                          cr_arena *scratch) {
+    int n = trace->plan->n_v;
+    if (!tan->jac) {
+        cri_tree_accel_jvp_own(trace->tree[s], &tan->own, a_tan, scratch);
+        return;
+    }
+    const double *row = tan->jac + (size_t)s * 2 * (size_t)n * (size_t)n;
+    clear(n, a_tan);
+    for (int k = 0; k < n; k++, row += n) {
+        if (tan->own.q[k] != 0.0) {
+            cri_add_scaled(n, tan->own.q[k], row, a_tan);
+        }
+    }
+    for (int k = 0; k < n; k++, row += n) {
+        if (tan->own.v[k] != 0.0) {
+            cri_add_scaled(n, tan->own.v[k], row, a_tan);
+        }
+    }
+}
+
 // mean_tan (n_v); v_tan in place
-static void euler_jvp(const cri_tree_trace *trace, cri_accel_tan *tan, double t_tan, double *v_tan,
-                      double *mean_tan, cr_arena *scratch) {
+static void euler_jvp(const cri_tree_trace *trace, flow_tan *tan, double *v_tan, double *mean_tan,
+                      cr_arena *scratch) {
     const cri_tree *tree = trace->tree[0];
     int n = trace->plan->n_v;
     double *a_tan = CR_PUSH_RAW(scratch, double, n);
-    tan->v = v_tan;
-    tan->h = t_tan;
-    cri_tree_accel_jvp_own(tree, tan, a_tan, scratch);
+    tan->own.v = v_tan;
+    tan->own.h = tan->t;
+    accel_tangent(trace, 0, tan, a_tan, scratch);
     for (int i = 0; i < n; i++) {
-        v_tan[i] += trace->t * a_tan[i] + t_tan * tree->a[i];
+        v_tan[i] += trace->t * a_tan[i] + tan->t * tree->a[i];
         mean_tan[i] = v_tan[i];
     }
 }
 
-static void runge_kutta_jvp(const cri_tree_trace *trace, cri_accel_tan *tan, double t_tan,
-                            double *v_tan, double *mean_tan, cr_arena *scratch) {
+static void runge_kutta_jvp(const cri_tree_trace *trace, flow_tan *tan, double *v_tan,
+                            double *mean_tan, cr_arena *scratch) {
     const cri_tree_plan *plan = trace->plan;
     int n = plan->n_v;
-    const double *q0 = tan->q;
+    const double *q0 = tan->own.q;
     double *a_tan = CR_PUSH(scratch, double, n), *K_tan = CR_PUSH(scratch, double, n);
     double *q_s = CR_PUSH_RAW(scratch, double, n), *v_s = CR_PUSH_RAW(scratch, double, n);
     double *x_s = CR_PUSH_RAW(scratch, double, n), *a_sum = CR_PUSH(scratch, double, n);
     clear(n, mean_tan);
     for (int s = 0; s < N_STAGE; s++) {
-        double ct = stage_time[s] * trace->t, ct_tan = stage_time[s] * t_tan;
+        double ct = stage_time[s] * trace->t, ct_tan = stage_time[s] * tan->t;
         for (int i = 0; i < n; i++) {
             x_s[i] = s == 0 ? 0.0 : ct * K_tan[i] + ct_tan * trace->K[s - 1][i];
             v_s[i] = v_tan[i];
@@ -400,12 +440,12 @@ static void runge_kutta_jvp(const cri_tree_trace *trace, cri_accel_tan *tan, dou
         }
         displace_jvp(plan, trace->x[s], q0, x_s, q_s);
         rates_jvp(plan, trace->x[s], trace->tree[s]->v, x_s, v_s, K_tan);
-        tan->q = q_s;
-        tan->v = v_s;
-        cri_tree_accel_jvp_own(trace->tree[s], tan, a_tan, scratch);
+        tan->own.q = q_s;
+        tan->own.v = v_s;
+        accel_tangent(trace, s, tan, a_tan, scratch);
         for (int i = 0; i < n; i++) {
             mean_tan[i] += stage_weight[s] * K_tan[i];
-            a_sum[i] += stage_weight[s] * (trace->t * a_tan[i] + t_tan * trace->tree[s]->a[i]);
+            a_sum[i] += stage_weight[s] * (trace->t * a_tan[i] + tan->t * trace->tree[s]->a[i]);
         }
     }
     for (int i = 0; i < n; i++) {
@@ -413,25 +453,58 @@ static void runge_kutta_jvp(const cri_tree_trace *trace, cri_accel_tan *tan, dou
     }
 }
 
-void cri_tree_flow_jvp(const cri_tree_trace *trace, double *q_tan, double *v_tan,
-                       const double *u_tan, double t_tan, const cri_mech_derived *d_tan,
-                       cr_arena *scratch) {
-    CR_ASSERT(trace && q_tan && v_tan && scratch);
+static void flow_tangent(const cri_tree_trace *trace, flow_tan *tan, double *q_tan, double *v_tan,
+                         cr_arena *scratch) {
     const cri_tree_plan *plan = trace->plan;
     int n = plan->n_v, first = trace->tree[0]->unit->first_v;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *q0 = CR_PUSH_RAW(scratch, double, n), *mean_tan = CR_PUSH_RAW(scratch, double, n);
     memcpy(q0, q_tan + first, sizeof *q0 * (size_t)n);
-    cri_accel_tan tan = {.q = q0, .u = u_tan, .d = d_tan};
+    tan->own.q = q0;
     if (trace->n_stage == 1) {
-        euler_jvp(trace, &tan, t_tan, v_tan + first, mean_tan, scratch);
+        euler_jvp(trace, tan, v_tan + first, mean_tan, scratch);
     } else {
-        runge_kutta_jvp(trace, &tan, t_tan, v_tan + first, mean_tan, scratch);
+        runge_kutta_jvp(trace, tan, v_tan + first, mean_tan, scratch);
     }
     // q' = q + end,  end = t mean
     for (int i = 0; i < n; i++) {
-        mean_tan[i] = trace->t * mean_tan[i] + t_tan * trace->mean[i];
+        mean_tan[i] = trace->t * mean_tan[i] + tan->t * trace->mean[i];
     }
     displace_jvp(plan, trace->end, q0, mean_tan, q_tan + first);
     cri_arena_rewind(scratch, mark);
+}
+
+void cri_tree_flow_jvp(const cri_tree_trace *trace, double *q_tan, double *v_tan,
+                       const double *u_tan, double t_tan, const cri_mech_derived *d_tan,
+                       cr_arena *scratch) {
+    CR_ASSERT(trace && q_tan && v_tan && scratch);
+    flow_tan tan = {.own = {.u = u_tan, .d = d_tan}, .t = t_tan};
+    flow_tangent(trace, &tan, q_tan, v_tan, scratch);
+}
+
+// ---- many tangents -----------------------------------------------------------------------------
+
+size_t cri_tree_flow_jac_bytes(const cri_mechanism *mech, int unit) {
+    size_t n_stage = cri_unit_is_euler(mech, unit) ? 1 : N_STAGE,
+           n_v = (size_t)mech->unit[unit].n_v;
+    return sizeof(double) * n_stage * 2 * n_v * n_v + 64 + cri_tree_jac_bytes(mech, unit);
+}
+
+const double *cri_tree_flow_jac_push(const cri_tree_trace *trace, cr_arena *scratch) {
+    int n = trace->plan->n_v;
+    if (!cri_tree_has_jac(trace->tree[0])) {
+        return NULL;
+    }
+    double *jac = CR_PUSH_RAW(scratch, double, trace->n_stage * 2 * n * n);
+    for (int s = 0; s < trace->n_stage; s++) {
+        cri_tree_accel_jac(trace->tree[s], jac + s * 2 * n * n, scratch);
+    }
+    return jac;
+}
+
+void cri_tree_flow_push(const cri_tree_trace *trace, const double *jac, double *q_tan,
+                        double *v_tan, cr_arena *scratch) {
+    CR_ASSERT(trace && jac && q_tan && v_tan && scratch);
+    flow_tan tan = {.jac = jac};
+    flow_tangent(trace, &tan, q_tan, v_tan, scratch);
 }

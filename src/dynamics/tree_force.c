@@ -282,6 +282,64 @@ void cri_tree_forces_jvp_part(const cri_tree *tree, const cri_accel_tan *tan,
     }
 }
 
+// R (rows of 2 n_v numbers) += k times the outer product of the coefficients, at column first
+static void add_outer(const cri_tree *tree, const cri_tendon *c, double k, int first, double *R) {
+    for (int i = 0; i < c->n; i++) {
+        int dof = tree->mech->joint[c->joint[i]].v - tree->unit->first_v;
+        double *row = R + (size_t)dof * 2 * (size_t)tree->plan->n_v + first;
+        cri_tree_add_along(tree, c, k * c->coef[i], row);
+    }
+}
+
+// springs of rotations and of free bodies
+static void turn_jac_part(const joint_view *view, int n_column, double *R) {
+    double k = view->d->stiffness;
+    cri_vec3 t = joint_turn(view);
+    for (int c = 0; c < 3; c++) {
+        double column[3];
+        cri_v3_store(right_inverse(t, cri_v3(c == 0, c == 1, c == 2)), column);
+        for (int r = 0; r < 3; r++) {
+            R[(size_t)(view->turn + r) * (size_t)n_column + view->turn + c] -= k * column[r];
+        }
+        if (view->joint->kind == CRI_JOINT_FREE) {
+            R[(size_t)(view->first + c) * (size_t)n_column + view->first + c] -= k;
+        }
+    }
+}
+
+void cri_tree_forces_jac_part(const cri_tree *tree, double *R) {
+    const cri_tree_plan *plan = tree->plan;
+    int n = plan->n_v;
+    for (int k = 1; k <= plan->n_node; k++) {
+        joint_view view = view_joint(tree, k);
+        for (int i = view.first; i < view.first + view.joint->n_v; i++) {
+            R[i * 2 * n + n + i] -= view.d->damping;
+        }
+        if (view.turn < 0) {
+            R[view.first * 2 * n + view.first] -= view.d->stiffness;
+        } else if (view.d->stiffness != 0.0) {
+            turn_jac_part(&view, 2 * n, R);
+        }
+    }
+    for (int i = 0; i < plan->n_tendon; i++) {
+        const cri_tendon *t = tree->mech->tendon + plan->tendon[i];
+        const cri_tendon_derived *d = tree->d->tendon + plan->tendon[i];
+        add_outer(tree, t, -d->stiffness, 0, R);
+        add_outer(tree, t, -d->damping, n, R);
+    }
+    for (int i = 0; i < plan->n_actuator; i++) {
+        const cri_actuator *act = tree->mech->actuator + plan->actuator[i];
+        const cri_actuator_derived *d = tree->d->actuator + plan->actuator[i];
+        if (act->kind == CRI_DRIVE_DOFS && tree->drive[i].is_force_free) {
+            // gear f along the coefficients, f = ... + gear (b1 length + b2 rate)
+            cri_tendon c = cri_tree_combination(tree->mech, &act->joint, act->tendon);
+            double square = d->gear[0] * d->gear[0];
+            add_outer(tree, &c, square * d->bias[1], 0, R);
+            add_outer(tree, &c, square * d->bias[2], n, R);
+        }
+    }
+}
+
 // ---- energy ------------------------------------------------------------------------------------
 
 // springs of joints and tendons

@@ -47,18 +47,23 @@ void cri_tree_pull(const cri_tree *tree, const double *force, double *g) {
     cri_tree_gather(tree, 1.0, F, g + tree->unit->first_v);
 }
 
-void cri_tree_pull_body(const cri_tree *tree, int body, const double *force, double *g) {
+void cri_tree_pull_rows(const cri_tree *tree, int body, int n, const double *forces, double *G) {
     const cri_tree_plan *plan = tree->plan;
     int b = body - tree->unit->first_body;
     CR_ASSERT(b >= 0 && b < plan->n_body);
-    cri_spatial F = body_wrench(tree, b, force);
-    double *own = g + tree->unit->first_v;
-    for (int n = plan->body_node[b]; n > 0; n = plan->node[n].parent) {
-        const cri_tree_node *node = plan->node + n;
-        for (int k = node->first_v; k < node->first_v + node->n_v; k++) {
-            own[k] += cri_sp_dot(tree->S[k], F);
+    for (int r = 0; r < n; r++, forces += 6, G += plan->n_v) {
+        cri_spatial F = body_wrench(tree, b, forces);
+        for (int k = plan->body_node[b]; k > 0; k = plan->node[k].parent) {
+            const cri_tree_node *node = plan->node + k;
+            for (int i = node->first_v; i < node->first_v + node->n_v; i++) {
+                G[i] += cri_sp_dot(tree->S[i], F);
+            }
         }
     }
+}
+
+void cri_tree_pull_body(const cri_tree *tree, int body, const double *force, double *g) {
+    cri_tree_pull_rows(tree, body, 1, force, g + tree->unit->first_v);
 }
 
 // ---- a direction -------------------------------------------------------------------------------

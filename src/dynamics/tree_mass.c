@@ -117,6 +117,26 @@ void cri_tree_back(const cri_tree *tree, const cri_tree_factor *factor, double *
     }
 }
 
+void cri_tree_half_rows(const cri_tree *tree, int n, const double *G, double *Z) {
+    // M = L' D L, so that z = D^-1/2 L'^-1 g
+    const cri_tree_plan *plan = tree->plan;
+    const double *H = tree->plain.H;
+    memcpy(Z, G, sizeof *Z * (size_t)n * (size_t)plan->n_v);
+    for (int r = 0; r < n; r++, Z += plan->n_v) {
+        for (int i = plan->n_v - 1; i >= 0; i--) {
+            double z = Z[i];
+            if (z == 0.0) {
+                continue;
+            }
+            int end = plan->row[i + 1] - 1;
+            for (int e = plan->row[i]; e < end; e++) {
+                Z[plan->ancestor[e]] -= H[e] * z;
+            }
+            Z[i] = z / sqrt(H[end]);
+        }
+    }
+}
+
 // ---- equalities --------------------------------------------------------------------------------
 
 // Cholesky of the scaled G in place, rows in the order of their pivots

@@ -42,6 +42,8 @@ typedef struct cri_tree_plan {
     int *actuator;       // (n_actuator) those that act on the unit
     int *tendon;         // (n_tendon) likewise
 
+    size_t tree_bytes; // room of one tree on this plan
+
     // room of calls, shared by the trees on this plan
     cri_spatial *work[2];           // (n_node + 1)
     cri_spatial_inertia *composite; // (n_node + 1) of subtrees
@@ -141,7 +143,10 @@ struct cri_tree_tan {
 // ---- plan and kinematics (tree.c) --------------------------------------------------------------
 
 size_t cri_tree_plan_bytes(const cri_mechanism *mech, int unit);
-cri_tree_plan *cri_tree_plan_push(const cri_mechanism *mech, int unit, cr_arena *arena);
+
+/// That of d, or one of its own in the arena. NULL when there is no memory.
+cri_tree_plan *cri_tree_plan_of(const cri_mechanism *mech, int unit, const cri_mech_derived *d,
+                                cr_arena *arena);
 
 /// NULL when there is no memory. The plan is borrowed.
 cri_tree *cri_tree_push_on(const cri_tree_plan *plan, const cri_mechanism *mech, int unit,
@@ -210,6 +215,9 @@ void cri_tree_accel_vjp_own(const cri_tree *tree, const double *a_adj,
 void cri_tree_accel_jvp_own(const cri_tree *tree, const cri_accel_tan *own, double *a_tan,
                             cr_arena *scratch);
 
+/// Motions and forces at the accelerations of the last cri_tree_accel, in scratch.
+cri_tree_state cri_tree_solved_state(const cri_tree *tree, cr_arena *scratch);
+
 /// cri_tree_tan_push with q_tan (n_v) of the unit.
 cri_tree_tan *cri_tree_tan_push_own(const cri_tree *tree, const double *q_tan,
                                     const cri_mech_derived *d_tan, cr_arena *scratch);
@@ -239,6 +247,10 @@ void cri_tree_forces_vjp_part(const cri_tree *tree, const double *lambda, const 
 /// v of the unit.
 void cri_tree_forces_jvp_part(const cri_tree *tree, const cri_accel_tan *tan,
                               const cri_tree_tan *turn, double *tau_tan, cri_spatial *dF);
+
+/// R (n_v, 2 n_v) += derivatives of all forces on dofs for q, then for v. No drive is one of a
+/// site.
+void cri_tree_forces_jac_part(const cri_tree *tree, double *R);
 
 // ---- actuators (tree_drive.c), as in tree_force.c ----------------------------------------------
 

@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <string.h>
+
 /// a . b
 static inline double cri_dot(int n, const double *a, const double *b) {
     if (n == 3) {
@@ -35,5 +37,53 @@ static inline void cri_add_scaled(int n, double k, const double *restrict x, dou
     }
     for (; i < n; i++) {
         y[i] += k * x[i];
+    }
+}
+
+/// X (n_row, n) = 0, row by row: short pieces are cleared without the start-up of a long one.
+static inline void cri_clear_rows(int n_row, int n, double *X) {
+    for (int r = 0; r < n_row; r++) {
+        memset(X + (long)r * n, 0, sizeof *X * (size_t)n);
+    }
+}
+
+/// Arrays that callers of cri_add_combination gather at once.
+enum { CRI_MAX_ROWS = 16 };
+
+/// y += k[0] x[0] + ... over n_row arrays of n numbers, four at a time.
+static inline void cri_add_combination(int n, int n_row, const double *k, const double *const *x,
+                                       double *restrict y) {
+    int r = 0;
+    for (; r + 4 <= n_row; r += 4) {
+        const double *a = x[r], *b = x[r + 1], *c = x[r + 2], *d = x[r + 3];
+        double ka = k[r], kb = k[r + 1], kc = k[r + 2], kd = k[r + 3];
+        int i = 0;
+        for (; i + 2 <= n; i += 2) {
+            double y0 = y[i] + ka * a[i], y1 = y[i + 1] + ka * a[i + 1];
+            y0 += kb * b[i], y1 += kb * b[i + 1];
+            y0 += kc * c[i], y1 += kc * c[i + 1];
+            y[i] = y0 + kd * d[i], y[i + 1] = y1 + kd * d[i + 1];
+        }
+        if (i < n) {
+            y[i] = y[i] + ka * a[i] + kb * b[i] + kc * c[i] + kd * d[i];
+        }
+    }
+    for (; r < n_row; r++) {
+        cri_add_scaled(n, k[r], x[r], y);
+    }
+}
+
+/// y -= k[0] x_0 + k[step] x_1 + ... over n_row rows of X (n_row, n).
+static inline void cri_subtract_rows(int n, int n_row, const double *k, int step, const double *X,
+                                     double *restrict y) {
+    for (int r = 0; r < n_row;) {
+        const double *from[CRI_MAX_ROWS];
+        double weight[CRI_MAX_ROWS];
+        int m = 0;
+        for (; m < CRI_MAX_ROWS && r < n_row; r++) {
+            weight[m] = -k[r * step];
+            from[m++] = X + (long)r * n;
+        }
+        cri_add_combination(n, m, weight, from, y);
     }
 }

@@ -58,6 +58,28 @@ void cri_lu_solve(int n, const double *lu, const int *pivot, double *b) {
     }
 }
 
+void cri_lu_solve_many(int n, const double *lu, const int *pivot, int n_column, double *B) {
+    size_t width = (size_t)n_column;
+    for (int k = 0; k < n; k++) {
+        double *a = B + (size_t)k * width, *b = B + (size_t)pivot[k] * width;
+        for (int c = 0; a != b && c < n_column; c++) {
+            double t = a[c];
+            a[c] = b[c];
+            b[c] = t;
+        }
+    }
+    for (int i = 1; i < n; i++) {
+        cri_subtract_rows(n_column, i, lu + i * n, 1, B, B + (size_t)i * width);
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        double *b = B + (size_t)i * width, inverse = 1.0 / lu[i * n + i];
+        cri_subtract_rows(n_column, n - i - 1, lu + i * n + i + 1, 1, b + width, b);
+        for (int c = 0; c < n_column; c++) {
+            b[c] *= inverse;
+        }
+    }
+}
+
 void cri_lu_solve_transposed(int n, const double *lu, const int *pivot, double *b) {
     for (int i = 0; i < n; i++) {
         b[i] /= lu[i * n + i];

@@ -13,6 +13,9 @@ bool cri_lu_factor(int n, double *a, int *pivot);
 /// Solves A x = b in place.
 void cri_lu_solve(int n, const double *lu, const int *pivot, double *b);
 
+/// The same for the columns of B (n, n_column).
+void cri_lu_solve_many(int n, const double *lu, const int *pivot, int n_column, double *B);
+
 /// Solves A' x = b in place.
 void cri_lu_solve_transposed(int n, const double *lu, const int *pivot, double *b);
 

@@ -170,6 +170,72 @@ void cri_psd_solve(const cri_psd *psd, const double *b, double *x, double *work)
     }
 }
 
+// row i of X (rows of n numbers)
+static double *row_of(double *X, int n, int i) {
+    return X + (size_t)i * (size_t)n;
+}
+
+static void scale_row(int n, double k, double *x) {
+    for (int i = 0; i < n; i++) {
+        x[i] *= k;
+    }
+}
+
+// L L' X = B in place
+static void solve_full_many(const cri_psd *psd, int n_column, double *X) {
+    int n = psd->n;
+    for (int i = 0; i < n; i++) {
+        cri_subtract_rows(n_column, i, psd->L + i * n, 1, X, row_of(X, n_column, i));
+        scale_row(n_column, 1.0 / psd->L[i * n + i], row_of(X, n_column, i));
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        cri_subtract_rows(n_column, n - i - 1, psd->L + (i + 1) * n + i, n,
+                          row_of(X, n_column, i + 1), row_of(X, n_column, i));
+        scale_row(n_column, 1.0 / psd->L[i * n + i], row_of(X, n_column, i));
+    }
+}
+
+// R R' X = B in place
+static void solve_range_many(const cri_psd *psd, int n_column, double *X) {
+    int rank = psd->rank;
+    for (int i = rank - 1; i >= 0; i--) {
+        cri_subtract_rows(n_column, rank - i - 1, psd->R + i * rank + i + 1, 1,
+                          row_of(X, n_column, i + 1), row_of(X, n_column, i));
+        scale_row(n_column, 1.0 / psd->R[i * rank + i], row_of(X, n_column, i));
+    }
+    for (int i = 0; i < rank; i++) {
+        cri_subtract_rows(n_column, i, psd->R + i, rank, X, row_of(X, n_column, i));
+        scale_row(n_column, 1.0 / psd->R[i * rank + i], row_of(X, n_column, i));
+    }
+}
+
+void cri_psd_solve_many(const cri_psd *psd, int n_column, double *X, double *work) {
+    CR_ASSERT(n_column > 0 && X && work);
+    int n = psd->n, rank = psd->rank;
+    size_t row = sizeof *X * (size_t)n_column;
+    double *along = row_of(work, n_column, n);
+    for (int i = 0; i < n; i++) {
+        memcpy(row_of(work, n_column, i), row_of(X, n_column, psd->order[i]), row);
+    }
+    if (rank == n) {
+        solve_full_many(psd, n_column, work);
+    } else {
+        cri_clear_rows(rank, n_column, along);
+        // twice the other sign
+        for (int k = 0; k < rank; k++) {
+            cri_subtract_rows(n_column, n, psd->Q + k * n, 1, work, row_of(along, n_column, k));
+        }
+        solve_range_many(psd, n_column, along);
+        cri_clear_rows(n, n_column, work);
+        for (int i = 0; i < n; i++) {
+            cri_subtract_rows(n_column, rank, psd->Q + i, n, along, row_of(work, n_column, i));
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        memcpy(row_of(X, n_column, psd->order[i]), row_of(work, n_column, i), row);
+    }
+}
+
 void cri_psd_null_part(const cri_psd *psd, const double *b, double *x, double *work) {
     CR_ASSERT(b && x && work);
     int n = psd->n;

@@ -39,6 +39,9 @@ void cri_psd_solve_first(const cri_psd *psd, int rank, const double *b, double *
 /// is its own adjoint.
 void cri_psd_solve(const cri_psd *psd, const double *b, double *x, double *work);
 
+/// The same for the columns of X (n, n_column), in place. work (n + rank, n_column).
+void cri_psd_solve_many(const cri_psd *psd, int n_column, double *X, double *work);
+
 /// x (n) = (1 - S S^+) b, the part of b in the null space. work (2n). It is its own adjoint.
 void cri_psd_null_part(const cri_psd *psd, const double *b, double *x, double *work);
 

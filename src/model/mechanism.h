@@ -174,4 +174,5 @@ typedef struct cri_mech_derived {
     cri_joint_derived *joint;       // (n_joint)
     cri_actuator_derived *actuator; // (n_actuator)
     cri_tendon_derived *tendon;     // (n_tendon)
+    struct cri_tree_plan **plan;    // (n_unit) what trees share; NULL: each has its own
 } cri_mech_derived;

@@ -230,7 +230,7 @@ static bool tree_unit(cr_sim *sim, cri_motion *motion, int unit, double t, doubl
     double *out = is_kept ? motion->flow : y;
     if (!is_kept || motion->t_flow[unit] != t) {
         if (!cri_arena_reserve(sim->scratch, cri_tree_scratch_bytes(mech, unit)) ||
-            !cri_arena_reserve(keep, cri_tree_flow_bytes(mech, unit))) {
+            !cri_arena_reserve(keep, cri_tree_flow_room(mech, &sim->d.mech, unit))) {
             return false;
         }
         cri_tree_start start = {.q = x, .v = x + mech->n_q, .u = motion->u, .t = t};
@@ -297,6 +297,26 @@ size_t cri_motion_scratch_bytes(const cr_sim *sim, const cri_motion *motion) {
         }
     }
     return room;
+}
+
+size_t cri_motion_jac_bytes(const cr_sim *sim) {
+    const cri_mechanism *mech = &sim->model->mech;
+    size_t room = sizeof(double *) * (size_t)mech->n_unit + 64;
+    for (int u = 0; u < mech->n_unit; u++) {
+        room += mech->unit[u].is_free_body ? 0 : cri_tree_flow_jac_bytes(mech, u);
+    }
+    return room;
+}
+
+void cri_motion_share(cr_sim *sim, const cri_motion *motion) {
+    CR_ASSERT(motion->n_island == 0);
+    const cri_mechanism *mech = &sim->model->mech;
+    sim->flow_jac = CR_PUSH(sim->scratch, const double *, mech->n_unit);
+    for (int u = 0; u < mech->n_unit; u++) {
+        if (!mech->unit[u].is_free_body) {
+            sim->flow_jac[u] = cri_tree_flow_jac_push(motion->trace[u], sim->scratch);
+        }
+    }
 }
 
 // ---- adjoint -----------------------------------------------------------------------------------
@@ -474,8 +494,13 @@ static void resting_unit_jvp(const cr_sim *sim, const cri_motion *motion, int un
 static void flowing_unit_jvp(cr_sim *sim, const cri_motion *motion, int unit, double t,
                              double t_tan, double *y_tan, const double *u_tan) {
     const cri_unit *u = unit_of(sim, unit);
+    double *v_tan = y_tan + sim->model->sizes.n_v;
+    if (!u->is_free_body && sim->flow_jac && sim->flow_jac[unit]) {
+        cri_tree_flow_push(motion->trace[unit], sim->flow_jac[unit], y_tan, v_tan, sim->scratch);
+        return;
+    }
     if (!u->is_free_body) {
-        cri_tree_flow_jvp(motion->trace[unit], y_tan, y_tan + sim->model->sizes.n_v, u_tan, t_tan,
+        cri_tree_flow_jvp(motion->trace[unit], y_tan, v_tan, u_tan, t_tan,
                           sim->is_d_fixed ? NULL : &sim->d_tan.mech, sim->scratch);
         return;
     }

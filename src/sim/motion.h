@@ -63,3 +63,8 @@ void cri_motion_jvp(cr_sim *sim, const cri_motion *motion, double t, double t_ta
 
 /// Room in scratch for the derivatives.
 size_t cri_motion_scratch_bytes(const cr_sim *sim, const cri_motion *motion);
+
+/// Prepares derivatives in scratch that the tangents of a motion without islands share, until
+/// sim->flow_jac is NULL again: for q and v alone. Needs cri_motion_jac_bytes.
+void cri_motion_share(cr_sim *sim, const cri_motion *motion);
+size_t cri_motion_jac_bytes(const cr_sim *sim);

@@ -57,7 +57,8 @@ bool cri_scan_prepare(cr_sim *sim) {
     for (int g = 0; g < n_geom; g++) {
         const cri_geom *geom = &m->geom[g];
         cri_shape shape = {geom->shape, sim->d.geom[g].size, geom->hull};
-        sim->reach[g] = cri_v3_norm(geom->pos) + cri_bounding_radius(&shape);
+        sim->ball[g] = cri_bounding_radius(&shape);
+        sim->reach[g] = cri_v3_norm(geom->pos) + sim->ball[g];
         sim->width[g] = width_of(&shape);
     }
     if (n_geom > MAX_LISTED_GEOM || sim->pair) {
@@ -123,7 +124,7 @@ static cri_vec3 origin_of(const cr_sim *sim, const cri_motion *motion, const cri
 typedef struct collection {
     cr_sim *sim;
     const cri_motion *motion;
-    const double *travel; // (n_geom)
+    const double *travel; // (n_geom); NULL: nothing moves
     int n;
     int space;
     cri_near *near;
@@ -147,9 +148,33 @@ static bool collect(collection *c, const cri_near *near) {
     return true;
 }
 
+// the centre of a geom
+static cri_vec3 centre_of(const collection *c, const cri_geom *geom) {
+    cri_pose pose = geom->body >= 0 ? c->motion->state.pose[geom->body]
+                                    : cri_model_static_pose(c->sim->model, -1);
+    return geom->is_centred ? pose.pos : cri_v3_add(pose.pos, cri_m3_mul(&pose.R, geom->pos));
+}
+
+// do the balls around the geoms themselves overlap?
+static bool is_here(const collection *c, const cri_near *near) {
+    const cr_sim *sim = c->sim;
+    const cri_geom *a = &sim->model->geom[near->geom[0]], *b = &sim->model->geom[near->geom[1]];
+    cri_vec3 x1 = centre_of(c, b);
+    double r = sim->ball[near->geom[1]] + sim->eps_gap;
+    if (a->shape == CRI_SHAPE_PLANE) {
+        return cri_v3_dot(a->normal, x1) - sim->d.geom[near->geom[0]].size[0] <= r;
+    }
+    cri_vec3 delta = cri_v3_sub(x1, centre_of(c, a));
+    r += sim->ball[near->geom[0]];
+    return cri_v3_dot(delta, delta) <= r * r;
+}
+
 // may the two balls meet?
 static bool is_close(const collection *c, const cri_near *near) {
     const cr_sim *sim = c->sim;
+    if (!c->travel) {
+        return is_here(c, near);
+    }
     const cri_geom *a = &sim->model->geom[near->geom[0]], *b = &sim->model->geom[near->geom[1]];
     cri_vec3 x1 = origin_of(sim, c->motion, b);
     double r1 = sim->reach[near->geom[1]] + c->travel[near->geom[1]];
@@ -187,7 +212,7 @@ static bool collect_broad(collection *c) {
     bool is_good = box && group;
     for (int g = 0; is_good && g < n; g++) {
         const cri_geom *geom = &sim->model->geom[g];
-        double origin[3], r = sim->reach[g] + c->travel[g];
+        double origin[3], r = sim->reach[g] + (c->travel ? c->travel[g] : sim->eps_gap);
         cri_v3_store(origin_of(sim, c->motion, geom), origin);
         for (int i = 0; i < 3; i++) {
             box[g].lower[i] = origin[i] - r;
@@ -293,18 +318,9 @@ static void measure(cr_sim *sim, const cri_motion *motion) {
     }
 }
 
-bool cri_scan_find(cr_sim *sim, const cri_motion *motion, double T) {
-    CR_ASSERT(motion && T >= 0.0);
+// candidates of geoms that travel so far (n_geom), or not at all
+static bool find(cr_sim *sim, const cri_motion *motion, const double *far) {
     cri_scan *s = &sim->scan;
-    int n_geom = sim->model->sizes.n_geom;
-    cri_arena_reset(sim->list);
-    double *far = CR_PUSH_RAW(sim->list, double, n_geom);
-    if (!far) {
-        return false;
-    }
-    for (int g = 0; g < n_geom; g++) {
-        far[g] = travel(sim, motion, g, T);
-    }
     collection c = {.sim = sim, .motion = motion, .travel = far, .has_memory = true};
     if (!collect_all(&c)) {
         return false;
@@ -315,6 +331,32 @@ bool cri_scan_find(cr_sim *sim, const cri_motion *motion, double T) {
         return false;
     }
     place_features(sim, motion);
+    return true;
+}
+
+bool cri_scan_find(cr_sim *sim, const cri_motion *motion, double T) {
+    CR_ASSERT(motion && T >= 0.0);
+    int n_geom = sim->model->sizes.n_geom;
+    cri_arena_reset(sim->list);
+    double *far = CR_PUSH_RAW(sim->list, double, n_geom);
+    if (!far) {
+        return false;
+    }
+    for (int g = 0; g < n_geom; g++) {
+        far[g] = travel(sim, motion, g, T);
+    }
+    return find(sim, motion, far);
+}
+
+bool cri_scan_here(cr_sim *sim, const cri_motion *motion, const cri_state *state) {
+    CR_ASSERT(motion && state);
+    cri_motion at = *motion;
+    at.state = *state;
+    cri_arena_reset(sim->list);
+    if (!find(sim, &at, NULL)) {
+        return false;
+    }
+    cri_scan_now(sim, state);
     return true;
 }
 

@@ -16,6 +16,9 @@ CR_MUST_CHECK bool cri_scan_find(cr_sim *sim, const cri_motion *motion, double T
 /// The same with touches, gaps and speeds at the start.
 CR_MUST_CHECK bool cri_scan_start(cr_sim *sim, const cri_motion *motion, double T);
 
+/// What touches at a state, into scan->now: with candidates for this state alone.
+CR_MUST_CHECK bool cri_scan_here(cr_sim *sim, const cri_motion *motion, const cri_state *state);
+
 /// Touches of all features at another state, into scan->now.
 void cri_scan_now(cr_sim *sim, const cri_state *state);
 

@@ -55,12 +55,15 @@ static bool allocate(cr_sim *sim) {
     sim->body_tan = CR_PUSH(a, double, 6 * z->n_body);
     sim->time_of = CR_PUSH(a, double, m->mech.n_unit);
     sim->reach = CR_PUSH(a, double, z->n_geom);
+    sim->ball = CR_PUSH(a, double, z->n_geom);
     sim->width = CR_PUSH(a, double, z->n_geom);
     sim->unit_mark = CR_PUSH(a, int, m->mech.n_unit);
     sim->n_unit_event = CR_PUSH(a, int, m->mech.n_unit);
     sim->is_moved = CR_PUSH(a, bool, m->mech.n_unit);
-    for (int u = 0; u < m->mech.n_unit; u++) {
+    sim->d.mech.plan = CR_PUSH(a, struct cri_tree_plan *, m->mech.n_unit);
+    for (int u = 0; u < m->mech.n_unit && sim->d.mech.plan; u++) {
         bool is_tree = !m->mech.unit[u].is_free_body;
+        sim->d.mech.plan[u] = is_tree ? cri_tree_plan_push(&m->mech, u, a) : NULL;
         sim->has_tree = sim->has_tree || is_tree;
         sim->has_euler = sim->has_euler || (is_tree && cri_unit_is_euler(&m->mech, u));
     }
@@ -391,12 +394,14 @@ static bool has_entry(int n, const double *a) {
 void cri_sim_mark_moved(cr_sim *sim, const double *y_tan, const double *u_tan, bool has_params) {
     CR_ASSERT(y_tan && u_tan);
     const cri_mechanism *mech = &sim->model->mech;
-    bool is_any = has_params || has_entry(mech->n_actuator, u_tan);
+    bool has_u = u_tan != sim->zero_u;
+    bool is_any = has_params || (has_u && has_entry(mech->n_actuator, u_tan));
     const double *force = u_tan + mech->n_actuator;
     for (int k = 0; k < mech->n_unit; k++) {
         int at = mech->unit[k].first_v, n = mech->unit[k].n_v;
         sim->is_moved[k] = is_any || has_entry(n, y_tan + at) ||
-                           has_entry(n, y_tan + mech->n_v + at) || has_entry(n, force + at);
+                           has_entry(n, y_tan + mech->n_v + at) ||
+                           (has_u && has_entry(n, force + at));
     }
 }
 

@@ -109,10 +109,11 @@ struct cr_sim {
     double eps_gap, eps_speed, eps_time;
     int event_cap;
     bool use_gradient;
-    bool has_tree;   // some unit is no free body
-    bool has_euler;  // and moves by Euler's rule
-    bool is_d_fixed; // d_tan is zero: a seed moves no parameter
-    bool has_cache;  // steps fill what their derivatives need: not in a rollout that is replayed
+    bool has_tree;           // some unit is no free body
+    bool has_euler;          // and moves by Euler's rule
+    bool is_d_fixed;         // d_tan is zero: a seed moves no parameter
+    const double **flow_jac; // (n_unit) what tangents of one motion share; NULL: nothing
+    bool has_cache; // steps fill what their derivatives need: not in a rollout that is replayed
     int checkpoint_every;
     cri_world world;
 
@@ -135,6 +136,7 @@ struct cr_sim {
     cri_state work;     // of y
     double *time_of;    // (n_unit) time that y and work stand for, by unit; NAN: none
     double *reach;      // (n_geom) radius of the ball around the body's origin that holds it
+    double *ball;       // (n_geom) radius around the geom itself
     double *width;      // (n_geom) of its narrowest side, infinite for a plane
     int n_pair;         // pairs that may collide, when they are few enough to be listed
     cri_near *pair;     // (n_pair), NULL: found anew in every sub-step

@@ -15,12 +15,16 @@
 #include "sim/scan.h"
 
 #include "contact/islands.h"
+#include "math/dense.h"
 
 #include <math.h>
 #include <string.h>
 
 // steps over which an overlap opens
 static const double n_open = 8.0;
+
+// so many tangents do not pay for what they could share
+enum { FEW_SEEDS = 4 };
 
 /// The jumps of a step.
 typedef struct end_data {
@@ -86,13 +90,13 @@ static cr_status end_step(cr_sim *sim, cri_step_record *record, double *x_next, 
         return cri_no_memory(err);
     }
     cri_state_push(sim->model, y, &data->state, sim->tape);
-    cri_state_set(sim->model, &data->motion.state);
-    if (!cri_scan_find(sim, &data->motion, record->h) ||
-        !cri_motion_all(sim, &data->motion, record->h, y, NULL)) {
+    if (!cri_motion_all(sim, &data->motion, record->h, y, NULL)) {
         return cri_no_memory(err);
     }
     cri_state_set(sim->model, &data->state);
-    cri_scan_now(sim, &data->state);
+    if (!cri_scan_here(sim, &data->motion, &data->state)) {
+        return cri_no_memory(err);
+    }
     int n = 0;
     for (int f = 0; f < sim->scan.n_feature; f++) {
         double gap = sim->scan.now[f].gap;
@@ -200,6 +204,8 @@ typedef struct jump_matrix {
     double *P;   // (n, n)
     double *in;  // (2 n_v) work: tangents of poses and velocities
     double *out; // (n_v) work
+    double *weight;
+    const double **from; // (2n) work
 } jump_matrix;
 
 static jump_matrix jump_matrix_push(cr_sim *sim, const cri_jump *jump) {
@@ -210,6 +216,8 @@ static jump_matrix jump_matrix_push(cr_sim *sim, const cri_jump *jump) {
     matrix.P = matrix.Q + n * n;
     matrix.in = CR_PUSH(sim->scratch, double, 2 * n_v);
     matrix.out = CR_PUSH_RAW(sim->scratch, double, n_v);
+    matrix.weight = CR_PUSH_RAW(sim->scratch, double, 2 * n);
+    matrix.from = CR_PUSH_RAW(sim->scratch, const double *, 2 * n);
     for (int k = 0; k < jump->n_unit; k++) {
         const cri_unit *u = &sim->model->mech.unit[jump->unit[k]];
         for (int i = 0; i < u->n_v; i++) {
@@ -251,19 +259,30 @@ static void jump_matrix_fill(cr_sim *sim, const end_data *data, const cri_jump *
     }
 }
 
-static void jump_matrix_apply(const jump_matrix *m, int n_v, double *y_tan) {
+// P += h Q: where a pose moves by h times the new velocity there is nothing left for Q
+static void jump_matrix_lean(const jump_matrix *m, double h) {
+    for (int i = 0; i < m->n; i++) {
+        cri_add_scaled(m->n, h, m->Q + i * m->n, m->P + i * m->n);
+    }
+}
+
+// q' Q + v' P = (q - h v)' Q + v' (P + h Q)
+static void jump_matrix_apply(const jump_matrix *m, double h, int n_v, double *y_tan) {
     double *out = m->out;
+    int n = 0;
     memset(out, 0, sizeof *out * (size_t)m->n);
     for (int i = 0; i < m->n; i++) {
-        double q = y_tan[m->dof[i]], v = y_tan[n_v + m->dof[i]];
-        const double *Q = m->Q + i * m->n, *P = m->P + i * m->n;
-        for (int j = 0; q != 0.0 && j < m->n; j++) {
-            out[j] += q * Q[j];
+        double v = y_tan[n_v + m->dof[i]], q = y_tan[m->dof[i]] - h * v;
+        if (q != 0.0) {
+            m->weight[n] = q;
+            m->from[n++] = m->Q + i * m->n;
         }
-        for (int j = 0; v != 0.0 && j < m->n; j++) {
-            out[j] += v * P[j];
+        if (v != 0.0) {
+            m->weight[n] = v;
+            m->from[n++] = m->P + i * m->n;
         }
     }
+    cri_add_combination(m->n, n, m->weight, m->from, out);
     for (int j = 0; j < m->n; j++) {
         y_tan[n_v + m->dof[j]] = out[j];
     }
@@ -278,7 +297,7 @@ static bool is_live(const cri_jump *jump, const bool *is_moved) {
     return is_any;
 }
 
-// one jump for all seeds: by its matrix, unless they are fewer than its columns
+// one jump for all seeds: by its matrix, unless they are fewer than what it takes to form it
 static void jump_jac(cr_sim *sim, const cri_step_record *record, const cri_jump *jump, int n_seed,
                      const bool *is_moved, double *y_tan) {
     const end_data *data = record->data;
@@ -289,11 +308,20 @@ static void jump_jac(cr_sim *sim, const cri_step_record *record, const cri_jump 
         n_live += is_live(jump, is_moved + (size_t)s * n_unit);
     }
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
-    bool use_matrix = n_live > jump->n_dof;
+    bool use_matrix = n_live > FEW_SEEDS;
     jump_matrix matrix = {0};
     if (use_matrix) {
         matrix = jump_matrix_push(sim, jump);
-        jump_matrix_fill(sim, data, jump, record->h, &matrix);
+        const double *target_of_gap = push_target_of_gap(sim, jump, record->h);
+        bool is_filled =
+            cri_jump_jac(&sim->world, jump, &sim->d_tan, target_of_gap, matrix.Q, sim->scratch);
+        use_matrix = is_filled || n_live > jump->n_dof;
+        if (use_matrix && !is_filled) {
+            jump_matrix_fill(sim, data, jump, record->h, &matrix);
+        }
+        if (use_matrix) {
+            jump_matrix_lean(&matrix, record->h);
+        }
     }
     for (int s = 0; s < n_seed; s++) {
         const bool *moved = is_moved + (size_t)s * n_unit;
@@ -302,7 +330,7 @@ static void jump_jac(cr_sim *sim, const cri_step_record *record, const cri_jump 
             continue;
         }
         if (use_matrix) {
-            jump_matrix_apply(&matrix, sim->model->sizes.n_v, y);
+            jump_matrix_apply(&matrix, record->h, sim->model->sizes.n_v, y);
         } else {
             memcpy(sim->is_moved, moved, sizeof *moved * n_unit);
             push_jump(sim, data, jump, record->h, y);
@@ -321,13 +349,18 @@ static cr_status end_jac(cr_sim *sim, const cri_step_record *record, int n_seed,
         most = n > most ? n : most;
     }
     bool *is_moved = CR_PUSH_RAW(sim->scratch, bool, n_unit *(size_t)n_seed);
+    bool use_shared = sim->has_tree && n_seed > FEW_SEEDS;
     size_t room = cri_motion_scratch_bytes(sim, &data->motion) +
-                  sizeof(double) * (2 * most * most + most + 3 * (size_t)z->n_v) + 1024;
+                  (use_shared ? cri_motion_jac_bytes(sim) : 0) +
+                  sizeof(double) * (2 * most * most + 5 * most + 3 * (size_t)z->n_v) + 1024;
     for (int k = 0; k < data->n_jump; k++) {
-        room += 2 * data->jump[k].n_byte;
+        room += 2 * data->jump[k].n_byte + cri_jump_jac_bytes(&sim->world, &data->jump[k]);
     }
     if (!is_moved || !cri_arena_reserve(sim->scratch, room)) {
         return cri_no_memory(err);
+    }
+    if (use_shared) {
+        cri_motion_share(sim, &data->motion);
     }
     for (size_t s = 0; s < (size_t)n_seed; s++) {
         double *y = out + s * n_tangent;
@@ -336,6 +369,7 @@ static cr_status end_jac(cr_sim *sim, const cri_step_record *record, int n_seed,
         memcpy(is_moved + s * n_unit, sim->is_moved, sizeof *is_moved * n_unit);
         cri_motion_jvp(sim, &data->motion, record->h, 0.0, y, sim->zero_u);
     }
+    sim->flow_jac = NULL;
     for (int k = 0; k < data->n_jump; k++) {
         jump_jac(sim, record, &data->jump[k], n_seed, is_moved, out);
     }

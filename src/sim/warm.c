@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// up to here a list is sorted by insertion
+enum { MAX_INSERTED = 64 };
+
 static int by_key(const void *x, const void *y) {
     const int *a = ((const cri_warm *)x)->key, *b = ((const cri_warm *)y)->key;
     for (int i = 0; i < 3; i++) {
@@ -64,6 +67,24 @@ const double *cri_warm_find(const cri_warm_list *list, const cri_near *near, int
     return found ? found->f : NULL;
 }
 
+// few, which are nearly in order, one by one
+static void sort(cri_warm_list *list) {
+    if (list->n > MAX_INSERTED) {
+        qsort(list->entry, (size_t)list->n, sizeof *list->entry, by_key);
+        return;
+    }
+    for (int k = 1; k < list->n; k++) {
+        cri_warm moved = list->entry[k];
+        int at = k;
+        for (; at > 0 && by_key(&moved, &list->entry[at - 1]) < 0; at--) {
+            list->entry[at] = list->entry[at - 1];
+        }
+        if (at < k) {
+            list->entry[at] = moved;
+        }
+    }
+}
+
 bool cri_warm_store(cri_warm_list *list, int n, const cri_jump *jump) {
     CR_ASSERT(list && n >= 0 && (jump || n == 0));
     int n_entry = 0;
@@ -81,8 +102,6 @@ bool cri_warm_store(cri_warm_list *list, int n, const cri_jump *jump) {
             memcpy(e->f, jump[k].f + 3 * i, sizeof e->f);
         }
     }
-    if (list->n > 1) {
-        qsort(list->entry, (size_t)list->n, sizeof *list->entry, by_key);
-    }
+    sort(list);
     return true;
 }

@@ -18,6 +18,7 @@
 
 #include "base/base.h"
 #include "math/dense.h"
+#include "math/lu.h"
 #include "solvers/friction_reduced.h"
 
 #include <string.h>
@@ -124,6 +125,100 @@ void cri_friction_reduced_jvp(const cri_friction *p, const cri_friction_cache *c
     }
     if (turns(p, cache)) {
         turn_selection(p, cache, tan, f_tan, scratch);
+    }
+    cri_arena_rewind(scratch, mark);
+}
+
+// ---- many tangents -----------------------------------------------------------------------------
+
+bool cri_friction_takes_q(const cri_friction *p, const cri_friction_cache *cache) {
+    // where nothing slides A has no part in Z, and what turns with it is along Z
+    return cache->n_null > 0 && cache->psd.n == 0 && !turns(p, cache);
+}
+
+size_t cri_friction_many_bytes(int n, int n_column) {
+    return sizeof(double) * 3 * (size_t)n * (3 * (size_t)n_column + 2) + 4 * 64;
+}
+
+static void scale_rows(const cri_friction_cache *cache, int n_column, double *X) {
+    for (int j = 0; j < cache->m; j++) {
+        double *x = X + (size_t)j * (size_t)n_column;
+        for (int k = 0; k < n_column; k++) {
+            x[k] *= cache->scale[j];
+        }
+    }
+}
+
+// cri_friction_solve_columns for the columns of X (m, n_column) in place; x is A_q
+static void solve_many(const cri_friction_cache *cache, int n_column, double *X, const double *A_q,
+                       cr_arena *scratch) {
+    int m = cache->m, rows = 3 * cache->n;
+    size_t width = (size_t)n_column;
+    double *along = CR_PUSH_RAW(scratch, double, n_column);
+    scale_rows(cache, n_column, X);
+    for (int k = 0; k < cache->n_null; k++) {
+        const double *left = cache->left + (size_t)k * (size_t)m;
+        const double *z = cache->null_space + (size_t)k * (size_t)rows;
+        memset(along, 0, sizeof *along * width);
+        for (int i = 0; A_q && i < rows; i++) {
+            cri_add_scaled(n_column, cache->weight * z[i], A_q + (size_t)i * width, along);
+        }
+        for (int j = 0; j < m; j++) {
+            cri_add_scaled(n_column, -left[j], X + (size_t)j * width, along);
+        }
+        for (int j = 0; j < m; j++) {
+            cri_add_scaled(n_column, left[j], along, X + (size_t)j * width);
+        }
+    }
+    if (cache->qr.n == 0) {
+        cri_lu_solve_many(m, cache->lu, cache->pivot, n_column, X);
+    } else {
+        double *rhs = CR_PUSH_RAW(scratch, double, 2 * m), *y = rhs + m;
+        for (int k = 0; k < n_column; k++) {
+            for (int j = 0; j < m; j++) {
+                rhs[j] = X[(size_t)j * width + (size_t)k];
+            }
+            cri_qr_solve(&cache->qr, rhs, y);
+            for (int j = 0; j < m; j++) {
+                X[(size_t)j * width + (size_t)k] = y[j];
+            }
+        }
+    }
+    scale_rows(cache, n_column, X);
+}
+
+void cri_friction_reduced_many(const cri_friction *p, const cri_friction_cache *cache, int n_column,
+                               double *F, const double *A_q, cr_arena *scratch) {
+    CR_ASSERT(cache->n == p->n && n_column > 0 && F && scratch);
+    int m = cache->m;
+    size_t width = (size_t)n_column;
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *X = CR_PUSH_RAW(scratch, double, (size_t)m *width);
+    cri_clear_rows(m, n_column, X);
+    for (int j = 0; j < m; j++) {
+        const cri_friction_column *cj = &cache->column[j];
+        for (int r = 0; r < 3; r++) {
+            if (cj->c[r] != 0.0) {
+                cri_add_scaled(n_column, -cj->c[r], F + (size_t)(3 * cj->contact + r) * width,
+                               X + (size_t)j * width);
+            }
+        }
+    }
+    if (m > 0 && cache->psd.n > 0) {
+        double *work = CR_PUSH_RAW(scratch, double, 2 * (size_t)m * width);
+        cri_psd_solve_many(&cache->psd, n_column, X, work);
+    } else if (m > 0) {
+        solve_many(cache, n_column, X, A_q, scratch);
+    }
+    cri_clear_rows(3 * p->n, n_column, F);
+    for (int j = 0; j < m; j++) {
+        const cri_friction_column *cj = &cache->column[j];
+        for (int r = 0; r < 3; r++) {
+            if (cj->b[r] != 0.0) {
+                cri_add_scaled(n_column, cj->b[r], X + (size_t)j * width,
+                               F + (size_t)(3 * cj->contact + r) * width);
+            }
+        }
     }
     cri_arena_rewind(scratch, mark);
 }

@@ -91,6 +91,19 @@ typedef struct cri_friction_tan {
 void cri_friction_reduced_jvp(const cri_friction *problem, const cri_friction_cache *cache,
                               const cri_friction_tan *tan, double *f_tan, struct cr_arena *scratch);
 
+/// Does the velocity A f_tan depend on A_tan q?
+bool cri_friction_takes_q(const cri_friction *problem, const cri_friction_cache *cache);
+
+/// The same for many tangents of A and c, by columns: F (3n, n_column) is A_tan f + c_tan on entry,
+/// on return f_tan, but for what has A f_tan = 0. A_q (3n, n_column) = A_tan q, NULL unless
+/// cri_friction_takes_q.
+void cri_friction_reduced_many(const cri_friction *problem, const cri_friction_cache *cache,
+                               int n_column, double *F, const double *A_q,
+                               struct cr_arena *scratch);
+
+/// Room in scratch that it needs.
+size_t cri_friction_many_bytes(int n, int n_column);
+
 // ---- steps, private to src/solvers -------------------------------------------------------------
 
 /// Classes, columns and margin at f, with its velocity u (3n); weak impulses are set to zero.

@@ -84,6 +84,15 @@ class Bench(Command):
         self.assertLess(rows["2000 / 1000 spheres, no impact: step"], 3.5)
         self.assertEqual(len(rows), 5)
 
+    def test_boxes(self):
+        rows = {row["name"]: row["value"] for row in self.json_of("bench", "boxes")["rows"]}
+        self.assertEqual(len(rows), 4)
+        # all four corners of every box carry
+        self.assertIn("32 boxes in eight stacks, 128 contacts: step", rows)
+        step, jacobian = (rows["32 boxes on the floor" + what] for what in
+                          (", 128 contacts: step", ": step, full Jacobian"))
+        self.assertLess(step, jacobian)
+
     def test_solvers(self):
         folder = self.path("unsolved")
         rows = self.json_of("bench", "solvers", "--law", "ncp", "--problems", "64", "--seed", "3", "--families",

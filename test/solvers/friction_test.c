@@ -91,7 +91,7 @@ static bool is_redundant(const friction_vector *t) {
 
 static void check_vector(const friction_vector *t) {
     int m = 3 * t->n;
-    double f[MAX_ROW] = {0}, v[MAX_ROW], f_adj[MAX_ROW], zero[MAX_ROW] = {0}, sum = 0.0;
+    double f[MAX_ROW] = {0}, v[MAX_ROW] = {0}, f_adj[MAX_ROW], zero[MAX_ROW] = {0}, sum = 0.0;
     double b_adj[MAX_ROW], diagonal[MAX_ROW];
     call c = call_solve(
         t->law,
