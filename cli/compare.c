@@ -73,13 +73,7 @@ static int prepare(task *t, const cli_options *options) {
         return cli_usage("compare needs --target BODY:X,Y,Z; see 'carom help compare'");
     }
     cr_sim *sim = NULL;
-    int code = cli_scene_open(options->word[0], options, &t->scene);
-    if (code == CLI_DONE) {
-        code = cli_scene_sim(&t->scene, false, &sim);
-    }
-    if (code == CLI_DONE) {
-        code = cli_scene_check_overlap(&t->scene, sim, options);
-    }
+    int code = cli_scene_begin(options, false, &t->scene, &sim);
     cr_sim_destroy(sim);
     if (code != CLI_DONE) {
         return code;

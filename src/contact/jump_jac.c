@@ -4,7 +4,7 @@
 //
 // With w = W G' f, and K the bodies' motions, a unit change of q_k gives
 //
-//   s = W (G_tan' f - M_tan w),   rhs = G_tan (v + w) + G s - target_tan,   v+_tan = s + W G' f_tan
+//   s = W (G_tan' f - M_tan w),   rhs = G_tan (v + w) + G s - drift_tan,    v+_tan = s + W G' f_tan
 //
 // and one of v_k the same with s = e_k and rhs = G e_k, where restitution scales what is of v. All
 // right-hand sides go through the law at once.
@@ -19,34 +19,38 @@
 
 #include <string.h>
 
+// vectors z whose A_tan z is needed besides f: q of the reduced system, y of the opening. Only the
+// part G_tan W G' z counts, since what is asked of the result is orthogonal to the range of A
+enum { MORE_Q, MORE_Y, N_MORE };
+
 /// One body of a contact.
 typedef struct side {
     int n;        // dofs that move it
     int *dof;     // (n) of the island
     double *N;    // (n, 6) its motions; NULL: a free body, whose dofs they are
     double *move; // (n, 6) work: derivatives of its motion for those dofs
-    double v[6];  // its motions for v, v + w and w_q
+    double v[6];  // its motions for v, v + w and w_more
     double sum[6];
-    double w_q[6];
-    double turn[6][12];  // derivatives of J' f of both bodies for its pose
-    double rate[6][3];   // and of rhs
-    double rate_q[6][3]; // and of A_q
-    double gap[6];       // and of the gap
+    double w_more[N_MORE][6];
+    double turn[6][12];             // derivatives of J' f of both bodies for its pose
+    double rate[6][3];              // and of rhs
+    double rate_more[N_MORE][6][3]; // and of A_more
+    double gap[6];                  // and of the gap
 } side;
 
 typedef struct assembly {
     const cri_world *world;
     const cri_jump *jump;
     cri_contact_split split;
-    int n_column;     // 2 n_dof: changes of q, then of v
-    double *v, *w;    // (n_v) in the model's dofs
-    double *sum;      // (n_v) v + w
-    double *w_q;      // (n_v), of q; NULL: not needed
-    double *rhs;      // (3n, n_column)
-    double *A_q;      // (3n, n_column), NULL: not needed
-    double *s;        // (n_dof, n_dof) a column for each change of q
-    double *gap;      // (n, n_dof)
-    double *body_tan; // (n_body, 6) zero
+    int n_column;           // 2 n_dof: changes of q, then of v
+    double *v, *w;          // (n_v) in the model's dofs
+    double *sum;            // (n_v) v + w
+    double *w_more[N_MORE]; // (n_v) each, W G' z; NULL: not needed
+    double *rhs;            // (3n, n_column)
+    double *A_more[N_MORE]; // (3n, n_column) each, NULL: not needed
+    double *s;              // (n_dof, n_dof) a column for each change of q
+    double *gap;            // (n, n_dof)
+    double *body_tan;       // (n_body, 6) zero
     const cri_derived *zero;
     side side[2];
     double *weight; // (3n or n_dof) work
@@ -65,8 +69,8 @@ size_t cri_jump_jac_bytes(const cri_world *world, const cri_jump *jump) {
                     cri_tree_scratch_bytes(mech, jump->unit[k]);
         }
     }
-    size_t number = 20 * n * n_dof + 3 * (3 * n + n_dof) + n_dof * n_dof + n * n_dof + 5 * wide +
-                    24 * wide + 12 * (size_t)mech->n_body + 2 * n_dof + 8 * n;
+    size_t number = 26 * n * n_dof + 3 * (3 * n + n_dof) + n_dof * n_dof + n * n_dof + 6 * wide +
+                    24 * wide + 12 * (size_t)mech->n_body + 2 * n_dof + 15 * n;
     return sizeof(double) * number + sizeof(int) * 2 * wide + tree +
            world->law->n_byte_many(jump->n, 2 * jump->n_dof) + 32 * 64;
 }
@@ -123,8 +127,10 @@ static void open_side(assembly *y, int a, int s, int *wide, double *columns) {
     }
     motion_of(b, wide, y->v, b->v);
     motion_of(b, wide, y->sum, b->sum);
-    if (y->w_q) {
-        motion_of(b, wide, y->w_q, b->w_q);
+    for (int z = 0; z < N_MORE; z++) {
+        if (y->w_more[z]) {
+            motion_of(b, wide, y->w_more[z], b->w_more[z]);
+        }
     }
 }
 
@@ -150,7 +156,7 @@ static void turn_side(assembly *y, int a, int s, int c) {
     *seed = 0.0;
     memset(b->turn[c], 0, sizeof b->turn[c]);
     for (int r = 0; r < 3; r++) {
-        b->rate[c][r] = b->rate_q[c][r] = 0.0;
+        b->rate[c][r] = b->rate_more[MORE_Q][c][r] = b->rate_more[MORE_Y][c][r] = 0.0;
         for (int t = 0; t < 2; t++) {
             const side *other = &y->side[t];
             if (other->n == 0) {
@@ -158,31 +164,38 @@ static void turn_side(assembly *y, int a, int s, int c) {
             }
             const double *J = J_tan[t][r];
             b->rate[c][r] += row_rate(y, a, r, J, other);
-            b->rate_q[c][r] += y->w_q ? cri_dot(6, J, other->w_q) : 0.0;
+            for (int z = 0; z < N_MORE; z++) {
+                b->rate_more[z][c][r] += y->w_more[z] ? cri_dot(6, J, other->w_more[z]) : 0.0;
+            }
             cri_add_scaled(6, f[r], J, b->turn[c] + 6 * t);
         }
+    }
+}
+
+// three rows, width apart, += motion' rate
+static void bring_rates(const double *motion, const double rate[6][3], size_t width, double *to) {
+    for (size_t r = 0; r < 3; r++) {
+        double sum = 0.0;
+        for (int c = 0; c < 6; c++) {
+            sum += motion[c] * rate[c][r];
+        }
+        to[r * width] += sum;
     }
 }
 
 // adds the derivatives for dof k, which moves the pose of a side by motion (6)
 static void bring_to_dof(assembly *y, int a, const side *b, const double *motion, int k) {
     size_t width = (size_t)y->n_column;
-    double gap = 0.0, rate[3] = {0.0}, rate_q[3] = {0.0};
+    double gap = 0.0;
     for (int c = 0; c < 6; c++) {
         gap += motion[c] * b->gap[c];
-        for (int r = 0; r < 3; r++) {
-            rate[r] += motion[c] * b->rate[c][r];
-        }
-        for (int r = 0; y->A_q && r < 3; r++) {
-            rate_q[r] += motion[c] * b->rate_q[c][r];
-        }
     }
     y->gap[(size_t)a * (width / 2) + (size_t)k] += gap;
-    for (size_t r = 0; r < 3; r++) {
-        size_t at = (3 * (size_t)a + r) * width + (size_t)k;
-        y->rhs[at] += rate[r];
-        if (y->A_q) {
-            y->A_q[at] += rate_q[r];
+    bring_rates(motion, b->rate, width, y->rhs + 3 * (size_t)a * width + (size_t)k);
+    for (int z = 0; z < N_MORE; z++) {
+        if (y->A_more[z]) {
+            bring_rates(motion, b->rate_more[z], width,
+                        y->A_more[z] + 3 * (size_t)a * width + (size_t)k);
         }
     }
 }
@@ -207,7 +220,7 @@ static void bring_motion(const cri_row *row, const side *b, int s, int r, double
     }
 }
 
-// J K_tan (v + w) and J K_tan w_q of a tree
+// J K_tan (v + w) and J K_tan w_more of a tree
 static void bring_motions(assembly *y, int a, int s) {
     const cri_row *row = &y->jump->row[a];
     const side *b = &y->side[s];
@@ -222,10 +235,13 @@ static void bring_motions(assembly *y, int a, int s) {
         cri_tree_body_motion_jac(tree, row->near.body[s], y->v, b->move);
         bring_motion(row, b, s, 0, more, rhs);
     }
-    if (y->w_q) {
-        cri_tree_body_motion_jac(tree, row->near.body[s], y->w_q, b->move);
+    for (int z = 0; z < N_MORE; z++) {
+        if (!y->w_more[z]) {
+            continue;
+        }
+        cri_tree_body_motion_jac(tree, row->near.body[s], y->w_more[z], b->move);
         for (size_t r = 0; r < 3; r++) {
-            bring_motion(row, b, s, (int)r, 1.0, y->A_q + (3 * (size_t)a + r) * width);
+            bring_motion(row, b, s, (int)r, 1.0, y->A_more[z] + (3 * (size_t)a + r) * width);
         }
     }
 }
@@ -248,7 +264,9 @@ static bool shift_side(assembly *y, int a, int s, int c) {
         }
         for (int r = 0; r < 3; r++) {
             b->rate[c][r] = -other->rate[c][r];
-            b->rate_q[c][r] = -other->rate_q[c][r];
+            for (int z = 0; z < N_MORE; z++) {
+                b->rate_more[z][c][r] = -other->rate_more[z][c][r];
+            }
         }
         return true;
     }
@@ -257,7 +275,9 @@ static bool shift_side(assembly *y, int a, int s, int c) {
     b->gap[c] = normal[c];
     memset(b->turn[c], 0, sizeof b->turn[c]);
     memset(b->rate[c], 0, sizeof b->rate[c]);
-    memset(b->rate_q[c], 0, sizeof b->rate_q[c]);
+    for (int z = 0; z < N_MORE; z++) {
+        memset(b->rate_more[z][c], 0, sizeof b->rate_more[z][c]);
+    }
     return true;
 }
 
@@ -308,8 +328,10 @@ static void add_limit(assembly *y, int a) {
         double *to = y->rhs + 3 * (size_t)a * (size_t)y->n_column + first + c;
         *to += cri_dot(3, row, y->sum + l->dof[0]);
         *to += more_of_v(y, a, 0) * cri_dot(3, row, y->v + l->dof[0]);
-        if (y->A_q) {
-            y->A_q[to - y->rhs] += cri_dot(3, row, y->w_q + l->dof[0]);
+        for (int z = 0; z < N_MORE; z++) {
+            if (y->A_more[z]) {
+                y->A_more[z][to - y->rhs] += cri_dot(3, row, y->w_more[z] + l->dof[0]);
+            }
         }
         for (int i = 0; i < 3; i++) {
             y->s[(size_t)(first + i) * (size_t)n_dof + (size_t)(first + c)] +=
@@ -348,20 +370,40 @@ static void solve_changes(const assembly *y, cr_arena *scratch) {
     }
 }
 
-// less the tangents of the targets, by columns of changes of q
+// less the tangents of targets and drift, by columns of changes of q
 static void add_targets(const assembly *y, const double *target_of_gap, cr_arena *scratch) {
+    const cri_opening *o = &y->jump->opening;
     int n = y->jump->n, n_dof = y->jump->n_dof;
-    double *target = CR_PUSH_RAW(scratch, double, n);
+    size_t width = (size_t)y->n_column;
+    double *target = CR_PUSH_RAW(scratch, double, 7 * n), *A_y = target + n, *drift = A_y + 3 * n;
     for (int k = 0; k < n_dof; k++) {
+        memset(drift, 0, sizeof *drift * 3 * (size_t)n);
         for (int a = 0; a < n; a++) {
             target[a] = target_of_gap[a] * y->gap[(size_t)a * (size_t)n_dof + (size_t)k];
+            drift[3 * a] = target[a];
         }
-        cri_jump_project_target(y->jump, target, scratch);
-        for (int a = 0; a < n; a++) {
-            y->rhs[3 * (size_t)a * (size_t)y->n_column + (size_t)k] -=
-                y->split.of_target[a] * target[a];
+        if (o->n > 0) {
+            for (int i = 0; i < 3 * n; i++) {
+                A_y[i] = y->A_more[MORE_Y][(size_t)i * width + (size_t)k];
+            }
+            cri_opening_find_jvp(o, target, A_y, NULL, drift, scratch);
+        }
+        for (int i = 0; i < 3 * n; i++) {
+            double part = i % 3 == 0 ? y->split.of_target[i / 3] : 1.0;
+            y->rhs[(size_t)i * width + (size_t)k] -= part * drift[i];
         }
     }
+}
+
+// Does the opening need no more than A_tan y? Where the targets contradict each other s has a part,
+// and where pivots are weak the null space is not that of A: both go seed by seed.
+static bool has_easy_opening(const cri_jump *jump) {
+    const cri_opening *o = &jump->opening;
+    bool is_easy = o->n == 0 || o->rank == o->psd.rank;
+    for (int i = 0; is_easy && i < 3 * o->n; i++) {
+        is_easy = o->s[i] == 0.0;
+    }
+    return is_easy;
 }
 
 static int rows_of(const cri_jump *jump, int a) {
@@ -466,12 +508,10 @@ static void assembly_push(assembly *y, const cri_derived *zero, cr_arena *scratc
     y->weight = CR_PUSH_RAW(scratch, double, most);
     y->from = CR_PUSH_RAW(scratch, const double *, most);
     y->row = CR_PUSH_RAW(scratch, const double *, most);
-    y->v = CR_PUSH(scratch, double, 4 * n_v);
+    y->v = CR_PUSH(scratch, double, (3 + N_MORE) * n_v);
     y->w = y->v + n_v;
     y->sum = y->w + n_v;
-    y->w_q = y->split.q ? y->sum + n_v : NULL;
     y->rhs = CR_PUSH_RAW(scratch, double, 6 * n * n_dof);
-    y->A_q = y->split.q ? CR_PUSH(scratch, double, 6 * n * n_dof) : NULL;
     y->s = CR_PUSH_RAW(scratch, double, n_dof *n_dof);
     cri_clear_rows(3 * jump->n, y->n_column, y->rhs);
     cri_clear_rows(jump->n_dof, jump->n_dof, y->s);
@@ -486,8 +526,13 @@ static void assembly_push(assembly *y, const cri_derived *zero, cr_arena *scratc
     for (int i = 0; i < n_v; i++) {
         y->sum[i] = y->v[i] + y->w[i];
     }
-    if (y->w_q) {
-        respond(y, y->split.q, y->w_q, scratch);
+    const double *more[N_MORE] = {y->split.q, jump->opening.n > 0 ? jump->opening.y : NULL};
+    for (int z = 0; z < N_MORE; z++) {
+        if (more[z]) {
+            y->w_more[z] = y->sum + (1 + z) * n_v;
+            y->A_more[z] = CR_PUSH(scratch, double, 6 * n * n_dof);
+            respond(y, more[z], y->w_more[z], scratch);
+        }
     }
 }
 
@@ -499,7 +544,7 @@ bool cri_jump_jac(const cri_world *world, const cri_jump *jump, const cri_derive
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     y.split.of_b = CR_PUSH_RAW(scratch, double, 2 * jump->n);
     y.split.of_target = y.split.of_b + jump->n;
-    if (!world->law->split || jump->n_row > 0 ||
+    if (!world->law->split || jump->n_row > 0 || !has_easy_opening(jump) ||
         !world->law->split(&problem, jump->law_cache, &y.split)) {
         cri_arena_rewind(scratch, mark);
         return false;
@@ -518,7 +563,7 @@ bool cri_jump_jac(const cri_world *world, const cri_jump *jump, const cri_derive
     solve_changes(&y, scratch);
     add_targets(&y, target_of_gap, scratch);
     add_velocities(&y);
-    world->law->jvp_many(jump->law_cache, y.n_column, y.rhs, y.A_q, scratch);
+    world->law->jvp_many(jump->law_cache, y.n_column, y.rhs, y.A_more[MORE_Q], scratch);
     begin_out(&y, out);
     collect(&y, out, scratch);
     cri_arena_rewind(scratch, mark);

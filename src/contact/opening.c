@@ -210,12 +210,14 @@ void cri_opening_find_vjp(const cri_opening *o, const double *drift_adj, double 
 
 void cri_opening_find_jvp(const cri_opening *o, const double *target_tan, const double *A_tan_y,
                           const double *A_tan_s, double *drift_tan, cr_arena *scratch) {
-    CR_ASSERT(o->n > 0 && target_tan && A_tan_y && A_tan_s && drift_tan);
+    CR_ASSERT(o->n > 0 && target_tan && A_tan_y && drift_tan);
     int m = 3 * o->n;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *moved = CR_PUSH_RAW(scratch, double, 5 * m), *rhs = moved + m, *own = rhs + m;
+    double *moved = CR_PUSH(scratch, double, 4 * m), *rhs = moved + m, *own = rhs + m;
     double *work = own + m;
-    cri_psd_solve_first(&o->psd, o->rank, A_tan_s, moved, work);
+    if (A_tan_s) {
+        cri_psd_solve_first(&o->psd, o->rank, A_tan_s, moved, work);
+    }
     for (int i = 0; i < m; i++) {
         double target = i % 3 == 0 ? target_tan[i / 3] : 0.0;
         rhs[i] = A_tan_y[i] - target + slack_of(i) * moved[i];

@@ -38,7 +38,8 @@ size_t cri_opening_bytes(int n);
 void cri_opening_find_vjp(const cri_opening *opening, const double *drift_adj, double *target_adj,
                           cri_contact_adj *adj, cr_arena *scratch);
 
-/// Overwrites drift_tan (3n), from target_tan (n), A_tan y and A_tan s (3n each).
+/// Overwrites drift_tan (3n), from target_tan (n), A_tan y and A_tan s (3n each). A_tan_s may be
+/// NULL where s is zero.
 void cri_opening_find_jvp(const cri_opening *opening, const double *target_tan,
                           const double *A_tan_y, const double *A_tan_s, double *drift_tan,
                           cr_arena *scratch);

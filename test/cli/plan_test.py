@@ -200,7 +200,7 @@ class Plan(Command):
                 time.sleep(0.002)
             run.send_signal(number)
             text = run.communicate()[1]
-            if run.returncode == 1 and number == signal.SIGINT:
+            if run.returncode == 130 and number == signal.SIGINT:
                 self.assertIn("interrupted; give the same options", text)
             self.assertEqual(self.result(*plan, "--checkpoint", file), whole)
             self.assertEqual(self.result(*plan, "--resume", file), whole)
