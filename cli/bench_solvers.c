@@ -15,6 +15,7 @@
 #include "contact/problem_make.h"
 #include "report/problem_file.h"
 #include "scene.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -58,6 +59,7 @@ typedef struct job {
     int n;
     uint64_t seed;
     const char *folder; // NULL: nothing is kept
+    const cri_progress *progress;
 } job;
 
 /// Rows for the JSON file.
@@ -154,9 +156,11 @@ static void run_problem(worker *w, const job *j, int k, outcome *out) {
     }
 }
 
+/// Solves the problems. Told to stop, it leaves the rest undone.
 static int run_job(const job *j, outcome *out) {
     worker workers[THREAD_LIMIT];
-    int n_thread = 1, code = CLI_DONE;
+    int n_thread = 1, code = CLI_DONE, n_done = 0;
+    bool is_stopped = false;
 #ifdef _OPENMP
     n_thread = omp_get_max_threads() < THREAD_LIMIT ? omp_get_max_threads() : THREAD_LIMIT;
 #endif
@@ -175,7 +179,18 @@ static int run_job(const job *j, outcome *out) {
 #ifdef _OPENMP
         thread = omp_get_thread_num();
 #endif
-        run_problem(&workers[thread], j, k, &out[k]);
+        bool is_skipped;
+#ifdef _OPENMP
+#pragma omp critical
+#endif
+        {
+            cri_progress_state state = {"problem", n_done++, j->n, NAN};
+            is_stopped = is_stopped || !cri_progress_tell(j->progress, &state);
+            is_skipped = is_stopped;
+        }
+        if (!is_skipped) {
+            run_problem(&workers[thread], j, k, &out[k]);
+        }
     }
     for (int t = 0; t < n_thread; t++) {
         if (code == CLI_DONE && workers[t].code != CLI_DONE) {
@@ -284,8 +299,15 @@ static int run_law(const cli_options *options, const cri_law *law, const table *
         free(sorted);
         return cli_failed("no memory for %d problems", j.n);
     }
+    cri_progress progress = cli_terminal_begin(options, law->name);
+    j.progress = &progress;
     int code = run_job(&j, all);
-    if (code == CLI_DONE) {
+    cli_terminal_end();
+    bool is_whole = !cli_terminal_is_interrupted();
+    if (code == CLI_DONE && !is_whole) {
+        cli_say("interrupted; %s has no row", law->name);
+    }
+    if (code == CLI_DONE && is_whole) {
         print_line(t, law->name, "all", j.n, all, sorted, 0, 1);
         for (int i = 0; options->use_families && i < CRI_N_FAMILY; i++) {
             print_line(t, law->name, cri_family_name((cri_family)i), j.n, all, sorted, i,
@@ -295,7 +317,7 @@ static int run_law(const cli_options *options, const cri_law *law, const table *
     free(all);
     free(sorted);
     double instructions = 0.0;
-    if (code == CLI_DONE && cli_bench_has_valgrind()) {
+    if (code == CLI_DONE && is_whole && cli_bench_has_valgrind()) {
         code = cli_bench_instructions(
             &(cli_bench_count){.work = "solvers", .scene = law->name, .n_before = 1, .n_step = 1},
             &instructions, NULL);
@@ -358,7 +380,7 @@ int cli_bench_solvers(const cli_options *options, int n_most, cri_bench_row *row
         return cli_failed("--keep %.200s: %s", options->keep, strerror(errno));
     }
     print_head();
-    for (int i = 0; cri_law_at(i) && code == CLI_DONE; i++) {
+    for (int i = 0; cri_law_at(i) && code == CLI_DONE && !cli_terminal_is_interrupted(); i++) {
         const cri_law *law = cri_law_at(i);
         bool is_wanted = !options->law || strcmp(options->law, law->name) == 0;
         if (is_wanted && cri_certificate_knows(law->name)) {

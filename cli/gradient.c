@@ -3,33 +3,27 @@
 // carom gradient: how the distance of bodies from their targets changes with parameters, initial
 // state and controls, and with --check a comparison of every entry with differences.
 
-#define _POSIX_C_SOURCE 200809L
-
 #include "commands.h"
 
-#include "model/model.h"
-#include "optimize/aim.h"
+#include "aim.h"
 #include "optimize/check.h"
 #include "report.h"
 #include "report/result.h"
 #include "scene.h"
+#include "terminal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /// Everything of one run. Released by clear.
 typedef struct task {
     cli_scene scene;
     cr_sim *sim;
-    cri_selection *selection;
-    cri_target *target;
-    cri_aim aim;
-    cri_point point;
-    double *z;                 // (n_variable)
+    cli_aim run;
     cri_gradient_entry *entry; // (n_variable)
     cri_check_result *check;   // (n_variable)
+    int n_checked;             // entries that were reached, the first ones
     cr_step_report report;
     char status[64];
     cri_gradient_result result;
@@ -37,56 +31,17 @@ typedef struct task {
 
 static void clear(task *t) {
     cr_sim_destroy(t->sim);
-    cri_selection_destroy(t->selection);
+    cli_aim_close(&t->run);
     cli_scene_close(&t->scene);
 }
 
 // ---- preparation -------------------------------------------------------------------------------
 
-static int read_targets(task *t, const cli_options *options) {
-    t->target = CR_PUSH(t->scene.memory, cri_target, options->n_target);
-    if (!t->target) {
-        return cli_failed("no memory for %d targets", options->n_target);
-    }
-    cr_error err = {0};
-    for (int i = 0; i < options->n_target; i++) {
-        const char *text = options->target[i];
-        if (cri_target_parse(t->scene.model, text, &t->target[i], &err) != CR_OK) {
-            return cli_error_in("--target", &err);
-        }
-    }
-    cri_aim_options aim = {.n_step = options->n_step, .dt = t->scene.dt};
-    if (cri_aim_init(t->scene.model, &aim, options->n_target, t->target, t->scene.memory, &t->aim,
-                     &err) != CR_OK) {
-        return cli_error_in("--target", &err);
-    }
-    return CLI_DONE;
-}
-
-static int read_selection(task *t, const cli_options *options) {
-    cr_error err = {0};
-    int n_step = t->aim.schedule.n_step;
-    if (cri_selection_create(t->scene.model, options->wrt, &t->selection, &err) != CR_OK ||
-        cri_selection_check_steps(t->selection, n_step, &err) != CR_OK) {
-        return cli_error_in("--wrt", &err);
-    }
-    if (cri_point_push(t->selection, n_step, t->scene.memory, &t->point, &err) != CR_OK) {
-        return cli_error(&err);
-    }
-    int n = t->selection->n_variable;
-    t->z = CR_PUSH(t->scene.memory, double, n);
+static int push_entries(task *t) {
+    int n = t->run.selection->n_variable;
     t->entry = CR_PUSH(t->scene.memory, cri_gradient_entry, n);
     t->check = CR_PUSH(t->scene.memory, cri_check_result, n);
-    if (!t->z || !t->entry || !t->check) {
-        return cli_failed("no memory for %d variables", n);
-    }
-    t->aim.has_control = t->scene.has_control || cri_selection_has(t->selection, CR_VECTOR_U);
-    cli_scene_fill(&t->scene, &t->point);
-    if (cri_selection_check_ties(t->selection, &t->point, &err) != CR_OK) {
-        return cli_error_in("--wrt", &err);
-    }
-    cri_selection_read(t->selection, &t->point, t->z);
-    return CLI_DONE;
+    return t->entry && t->check ? CLI_DONE : cli_failed("no memory for %d variables", n);
 }
 
 static int prepare(task *t, const cli_options *options) {
@@ -104,9 +59,9 @@ static int prepare(task *t, const cli_options *options) {
         code = cli_scene_check_overlap(&t->scene, t->sim, options);
     }
     if (code == CLI_DONE) {
-        code = read_targets(t, options);
+        code = cli_aim_open(&t->scene, options, options->wrt, &t->run);
     }
-    return code == CLI_DONE ? read_selection(t, options) : code;
+    return code == CLI_DONE ? push_entries(t) : code;
 }
 
 // ---- gradient ----------------------------------------------------------------------------------
@@ -114,32 +69,32 @@ static int prepare(task *t, const cli_options *options) {
 static int compute(task *t) {
     cr_error err = {0};
     cri_point adjoint = {0};
-    int n_step = t->aim.schedule.n_step;
-    if (cri_point_push(t->selection, n_step, t->scene.memory, &adjoint, &err) != CR_OK) {
+    if (cri_point_push_rows(t->run.selection, t->run.point.n_u_row, t->scene.memory, &adjoint,
+                            &err) != CR_OK) {
         return cli_error(&err);
     }
     cri_gradient_result *r = &t->result;
     double start = cli_seconds();
-    if (cri_aim_run(&t->aim, t->sim, &t->point, &r->loss, &err) != CR_OK) {
+    if (cri_aim_run(&t->run.aim, t->sim, &t->run.point, &r->loss, &err) != CR_OK) {
         return cli_error(&err);
     }
     r->seconds_forward = cli_seconds() - start;
     t->report = *cr_sim_report(t->sim);
     start = cli_seconds();
-    if (cri_aim_gradient(&t->aim, t->sim, &adjoint, &err) != CR_OK) {
+    if (cri_aim_gradient(&t->run.aim, t->sim, &adjoint, &err) != CR_OK) {
         return cli_error(&err);
     }
     r->seconds_gradient = cli_seconds() - start;
 
-    int n = t->selection->n_variable;
+    int n = t->run.selection->n_variable;
     for (int i = 0; i < n; i++) {
-        t->entry[i] = (cri_gradient_entry){.name = t->selection->variable[i].name};
+        t->entry[i] = (cri_gradient_entry){.name = t->run.selection->variable[i].name};
     }
     double *value = CR_PUSH(t->scene.memory, double, n);
     if (!value) {
         return cli_failed("no memory for %d variables", n);
     }
-    cri_selection_write_vjp(t->selection, &adjoint, value);
+    cri_selection_write_vjp(t->run.selection, &adjoint, value);
     for (int i = 0; i < n; i++) {
         t->entry[i].value = value[i];
         if (!isfinite(value[i])) {
@@ -156,22 +111,8 @@ static int compute(task *t) {
     return CLI_DONE;
 }
 
-// where the comparison is, for who looks at it; name NULL wipes it out
-static void show_progress(int i, int n, const char *name) {
-    if (!isatty(STDERR_FILENO)) {
-        return;
-    }
-    if (name) {
-        // \033[K clears the rest of the line
-        fprintf(stderr, "\rchecking %d of %d: %.50s\033[K", i + 1, n, name);
-    } else {
-        fputs("\r\033[K", stderr);
-    }
-    fflush(stderr);
-}
-
-static int compare(task *t) {
-    CR_ASSERT(t->selection && t->entry);
+static int compare(task *t, const cli_options *options) {
+    CR_ASSERT(t->run.selection && t->entry);
     cr_sim *plain = NULL;
     int code = cli_scene_sim(&t->scene, false, &plain);
     if (code != CLI_DONE) {
@@ -179,20 +120,25 @@ static int compare(task *t) {
     }
     cri_check check = {.model = t->scene.model,
                        .sim = plain,
-                       .selection = t->selection,
-                       .aim = &t->aim,
-                       .point = &t->point,
-                       .scale = cri_aim_scale(&t->aim),
+                       .selection = t->run.selection,
+                       .aim = &t->run.aim,
+                       .point = &t->run.point,
+                       .scale = cri_aim_scale(&t->run.aim),
                        .is_one_sided = (t->report.grad & CR_GRAD_ONE_SIDED) != 0};
-    int n = t->selection->n_variable;
+    int n = t->run.selection->n_variable;
+    cri_progress progress = cli_terminal_begin(options, "check");
     for (int i = 0; i < n; i++) {
-        show_progress(i, n, t->entry[i].name);
-        t->check[i] = cri_check_entry(&check, i, t->entry[i].value, t->z);
-        t->entry[i].difference = t->check[i].difference;
-        t->entry[i].uncertainty = t->check[i].uncertainty;
-        t->entry[i].error = t->check[i].error;
+        check.progress = &progress;
+        check.where = (cri_progress_state){"entry", i, n, NAN};
+        cri_check_result found = cri_check_entry(&check, i, t->entry[i].value, t->run.z);
+        bool is_whole = !cli_terminal_is_interrupted();
+        t->n_checked += is_whole;
+        t->check[i] = found;
+        t->entry[i].difference = is_whole ? found.difference : NAN;
+        t->entry[i].uncertainty = is_whole ? found.uncertainty : NAN;
+        t->entry[i].error = is_whole ? found.error : NAN;
     }
-    show_progress(n, n, NULL);
+    cli_terminal_end();
     t->result.is_checked = true;
     cr_sim_destroy(plain);
     return CLI_DONE;
@@ -214,7 +160,7 @@ static void print(const task *t) {
         int length = (int)strlen(r->entry[i].name);
         width = length > width ? length : width;
     }
-    printf("loss %.12g m^2 after %d steps; gradient: %s\n", r->loss, t->aim.schedule.n_step,
+    printf("loss %.12g m^2 after %d steps; gradient: %s\n", r->loss, t->run.aim.schedule.n_step,
            r->status);
     if (t->report.n_event > 0) {
         printf("%d impact%s", t->report.n_event, t->report.n_event == 1 ? "" : "s");
@@ -235,7 +181,7 @@ static void print(const task *t) {
     for (int i = 0; i < r->n_entry; i++) {
         const cri_gradient_entry *e = &r->entry[i];
         printf("%-*s  %20.12g", width, e->name, e->value);
-        if (r->is_checked) {
+        if (i < t->n_checked) {
             printf("  %20.12g  %10.2e%s", e->difference, e->error, check_word(&t->check[i]));
         }
         putchar('\n');
@@ -256,44 +202,15 @@ static void fill_table(const task *t, cri_report *report) {
     cri_report_table(report, "Gradient", r->is_checked ? 5 : 2, column);
     for (int i = 0; i < r->n_entry; i++) {
         const cri_gradient_entry *e = &r->entry[i];
-        const char *word = r->is_checked ? check_word(&t->check[i]) : "";
+        bool is_checked = i < t->n_checked;
+        const char *word = is_checked ? check_word(&t->check[i]) : "  not reached";
         const cri_report_cell cell[] = {{e->name, 0.0},
                                         {NULL, e->value},
-                                        {NULL, e->difference},
-                                        {NULL, e->error},
+                                        {NULL, is_checked ? e->difference : NAN},
+                                        {NULL, is_checked ? e->error : NAN},
                                         {*word ? word + 2 : "agrees", 0.0}};
         cri_report_row(report, cell);
     }
-}
-
-/// The run whose gradient it is, with its targets.
-static int fill_motion(const task *t, cri_report *report) {
-    cr_sim *plain = NULL;
-    int code = cli_scene_sim(&t->scene, false, &plain);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    cri_report_motion(report, "motion");
-    for (int i = 0; i < t->aim.n_target; i++) {
-        const cri_target *target = &t->aim.target[i];
-        const char *body = target->body >= 0 ? t->scene.model->body_name[target->body] : "site";
-        char name[100];
-        snprintf(name, sizeof name, "target of %.80s", body);
-        cri_report_marker(report, name, target->point);
-    }
-    const cri_schedule *schedule = &t->aim.schedule;
-    cli_run run = {.name = t->result.law,
-                   .sim = plain,
-                   .x0 = t->point.x0,
-                   .rollout = {.n_step = schedule->n_step,
-                               .dt = schedule->dt,
-                               .n_dt = schedule->n_dt,
-                               .u = t->aim.has_control ? t->point.u : NULL,
-                               .n_u_row = t->point.n_u_row},
-                   .has_curves = true};
-    code = cli_report_run(report, &run);
-    cr_sim_destroy(plain);
-    return code;
 }
 
 static int write_report(const task *t, const cli_options *options) {
@@ -305,12 +222,16 @@ static int write_report(const task *t, const cli_options *options) {
     const cri_gradient_result *r = &t->result;
     cri_report_fact(report, "loss", "%.6g m\u00b2", r->loss);
     cri_report_fact(report, "gradient", "%s", r->status);
-    cri_report_fact(report, "steps", "%d", t->aim.schedule.n_step);
+    cri_report_fact(report, "steps", "%d", t->run.aim.schedule.n_step);
     cri_report_fact(report, "impacts", "%d", t->report.n_event);
     cri_report_fact(report, "forward", "%.3g ms", 1e3 * r->seconds_forward);
     cri_report_fact(report, "backward", "%.3g ms", 1e3 * r->seconds_gradient);
     fill_table(t, report);
-    return cli_report_close(options, report, fill_motion(t, report));
+    cri_report_motion(report, "motion");
+    cli_report_targets(report, &t->run.aim);
+    cli_aim_run run = {
+        .name = r->law, .aim = &t->run.aim, .point = &t->run.point, .has_curves = true};
+    return cli_report_close(options, report, cli_report_aim(report, &t->scene, &run));
 }
 
 /// Names of the entries that differ, or that are undecided; returns how many.
@@ -318,7 +239,7 @@ static int list_names(const task *t, bool is_decided, char names[160]) {
     size_t n = 0;
     int count = 0;
     names[0] = '\0';
-    for (int i = 0; i < t->result.n_entry; i++) {
+    for (int i = 0; i < t->n_checked; i++) {
         if (t->check[i].is_good || t->check[i].is_decided != is_decided) {
             continue;
         }
@@ -335,7 +256,10 @@ static int list_names(const task *t, bool is_decided, char names[160]) {
 static int judge(const task *t) {
     char wrong[160], open[160];
     int n_wrong = list_names(t, true, wrong), n_open = list_names(t, false, open);
-    int n = t->result.n_entry;
+    int n = t->n_checked;
+    if (n < t->result.n_entry) {
+        cli_say("interrupted: %d of %d entries were checked", n, t->result.n_entry);
+    }
     if (n_wrong > 0 && (t->report.grad & CR_GRAD_SMOOTHED)) {
         return cli_failed("differences contradict %d of %d entries: %s; they are those of the "
                           "motion, which is not smoothed: check without --smoothing",
@@ -363,7 +287,7 @@ static int run(const cli_options *options) {
         code = compute(&t);
     }
     if (code == CLI_DONE && options->use_check) {
-        code = compare(&t);
+        code = compare(&t, options);
     }
     if (code == CLI_DONE) {
         code = write_report(&t, options);
@@ -405,10 +329,13 @@ const cli_command cli_gradient = {
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"
+        "  --control FILE        controls over time: CSV with a column t in s and columns named\n"
+        "                        like actuators; a row holds until the next\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  --json FILE           the result as JSON\n"
         "  --report FILE.html    a page with curves, tables and the motion to play\n",
-    .known = CLI_RUN | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK | CLI_SMOOTHING | CLI_REPORT,
+    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK | CLI_SMOOTHING |
+             CLI_REPORT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

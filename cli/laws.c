@@ -7,27 +7,15 @@
 #include "contact/law.h"
 #include "report/result.h"
 #include "scene.h"
+#include "text.h"
 
 #include <stdio.h>
-#include <string.h>
 
 // more laws than there will be
 #define LAW_LIMIT 64
 
-enum { INDENT = 14, COLUMNS = 100 };
-
-// text as a paragraph behind the names
-static void print_paragraph(const char *text) {
-    while (*text) {
-        size_t all = strlen(text), room = COLUMNS - INDENT, n = all < room ? all : room;
-        while (n < all && n > 0 && text[n] != ' ') {
-            n--;
-        }
-        n = n > 0 ? n : all; // one long word
-        printf("%*s%.*s\n", INDENT, "", (int)n, text);
-        text += n + strspn(text + n, " ");
-    }
-}
+// where the promises begin, below the summaries
+#define INDENT 14
 
 static int run(const cli_options *options) {
     cri_law_row row[LAW_LIMIT];
@@ -36,7 +24,7 @@ static int run(const cli_options *options) {
         const cri_law *law = cri_law_at(n);
         row[n] = (cri_law_row){law->name, law->summary, law->promise};
         printf("%-12s  %s\n", law->name, law->summary);
-        print_paragraph(law->promise ? law->promise : "");
+        cli_print_paragraph(INDENT, law->promise ? law->promise : "");
     }
     cr_error err = {0};
     if (options->json && cri_result_laws(options->json, n, row, &err) != CR_OK) {

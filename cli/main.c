@@ -3,15 +3,18 @@
 // The command carom: picks a command and runs it.
 //
 // Results go to standard output, messages to standard error, one line each. Exit codes: 0 done,
-// 1 a run failed, 2 wrong usage.
+// 1 a run failed, 2 wrong usage, 128 + N interrupted by signal N.
 
 #include "commands.h"
+
+#include "terminal.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const cli_command *const commands[] = {
-    &cli_simulate, &cli_gradient, &cli_fit, &cli_bench, &cli_params, &cli_laws,
+    &cli_simulate,  &cli_gradient, &cli_fit,    &cli_compare, &cli_plan,
+    &cli_linearize, &cli_bench,    &cli_params, &cli_laws,
 };
 
 #define N_COMMAND ((int)(sizeof commands / sizeof *commands))
@@ -31,13 +34,16 @@ static void print_overview(void) {
         printf("  carom %-9s %-31s %s\n", commands[i]->name, commands[i]->arguments,
                commands[i]->summary);
     }
-    puts("\n'carom help COMMAND' says more. All commands take --json FILE for results as JSON.\n"
-         "Exit codes: 0 done, 1 a run failed, 2 wrong usage.");
+    puts("\n'carom help COMMAND' says more. All commands take --json FILE for results as JSON,\n"
+         "and --quiet. Long work shows its progress on a terminal; Ctrl-C ends it with what it\n"
+         "has, a second one at once. NO_COLOR leaves colours out.\n"
+         "Exit codes: 0 done, 1 a run failed, 2 wrong usage, 130 interrupted (143 by SIGTERM).");
 }
 
 static void print_help(const cli_command *command) {
-    printf("carom %s %s\n%s\n\n%s", command->name, command->arguments, command->summary,
-           command->help);
+    printf("carom %s %s\n%s\n\n%s%s", command->name, command->arguments, command->summary,
+           command->help,
+           "  --quiet, -q           no progress and no warnings; errors are always said\n");
 }
 
 static int help(const char *name) {
@@ -64,7 +70,7 @@ static int run_command(int n_arg, char **arg) {
         print_help(command);
         return CLI_DONE;
     }
-    return code == CLI_DONE ? command->run(&options) : code;
+    return code == CLI_DONE ? cli_terminal_code(command->run(&options)) : code;
 }
 
 int main(int argc, char **argv) {

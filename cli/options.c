@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include "io/number.h"
+#include "terminal.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 #define SEED_LIMIT 1e15
 
 static void say(const char *format, va_list args) {
+    cli_terminal_clear();
     fputs("carom: ", stderr);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
@@ -38,6 +40,23 @@ int cli_usage(const char *format, ...) {
     say(format, args);
     va_end(args);
     return CLI_USAGE;
+}
+
+void cli_say(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+int cli_warn(const cli_options *options, const char *format, ...) {
+    if (!options->use_quiet) {
+        va_list args;
+        va_start(args, format);
+        say(format, args);
+        va_end(args);
+    }
+    return CLI_DONE;
 }
 
 /// An option that stands for text.
@@ -64,7 +83,7 @@ static int put_text(const text_option *option, const char *value) {
     return CLI_DONE;
 }
 
-static int put_whole(const char *name, const char *value, double least, double most, double *n) {
+int cli_put_whole(const char *name, const char *value, double least, double most, double *n) {
     bool is_number = cri_number_parse(value, strlen(value), n) == CRI_NUMBER_OK;
     if (!is_number || *n < least || *n > most || *n != floor(*n)) {
         return cli_usage("%s %.40s: expected a whole number from %.0f to %.0f", name, value, least,
@@ -76,13 +95,14 @@ static int put_whole(const char *name, const char *value, double least, double m
 static int put_count(const char *name, const char *value, cli_options *out) {
     double n = 0.0;
     bool is_seed = strcmp(name, "--seed") == 0;
-    bool is_steps = strcmp(name, "--steps") == 0;
+    bool is_at = strcmp(name, "--at-step") == 0;
+    bool is_steps = is_at || strcmp(name, "--steps") == 0;
     double most = is_seed ? SEED_LIMIT : is_steps ? STEPS_LIMIT : PROBLEMS_LIMIT;
-    int code = put_whole(name, value, is_seed ? 0.0 : 1.0, most, &n);
+    int code = cli_put_whole(name, value, is_seed || is_at ? 0.0 : 1.0, most, &n);
     if (code == CLI_DONE && is_seed) {
         out->seed = (uint64_t)n;
     } else if (code == CLI_DONE) {
-        *(is_steps ? &out->n_step : &out->n_problem) = (int)n;
+        *(is_at ? &out->at_step : is_steps ? &out->n_step : &out->n_problem) = (int)n;
     }
     return code;
 }
@@ -124,6 +144,9 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--steps", CLI_STEPS, NULL, NULL, NULL},
         {"--dt", CLI_DT, NULL, NULL, NULL},
         {"--smoothing", CLI_SMOOTHING, NULL, NULL, NULL},
+        {"--control", CLI_CONTROL, &out->control, NULL, NULL},
+        {"--checkpoint", CLI_CHECKPOINT, &out->plan.checkpoint, NULL, NULL},
+        {"--at-step", CLI_AT_STEP, NULL, NULL, NULL},
         {"--keep", CLI_PROBLEMS, &out->keep, NULL, NULL},
         {"--problems", CLI_PROBLEMS, NULL, NULL, NULL},
         {"--seed", CLI_PROBLEMS, NULL, NULL, NULL},
@@ -147,7 +170,7 @@ static int take_value(const cli_command *command, const char *name, const char *
         bool is_text = option->single || option->many;
         return is_text ? put_text(option, value) : put_count(name, value, out);
     }
-    return CLI_DONE;
+    return command->known & CLI_PLAN ? cli_plan_take(name, value, &out->plan, is_known) : CLI_DONE;
 }
 
 /// Takes the option at arg[*i] and moves on past its value.
@@ -156,6 +179,10 @@ static int take_option(const cli_command *command, int n_arg, char **arg, int *i
     char *text = arg[*i];
     if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
         out->use_help = true;
+        return CLI_DONE;
+    }
+    if (strcmp(text, "--quiet") == 0 || strcmp(text, "-q") == 0) {
+        out->use_quiet = true;
         return CLI_DONE;
     }
     if (strcmp(text, "--check") == 0 && (command->known & CLI_CHECK)) {

@@ -6,6 +6,8 @@
 
 #include "carom/carom.h"
 
+#include "plan_options.h"
+
 #include <stdint.h>
 
 // how often an option may be repeated, and how many words a command takes
@@ -17,7 +19,7 @@
 #define CLI_FAILED 1
 #define CLI_USAGE 2
 
-/// Which options a command knows. --json and --help are for all.
+/// Which options a command knows. --json, --quiet and --help are for all.
 typedef enum cli_known {
     CLI_LAW = 1 << 0,
     CLI_STEPPER = 1 << 1,
@@ -33,6 +35,10 @@ typedef enum cli_known {
     CLI_PROBLEMS = 1 << 11, // --problems, --seed, --keep, --families
     CLI_OVERLAP = 1 << 12,
     CLI_SMOOTHING = 1 << 13,
+    CLI_CONTROL = 1 << 14,
+    CLI_PLAN = 1 << 15,    // all of plan_options.h
+    CLI_AT_STEP = 1 << 16, // --at-step
+    CLI_CHECKPOINT = 1 << 17,
     CLI_REPORT = 1 << 20,
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
@@ -57,15 +63,19 @@ typedef struct cli_options {
     int n_set;
     const char *target[CLI_REPEAT_LIMIT];
     int n_target;
-    int n_step;        // 0: not given
-    double dt;         // s, 0: not given
-    double smoothing;  // of gradients, 0: none
-    int n_problem;     // 0: not given
-    uint64_t seed;     // 0: not given
-    const char *keep;  // folder
-    bool use_families; // a row for each
+    int n_step;          // 0: not given
+    double dt;           // s, 0: not given
+    double smoothing;    // of gradients, 0: none
+    int n_problem;       // 0: not given
+    uint64_t seed;       // 0: not given
+    const char *keep;    // folder
+    bool use_families;   // a row for each
+    const char *control; // file of controls over time
+    int at_step;         // 0: not given
+    cli_plan_options plan;
     bool use_check;
     bool use_help;
+    bool use_quiet; // no progress, no warnings
 } cli_options;
 
 /// One command.
@@ -87,6 +97,16 @@ int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_opt
 /// Extension of a file's name with its dot; NULL when there is none, as for a device.
 const char *cli_extension(const char *path);
 
+/// Reads a whole number between least and most; CLI_USAGE after a line on stderr when it is none.
+int cli_put_whole(const char *name, const char *value, double least, double most, double *n);
+
 /// One line on stderr, "carom: ...". Returns CLI_FAILED and CLI_USAGE.
 int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/// The same line for what is neither.
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/// As cli_say, for what is no error: nothing with --quiet. Returns CLI_DONE.
+int cli_warn(const cli_options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));

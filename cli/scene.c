@@ -6,11 +6,15 @@
 
 #include "scene.h"
 
+#include "io/checkpoint.h"
+#include "io/file.h"
+#include "io/hdf5_table.h"
 #include "io/number.h"
 #include "model/model.h"
 #include "sim/scan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -31,6 +35,15 @@ double cli_seconds(void) {
 
 // overlaps from here on are no rounding, m: the simulator opens them slowly (sim/motion.c)
 #define OVERLAP_LEAST 1e-6
+
+// a name without an extension, such as a device, is CSV
+int cli_check_format(const char *path) {
+    const char *dot = cli_extension(path);
+    bool is_known = !dot || strcmp(dot, ".csv") == 0 || cri_hdf5_is_name(path);
+    return is_known ? CLI_DONE
+                    : cli_usage("-o %.80s: motions are written as .csv, .h5 or .hdf5, not %.20s",
+                                path, dot);
+}
 
 // ---- options -----------------------------------------------------------------------------------
 
@@ -96,6 +109,16 @@ static int find_key(const cli_scene *scene, const char *name, int *key) {
     return CLI_DONE;
 }
 
+static int read_control(cli_scene *scene, const char *path) {
+    cr_error err = {0};
+    if (cri_control_read(scene->model, path, &scene->table, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    scene->has_table = true;
+    scene->has_control = true;
+    return CLI_DONE;
+}
+
 /// Fills all but the model.
 static int settle(const cli_options *options, cli_scene *scene) {
     scene->sizes = cr_model_sizes(scene->model);
@@ -125,7 +148,7 @@ static int settle(const cli_options *options, cli_scene *scene) {
     for (int i = 0; i < options->n_set && code == CLI_DONE; i++) {
         code = set_value(scene, options->set[i]);
     }
-    return code;
+    return code == CLI_DONE && options->control ? read_control(scene, options->control) : code;
 }
 
 // ---- scene -------------------------------------------------------------------------------------
@@ -138,7 +161,7 @@ int cli_scene_open(const char *path, const cli_options *options, cli_scene *out)
     }
     const char *warning = cr_model_warning(out->model);
     if (warning) {
-        fprintf(stderr, "carom: %s\n", warning);
+        cli_warn(options, "%s", warning);
     }
     return settle(options, out);
 }
@@ -154,6 +177,7 @@ int cli_scene_parse(const char *name, const char *text, const cli_options *optio
 }
 
 void cli_scene_close(cli_scene *scene) {
+    cri_control_clear(&scene->table);
     cri_arena_destroy(scene->memory);
     cr_model_destroy(scene->model);
     *scene = (cli_scene){0};
@@ -193,12 +217,79 @@ int cli_scene_check_overlap(const cli_scene *scene, cr_sim *sim, const cli_optio
     }
     const char *const *name = scene->model->geom_name;
     bool is_refused = options->overlap && strcmp(options->overlap, "refuse") == 0;
-    int code = cli_failed("%.60s and %.60s overlap by %.3g m at the start%s; %s",
-                          name[found.geom[0]], name[found.geom[1]], found.depth, others,
-                          is_refused ? "move them apart (pos, keyframe, --set x0:...)"
-                                     : "this opens over eight steps and leaves speed: move them "
-                                       "apart (pos, keyframe, --set x0:...)");
-    return is_refused ? code : CLI_DONE;
+    const char *a = name[found.geom[0]], *b = name[found.geom[1]];
+    if (is_refused) {
+        return cli_failed("%.60s and %.60s overlap by %.3g m at the start%s; move them apart "
+                          "(pos, keyframe, --set x0:...)",
+                          a, b, found.depth, others);
+    }
+    return cli_warn(options,
+                    "%.60s and %.60s overlap by %.3g m at the start%s; this opens over eight "
+                    "steps and leaves speed: move them apart (pos, keyframe, --set x0:...)",
+                    a, b, found.depth, others);
+}
+
+/// Refuses variables that stand for all steps of a control of the file.
+static int check_constants(const cli_scene *scene, const cri_selection *selection) {
+    for (int j = 0; j < selection->n_variable; j++) {
+        const cri_variable_place *place = &selection->variable[j].place[0];
+        for (int c = 0; c < scene->table.n_col; c++) {
+            if (place->vector == CR_VECTOR_U && place->step < 0 &&
+                place->index == scene->table.index[c]) {
+                return cli_usage("%.80s: --control gives it a value every step; name one, such as "
+                                 "%.80s[0]",
+                                 selection->variable[j].name, selection->variable[j].name);
+            }
+        }
+    }
+    return CLI_DONE;
+}
+
+int cli_scene_point(const cli_scene *scene, const cri_selection *selection,
+                    const cri_schedule *schedule, bool is_start, cri_point *out) {
+    cr_error err = {0};
+    cr_status status =
+        scene->has_table
+            ? cri_point_push_rows(selection, schedule->n_step, scene->memory, out, &err)
+            : cri_point_push(selection, schedule->n_step, scene->memory, out, &err);
+    if (status != CR_OK) {
+        return cli_error(&err);
+    }
+    cli_scene_fill(scene, out);
+    if (!scene->has_table) {
+        return CLI_DONE;
+    }
+    cri_control_rows(&scene->table, schedule->n_step, schedule->n_dt, schedule->dt, out->u);
+    return is_start ? CLI_DONE : check_constants(scene, selection);
+}
+
+static int hash_file(const char *path, uint64_t *hash) {
+    char *text = NULL;
+    size_t n_byte = 0;
+    cr_error err = {0};
+    if (cri_file_read(path, &text, &n_byte, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    *hash = cri_hash(*hash, text, n_byte);
+    free(text);
+    return CLI_DONE;
+}
+
+int cli_scene_hash(const cli_scene *scene, const cli_options *options, uint64_t *out) {
+    const cr_sizes *sizes = &scene->sizes;
+    uint64_t h = CRI_HASH_START;
+    int code = hash_file(scene->path, &h);
+    if (code == CLI_DONE && options->control) {
+        code = hash_file(options->control, &h);
+    }
+    h = cri_hash_text(h, CR_VERSION);
+    h = cri_hash_text(h, scene->sim_options.law);
+    h = cri_hash_text(h, scene->sim_options.stepper);
+    h = cri_hash(h, &scene->dt, sizeof scene->dt);
+    h = cri_hash(h, scene->p, (size_t)sizes->n_p * sizeof(double));
+    h = cri_hash(h, scene->x0, (size_t)sizes->n_x * sizeof(double));
+    *out = cri_hash(h, scene->u, (size_t)sizes->n_u * sizeof(double));
+    return code;
 }
 
 void cli_scene_fill(const cli_scene *scene, cri_point *point) {

@@ -12,6 +12,8 @@ set(CAROM_SOURCES
     src/math/qr.c
     src/math/quat.c
     src/math/sparse_ldlt.c
+    src/io/atomic_file.c
+    src/io/checkpoint.c
     src/io/file.c
     src/io/hdf5_table.c
     src/io/mesh_file.c
@@ -122,22 +124,33 @@ set(CAROM_SOURCES
     src/sim/stepper.c
     src/sim/warm.c
     src/optimize/aim.c
+    src/optimize/bundle.c
     src/optimize/check.c
+    src/optimize/compare.c
+    src/optimize/contact_facts.c
+    src/optimize/differ.c
+    src/optimize/control_table.c
+    src/optimize/controls.c
     src/optimize/fit.c
     src/optimize/horizon.c
     src/optimize/identify.c
+    src/optimize/lbfgs.c
     src/optimize/least_squares.c
+    src/optimize/linearise.c
+    src/optimize/minimise.c
     src/optimize/nearest.c
+    src/optimize/plan.c
+    src/optimize/receding.c
     src/optimize/recording.c
     src/optimize/replay.c
     src/optimize/restart.c
     src/optimize/schedule.c
     src/optimize/select.c
     src/optimize/selection.c
+    src/optimize/shot.c
     src/optimize/singular.c
     src/optimize/tangent.c
     src/optimize/target.c
-    src/report/atomic_file.c
     src/report/problem_file.c
     src/report/report.c
     src/report/report_curve.c
@@ -159,22 +172,35 @@ set(CAROM_NO_HDF5_SOURCES
 )
 
 set(CAROM_CLI_SOURCES
+    cli/aim.c
     cli/bench.c
     cli/bench_gas.c
     cli/bench_process.c
     cli/bench_run.c
     cli/bench_scenes.c
     cli/bench_solvers.c
+    cli/compare.c
     cli/fit.c
     cli/fit_report.c
     cli/gradient.c
     cli/laws.c
+    cli/linearize.c
     cli/main.c
     cli/options.c
     cli/params.c
+    cli/compare_page.c
+    cli/plan.c
+    cli/plan_options.c
+    cli/plan_page.c
+    cli/plan_report.c
     cli/report.c
     cli/scene.c
     cli/simulate.c
+    cli/simulate_report.c
+    cli/simulate_save.c
+    cli/targets.c
+    cli/terminal.c
+    cli/text.c
     cli/track.c
 )
 

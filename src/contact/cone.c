@@ -26,6 +26,8 @@ const cri_law cri_law_cone = {
     .promise = "Convex: every impact has a solution, and with one e energy never grows. What "
                "sticks does not creep. What slides is lifted, "
                "v_n = mu |v_t|, and hops; its path on average is Coulomb's.",
+    .is_poisson = true,
+    .is_lifting = true,
     .solve = solve_cone,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,
@@ -45,6 +47,8 @@ const cri_law cri_law_cone_reg = {
     .promise = "Every contact has one impulse, and so a derivative. Soft: what sticks creeps and "
                "what rests sinks, more for heavier bodies. Meant for the stepper end.",
     .is_regularised = true,
+    .is_poisson = true,
+    .is_lifting = true,
     .solve = solve_cone_reg,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,

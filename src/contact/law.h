@@ -65,7 +65,10 @@ typedef struct cri_law {
     const char *name;
     const char *summary; // a line
     const char *promise; // what holds and what does not, a few sentences; NULL: not said
-    bool is_regularised; // the solution depends on the scale of the rows
+    bool is_regularised; // soft; the solution depends on the scale of the rows
+    bool is_poisson;     // restitution is about impulses, else about velocities (Newton)
+    bool is_lifting;     // what slides gets v_n = mu |v_t|
+    bool is_octagon;     // friction along corners, 45 degrees apart from the first tangent
 
     /// Solves from the start f (3n) and overwrites it. Returns the cache that the derivatives need,
     /// in keep; has_cache false lets the law skip what only they need. Both arenas have room

@@ -23,6 +23,7 @@ const cri_law cri_law_lcp = {
     .promise = "As ncp, but friction depends on the direction: up to 8 per cent weaker, and slip "
                "turns by up to 22.5 degrees. What sticks does not creep, what slides does not "
                "lift.",
+    .is_octagon = true,
     .solve = solve_lcp,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,

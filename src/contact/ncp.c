@@ -39,6 +39,7 @@ const cri_law cri_law_ncp_poisson = {
     .summary = "exact Coulomb cone and Signorini condition, Poisson restitution",
     .promise = "As ncp, and restitution gives back a part e of the impulse: no impact with one e "
                "was seen to gain energy.",
+    .is_poisson = true,
     .solve = solve_ncp_poisson,
     .vjp = cri_impulse_vjp,
     .jvp = cri_impulse_jvp,

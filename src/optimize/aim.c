@@ -96,8 +96,7 @@ cr_status cri_aim_init(const cr_model *model, const cri_aim_options *options, in
     return CR_OK;
 }
 
-/// The state in which target i is judged.
-static const double *state_at(const cri_aim *aim, int i) {
+const double *cri_aim_state(const cri_aim *aim, int i) {
     int step = aim->schedule.step[i];
     return aim->x_path ? aim->x_path + (size_t)step * (size_t)aim->sizes.n_x : aim->x_end;
 }
@@ -113,7 +112,7 @@ cr_status cri_aim_run(cri_aim *aim, cr_sim *sim, const cri_point *point, double 
     CR_TRY(cr_sim_rollout(sim, &rollout, point->x0, aim->x_path, aim->x_end, err));
     double sum = 0.0;
     for (int i = 0; i < aim->n_target; i++) {
-        sum += cri_target_loss(&aim->target[i], state_at(aim, i));
+        sum += cri_target_loss(&aim->target[i], cri_aim_state(aim, i));
     }
     *loss = sum;
     return CR_OK;
@@ -130,7 +129,7 @@ cr_status cri_aim_gradient(cri_aim *aim, cr_sim *sim, cri_point *gradient, cr_er
         double *x_adj = aim->x_adj + (size_t)(n_seed - 1) * n_x;
         aim->seed[n_seed - 1] = (cr_seed){step, x_adj};
         // sum += loss of target i in its state
-        cri_target_loss_vjp(&aim->target[i], state_at(aim, i), 1.0, x_adj);
+        cri_target_loss_vjp(&aim->target[i], cri_aim_state(aim, i), 1.0, x_adj);
     }
     double *u_adj = aim->has_control ? gradient->u : NULL;
     return cr_sim_rollout_vjp(sim, n_seed, aim->seed, gradient->x0, u_adj, gradient->p, err);
@@ -139,7 +138,7 @@ cr_status cri_aim_gradient(cri_aim *aim, cr_sim *sim, cri_point *gradient, cr_er
 double cri_aim_scale(const cri_aim *aim) {
     double scale = 0.0;
     for (int i = 0; i < aim->n_target; i++) {
-        scale += cri_target_scale(&aim->target[i], state_at(aim, i));
+        scale += cri_target_scale(&aim->target[i], cri_aim_state(aim, i));
     }
     return scale;
 }

@@ -44,5 +44,8 @@ CR_MUST_CHECK cr_status cri_aim_run(cri_aim *aim, cr_sim *sim, const cri_point *
 CR_MUST_CHECK cr_status cri_aim_gradient(cri_aim *aim, cr_sim *sim, cri_point *gradient,
                                          cr_error *err);
 
+/// The state (n_x) in which target i was judged in the last run.
+const double *cri_aim_state(const cri_aim *aim, int i);
+
 /// Squared lengths that the loss of the last run is a difference of, m^2.
 double cri_aim_scale(const cri_aim *aim);

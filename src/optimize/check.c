@@ -30,6 +30,9 @@
 
 static bool loss_at(void *context, const double *z, double *value) {
     const cri_check *check = context;
+    if (!cri_progress_tell(check->progress, &check->where)) {
+        return false;
+    }
     cri_selection_write(check->selection, z, check->point);
     return cri_aim_run(check->aim, check->sim, check->point, value, NULL) == CR_OK;
 }

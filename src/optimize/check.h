@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "base/progress.h"
 #include "optimize/aim.h"
 #include "optimize/select.h"
 
@@ -18,6 +19,8 @@ typedef struct cri_check {
     cri_point *point;  // of the gradient; its selected places change during a call and are put back
     double scale;      // of the loss, m^2
     bool is_one_sided; // the gradient is one-sided somewhere, so one side may confirm it
+    const cri_progress *progress; // told before every run, NULL: nobody
+    cri_progress_state where;     // what it is told
 } cri_check;
 
 typedef struct cri_check_result {
@@ -31,5 +34,5 @@ typedef struct cri_check_result {
 } cri_check_result;
 
 /// Compares value, the gradient for variable i, with differences. z (n_variable) is changed and put
-/// back.
+/// back. Told to stop, it knows nothing: no difference, not decided.
 cri_check_result cri_check_entry(const cri_check *check, int i, double value, double *z);

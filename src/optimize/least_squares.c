@@ -46,7 +46,8 @@ typedef enum standing {
 
 typedef struct search {
     const cri_lsq *q;
-    int n_row; // of the triangular factor, at least n
+    cri_lsq_state *state; // NULL: a search of its own
+    int n_row;            // of the triangular factor, at least n
     double *z;
     double *r;
     double *J;
@@ -76,7 +77,7 @@ static bool push_work(search *w, cr_arena *arena) {
     w->r_trial = CR_PUSH(arena, double, m);
     w->J_trial = CR_PUSH(arena, double, n *m);
     w->slope = CR_PUSH(arena, double, n);
-    w->scale = CR_PUSH(arena, double, n);
+    w->scale = w->state ? w->state->scale : CR_PUSH(arena, double, n);
     w->factor = CR_PUSH(arena, double, n *(size_t)w->n_row);
     w->reduced = CR_PUSH(arena, double, w->n_row);
     w->rhs = CR_PUSH(arena, double, n);
@@ -293,7 +294,9 @@ static cr_status iterate(search *w, cri_lsq_result *out, bool *is_over, cr_error
 
 static cr_status run(search *w, cri_lsq_result *out, cr_error *err) {
     const cri_lsq *q = w->q;
-    CR_TRY(q->residuals(q->context, w->z, w->r, w->J, err));
+    if (!w->state || !w->state->has_values) {
+        CR_TRY(q->residuals(q->context, w->z, w->r, w->J, err));
+    }
     w->loss = cri_dot(q->m, w->r, w->r);
     bool is_over = false;
     *out = (cri_lsq_result){.stop = CRI_LSQ_ITERATION, .n_trial = 1};
@@ -313,17 +316,28 @@ static cr_status run(search *w, cri_lsq_result *out, cr_error *err) {
 
 cr_status cri_lsq_minimise(const cri_lsq *problem, double *z, double *r, double *J,
                            cri_lsq_result *out, cr_error *err) {
+    return cri_lsq_advance(problem, NULL, z, r, J, out, err);
+}
+
+cr_status cri_lsq_advance(const cri_lsq *problem, cri_lsq_state *state, double *z, double *r,
+                          double *J, cri_lsq_result *out, cr_error *err) {
     CR_ASSERT(problem->n > 0 && problem->m > 0);
-    search w = {.q = problem, .z = z, .r = r, .J = J};
+    search w = {.q = problem, .state = state, .z = z, .r = r, .J = J};
     w.n_row = problem->m > problem->n ? problem->m : problem->n;
-    w.damping = DAMPING_START;
-    w.growth = 2.0;
+    bool is_begun = state && state->damping > 0.0;
+    w.damping = is_begun ? state->damping : DAMPING_START;
+    w.growth = is_begun ? state->growth : 2.0;
     cr_arena *arena = cri_arena_create(1 << 16);
     bool has_memory = arena && push_work(&w, arena);
     cr_status status =
         has_memory ? run(&w, out, err)
                    : cri_fail(err, CR_ERR_MEMORY, 0, "no memory for %d residuals of %d unknowns",
                               problem->m, problem->n);
+    if (state) {
+        state->damping = w.damping;
+        state->growth = w.growth;
+        state->has_values = status == CR_OK;
+    }
     cri_arena_destroy(arena);
     return status;
 }

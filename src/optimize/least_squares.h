@@ -13,6 +13,14 @@
 typedef cr_status cri_residuals(void *context, const double *z, double *r, double *J,
                                 cr_error *err);
 
+/// What a search carries from one iteration to the next, for a caller that makes them one by one.
+typedef struct cri_lsq_state {
+    double *scale;   // (n) largest norms of the columns of J met so far, zero at first
+    double damping;  // 0 at first
+    double growth;   // of the damping at the next refusal
+    bool has_values; // r and J are those of z already
+} cri_lsq_state;
+
 typedef struct cri_lsq {
     int n; // unknowns
     int m; // residuals
@@ -42,6 +50,10 @@ typedef struct cri_lsq_result {
 /// point. Fails when there is no memory or when r has no value at the start.
 CR_MUST_CHECK cr_status cri_lsq_minimise(const cri_lsq *problem, double *z, double *r, double *J,
                                          cri_lsq_result *out, cr_error *err);
+
+/// As cri_lsq_minimise, going on from state, which is then that of the result.
+CR_MUST_CHECK cr_status cri_lsq_advance(const cri_lsq *problem, cri_lsq_state *state, double *z,
+                                        double *r, double *J, cri_lsq_result *out, cr_error *err);
 
 /// One clause for a stop, for messages.
 const char *cri_lsq_stop_text(cri_lsq_stop stop);

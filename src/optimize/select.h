@@ -65,6 +65,10 @@ CR_MUST_CHECK cr_status cri_selection_check_steps(const cri_selection *selection
 CR_MUST_CHECK cr_status cri_point_push(const cri_selection *selection, int n_step, cr_arena *arena,
                                        cri_point *out, cr_error *err);
 
+/// As cri_point_push, with n_u_row rows of u, one or as many as steps.
+CR_MUST_CHECK cr_status cri_point_push_rows(const cri_selection *selection, int n_u_row,
+                                            cr_arena *arena, cri_point *out, cr_error *err);
+
 /// Refuses ties of places with different values: err names two of them, their values and what to
 /// set.
 CR_MUST_CHECK cr_status cri_selection_check_ties(const cri_selection *selection,

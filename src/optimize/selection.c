@@ -55,13 +55,18 @@ bool cri_selection_has(const cri_selection *selection, cr_vector vector) {
 cr_status cri_point_push(const cri_selection *selection, int n_step, cr_arena *arena,
                          cri_point *out, cr_error *err) {
     CR_ASSERT(n_step >= 0);
+    return cri_point_push_rows(selection, has_single_step(selection) ? n_step : 1, arena, out, err);
+}
+
+cr_status cri_point_push_rows(const cri_selection *selection, int n_u_row, cr_arena *arena,
+                              cri_point *out, cr_error *err) {
     const cr_sizes *sizes = &selection->sizes;
-    out->n_u_row = has_single_step(selection) ? n_step : 1;
+    out->n_u_row = n_u_row;
     out->p = CR_PUSH(arena, double, sizes->n_p);
     out->x0 = CR_PUSH(arena, double, sizes->n_x);
     out->u = CR_PUSH(arena, double, (size_t)out->n_u_row *(size_t)sizes->n_u);
     if (!out->p || !out->x0 || !out->u) {
-        return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for the controls of %d steps", n_step);
+        return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for the controls of %d steps", n_u_row);
     }
     return CR_OK;
 }

@@ -88,10 +88,13 @@ cr_status cri_target_parse(const cr_model *model, const char *text, cri_target *
     return CR_OK;
 }
 
+cri_vec3 cri_target_place(const cri_target *target, const double *x) {
+    return cri_body_position(target->model, target->body, target->at, x);
+}
+
 // where the body or site is, less where it should be
 static cri_vec3 miss(const cri_target *target, const double *x) {
-    cri_vec3 pos = cri_body_position(target->model, target->body, target->at, x);
-    return cri_v3_sub(pos, cri_v3_load(target->point));
+    return cri_v3_sub(cri_target_place(target, x), cri_v3_load(target->point));
 }
 
 double cri_target_loss(const cri_target *target, const double *x) {
@@ -107,7 +110,7 @@ void cri_target_loss_vjp(const cri_target *target, const double *x, double loss_
 }
 
 double cri_target_scale(const cri_target *target, const double *x) {
-    cri_vec3 pos = cri_body_position(target->model, target->body, target->at, x);
+    cri_vec3 pos = cri_target_place(target, x);
     cri_vec3 point = cri_v3_load(target->point);
     return cri_v3_dot(pos, pos) + cri_v3_dot(point, point);
 }

@@ -16,12 +16,16 @@ typedef struct cri_target {
     double point[3];       // world, m
     bool has_time;         // else at the end of the run
     double time;           // s after the start
+    int order;             // the caller's number for it; targets are sorted by time
 } cri_target;
 
 /// Reads BODY:X,Y,Z or BODY:X,Y,Z@T; where no body has the name, that of a site. err names the part
 /// that is wrong.
 CR_MUST_CHECK cr_status cri_target_parse(const cr_model *model, const char *text, cri_target *out,
                                          cr_error *err);
+
+/// Where the body or site is in state x (n_x), m.
+cri_vec3 cri_target_place(const cri_target *target, const double *x);
 
 /// Loss in state x (n_x).
 double cri_target_loss(const cri_target *target, const double *x);

@@ -4,9 +4,9 @@
 
 #include "report/problem_file.h"
 
+#include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/number.h"
-#include "report/atomic_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 
 #include "report/result.h"
 
+#include "io/atomic_file.h"
 #include "io/file.h"
-#include "report/atomic_file.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -124,6 +124,137 @@ cr_status cri_result_fit(const char *path, const cri_fit *fit, double seconds, c
     return write(path, root, is_built, err);
 }
 
+static json_t *compare_row(const cri_compare_result *result, int i) {
+    const cri_compare_row *row = &result->compare->row[i];
+    char status[64];
+    cri_compare_text(result->compare, i, status);
+    json_t *object = json_object(), *targets = json_array();
+    bool is_built = put(object, "law", text(row->law->name)) &&
+                    put(object, "status", text(status)) && put(object, "loss", number(row->loss)) &&
+                    put(object, "max_penetration", number(row->max_penetration)) &&
+                    put(object, "energy_change", number(row->energy_change)) &&
+                    put(object, "gradient_error", number(row->gradient_error)) &&
+                    put(object, "gradient_norm", number(row->gradient_norm)) &&
+                    put(object, "step_us", number(row->step_us)) &&
+                    put(object, "gradient_us", number(row->gradient_us)) &&
+                    put(object, "reason", row->reason[0] ? text(row->reason) : json_null()) &&
+                    put(object, "checked", json_integer(row->n_checked)) &&
+                    put(object, "undecided", json_integer(row->n_undecided)) &&
+                    put(object, "wrong", json_integer(row->n_wrong)) &&
+                    put(object, "impacts", json_integer(row->report.n_event));
+    for (int k = 0; k < result->n_target && is_built; k++) {
+        is_built = json_array_append_new(targets, numbers(3, row->target + 3 * k)) == 0;
+    }
+    // the reference goes to object, also when that fails
+    if (!put(object, "targets", targets) || !is_built) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+cr_status cri_result_compare(const char *path, const cri_compare_result *result, cr_error *err) {
+    json_t *root = json_object(), *rows = json_array();
+    bool is_built = put(root, "rows", rows);
+    for (int i = 0; i < result->compare->n_row && is_built; i++) {
+        is_built = json_array_append_new(rows, compare_row(result, i)) == 0;
+    }
+    is_built = is_built && put(root, "scene", text(result->scene)) &&
+               put(root, "stepper", text(result->stepper)) &&
+               put(root, "steps", json_integer(result->n_step));
+    json_t *entries = is_built ? json_array() : NULL;
+    is_built = is_built && put(root, "entries", entries);
+    for (int i = 0; i < result->selection->n_variable && is_built; i++) {
+        is_built = json_array_append_new(entries, text(result->selection->variable[i].name)) == 0;
+    }
+    json_t *sentences = is_built ? json_array() : NULL;
+    is_built = is_built && put(root, "sentences", sentences);
+    for (int i = 0; i < result->differ->n && is_built; i++) {
+        const cri_differ_sentence *sentence = &result->differ->sentence[i];
+        json_t *object = json_object();
+        is_built = json_array_append_new(sentences, object) == 0 &&
+                   put(object, "kind", text(cri_differ_word(sentence->kind))) &&
+                   put(object, "text", text(sentence->text));
+    }
+    return write(path, root, is_built, err);
+}
+
+static bool put_controls(json_t *root, const cri_plan_result *result) {
+    json_t *array = json_array();
+    bool is_built = put(root, "controls", array);
+    for (int j = 0; j < result->n_control && is_built; j++) {
+        json_t *object = json_object();
+        is_built = json_array_append_new(array, object) == 0 &&
+                   put(object, "name", text(result->control[j])) &&
+                   put(object, "start", number(result->plan->start[j])) &&
+                   put(object, "value", number(result->plan->z[j]));
+    }
+    return is_built;
+}
+
+static bool put_targets(json_t *root, const cri_plan_result *result) {
+    json_t *array = json_array();
+    bool is_built = put(root, "targets", array);
+    for (int i = 0; i < result->n_target && is_built; i++) {
+        json_t *object = json_object();
+        is_built = json_array_append_new(array, object) == 0 &&
+                   put(object, "name", text(result->target[i])) &&
+                   put(object, "distance", number(result->plan->distance[i]));
+    }
+    return is_built;
+}
+
+cr_status cri_result_plan(const char *path, const cri_plan_result *result, cr_error *err) {
+    const cri_plan *plan = result->plan;
+    json_t *root = json_object();
+    bool is_built =
+        put(root, "scene", text(result->scene)) && put(root, "law", text(result->law)) &&
+        put(root, "method", text(result->method)) && put(root, "loss", number(plan->loss)) &&
+        put(root, "cost", number(plan->cost)) &&
+        put(root, "status", text(cri_plan_stop_word(plan->stop))) &&
+        put(root, "iterations", json_integer(plan->n_iteration)) && put_controls(root, result) &&
+        put_targets(root, result) && put(root, "seconds", number(result->seconds)) &&
+        put(root, "history", numbers(plan->n_history, plan->history));
+    return write(path, root, is_built, err);
+}
+
+static json_t *texts(int n, const char *const *value) {
+    json_t *array = json_array();
+    for (int i = 0; i < n; i++) {
+        if (json_array_append_new(array, text(value[i])) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *matrix(int n_row, int n_col, const double *value) {
+    json_t *array = json_array();
+    for (int i = 0; i < n_row; i++) {
+        if (json_array_append_new(array, numbers(n_col, value + (size_t)i * (size_t)n_col)) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+cr_status cri_result_linear(const char *path, const cri_linear_result *result, cr_error *err) {
+    const cri_linearisation *map = result->map;
+    char label[64];
+    cri_grad_text(map->grad, label);
+    json_t *root = json_object();
+    bool is_built =
+        put(root, "scene", text(result->scene)) && put(root, "law", text(result->law)) &&
+        put(root, "dt", number(result->dt)) && put(root, "step", json_integer(result->at_step)) &&
+        put(root, "status", text(label)) && put(root, "state", texts(map->n, result->row)) &&
+        put(root, "controls", texts(map->n_u, result->column)) &&
+        put(root, "A", matrix(map->n, map->n, map->A)) &&
+        put(root, "B", matrix(map->n, map->n_u, map->B));
+    return write(path, root, is_built, err);
+}
+
 cr_status cri_result_bench(const char *path, int n_row, const cri_bench_row *row, cr_error *err) {
     json_t *root = json_object();
     json_t *rows = json_array();
@@ -166,6 +297,16 @@ cr_status cri_result_laws(const char *path, int n_law, const cri_law_row *law, c
                    put(object, "promise", text(law[i].promise ? law[i].promise : ""));
     }
     return write(path, root, is_built, err);
+}
+
+void cri_compare_text(const cri_compare *compare, int i, char words[64]) {
+    const cri_compare_row *row = &compare->row[i];
+    if (row->has_gradient) {
+        cri_grad_text(row->report.grad, words);
+    } else {
+        const char *word = row->has_motion ? "refused" : "failed";
+        snprintf(words, 64, "%s", row->reason[0] ? word : "interrupted");
+    }
 }
 
 void cri_grad_text(int grad, char words[64]) {

@@ -8,6 +8,14 @@
 //                "seconds_forward","seconds_gradient"}; difference and error only when checked
 //     fit       {"loss","parameters":[{"name","start","value","stderr","identifiable"}],"heldout",
 //                "seconds"}
+//     compare   {"rows":[{"law","status","loss","max_penetration","energy_change","gradient_error",
+//                "gradient_norm","step_us","gradient_us","reason","checked","undecided","wrong",
+//                "impacts","targets":[[x,y,z]]}],"scene","stepper","steps","entries":[names],
+//                "sentences":[{"kind","text"}]}
+//     plan      {"scene","law","method","loss","cost","status","iterations",
+//                "controls":[{"name","start","value"}],"targets":[{"name","distance"}],"seconds",
+//                "history"}
+//     linearize {"scene","law","dt","step","status","state","controls","A","B"}; A and B by rows
 //     bench     {"rows":[{"name","value","unit"}]}
 //     params    {"entries":[{"name","value","lower","upper"}]}, names as --wrt takes them
 //     laws      {"laws":[{"name","summary"}]}
@@ -17,7 +25,10 @@
 #pragma once
 
 #include "base/base.h"
+#include "optimize/differ.h"
 #include "optimize/fit.h"
+#include "optimize/linearise.h"
+#include "optimize/plan.h"
 
 typedef struct cri_simulate_result {
     const char *scene;
@@ -52,6 +63,38 @@ typedef struct cri_gradient_result {
     double seconds_gradient;
 } cri_gradient_result;
 
+typedef struct cri_compare_result {
+    const char *scene;
+    const char *stepper;
+    int n_step;
+    int n_target;
+    const cri_selection *selection;
+    const cri_compare *compare;
+    const cri_differ *differ;
+} cri_compare_result;
+
+typedef struct cri_plan_result {
+    const char *scene;
+    const char *law;
+    const char *method;
+    const cri_plan *plan;
+    int n_control;
+    const char *const *control; // (n_control) names
+    int n_target;
+    const char *const *target; // (n_target) as the user wrote them
+    double seconds;
+} cri_plan_result;
+
+typedef struct cri_linear_result {
+    const char *scene;
+    const char *law;
+    double dt; // s
+    int at_step;
+    const cri_linearisation *map;
+    const char *const *row;    // (n) names of tangent coordinates
+    const char *const *column; // (n_u) names of controls
+} cri_linear_result;
+
 typedef struct cri_bench_row {
     char name[64];
     double value;
@@ -81,6 +124,12 @@ CR_MUST_CHECK cr_status cri_result_gradient(const char *path, const cri_gradient
                                             cr_error *err);
 CR_MUST_CHECK cr_status cri_result_fit(const char *path, const cri_fit *fit, double seconds,
                                        cr_error *err);
+CR_MUST_CHECK cr_status cri_result_compare(const char *path, const cri_compare_result *result,
+                                           cr_error *err);
+CR_MUST_CHECK cr_status cri_result_plan(const char *path, const cri_plan_result *result,
+                                        cr_error *err);
+CR_MUST_CHECK cr_status cri_result_linear(const char *path, const cri_linear_result *result,
+                                          cr_error *err);
 CR_MUST_CHECK cr_status cri_result_bench(const char *path, int n_row, const cri_bench_row *row,
                                          cr_error *err);
 
@@ -88,6 +137,10 @@ CR_MUST_CHECK cr_status cri_result_params(const char *path, int n_row, const cri
                                           cr_error *err);
 CR_MUST_CHECK cr_status cri_result_laws(const char *path, int n_law, const cri_law_row *law,
                                         cr_error *err);
+
+/// What became of a law in words: the class of its gradient, "refused" when there is none, "failed"
+/// when there is no motion either, "interrupted" when it was not reached.
+void cri_compare_text(const cri_compare *compare, int i, char text[64]);
 
 /// Words for cr_grad bits, such as "exact" or "discrete, one-sided", in text.
 void cri_grad_text(int grad, char text[64]);

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/base.h"
-#include "report/atomic_file.h"
+#include "io/atomic_file.h"
 
 /// What a motion is of. Everything is borrowed until commit or cancel.
 typedef struct cri_trajectory_def {

@@ -10,7 +10,6 @@ Standard library only.
 import csv
 import math
 import os
-import pty
 import subprocess
 
 from command import CAROM, SCENE, Command, bounce_height, main
@@ -20,7 +19,7 @@ class Help(Command):
     def test_help_and_version(self):
         overview = self.good("--help")
         self.assertEqual(self.good("help"), overview)
-        for name in ("simulate", "gradient", "fit", "bench", "params", "laws"):
+        for name in ("simulate", "gradient", "fit", "compare", "bench", "params", "laws"):
             self.assertIn(f"carom {name}", overview)
             text = self.good("help", name)
             self.assertTrue(text.startswith(f"carom {name}"))
@@ -409,26 +408,6 @@ class Gradient(Command):
         for part in ("1 of 1 entries: x0:ball/qpos[1]", "earlier @T"):
             self.assertIn(part, done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
-
-    def test_progress_of_a_check_is_for_terminals(self):
-        command = [*CAROM, "gradient", self.scene, "--target", "ball:1,0,0.3@0.25", "--wrt",
-                   "ball/mass,gravity[2]", "--check"]
-        main, other = pty.openpty()
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=other, text=True, check=False)
-        os.close(other)
-        shown = ""
-        try:
-            while chunk := os.read(main, 4096).decode():
-                shown += chunk
-        except OSError:
-            pass  # that is how a terminal ends
-        os.close(main)
-        self.assertEqual(done.returncode, 0)
-        self.assertIn("checking 2 of 2: gravity[2]", shown)
-        # wiped out at the end, no line left
-        self.assertTrue(shown.endswith("\r\x1b[K"), shown)
-        self.assertNotIn("\n", shown)
-        self.assertEqual(self.good(*command[1:]).splitlines()[3:], done.stdout.splitlines()[3:])
 
     def test_ties_sum(self):
         names = ["x0:ball/qvel[0]", "x0:ball/qpos[0]"]

@@ -12,7 +12,8 @@
 // The end-of-step mode has other gradients at any dt (case B: +1 and 0 instead of -1 and 2); they
 // are those of its map, and labelled so.
 
-#include "contact/law.h"
+#include "golden_laws.h"
+
 #include "cr_run.h"
 #include "cr_test.h"
 
@@ -22,27 +23,6 @@
 
 static const int step_counts[] = {1, 7, 10};
 enum { N_STEP_COUNT = sizeof step_counts / sizeof step_counts[0] };
-
-// law number i that has closed forms, NULL behind the last
-static const char *hard_law(int i) {
-    for (int k = 0; cri_law_at(k); k++) {
-        bool is_soft = strcmp(cri_law_at(k)->name, "cone-reg") == 0;
-        if (!is_soft && i-- == 0) {
-            return cri_law_at(k)->name;
-        }
-    }
-    return NULL;
-}
-
-static cr_sim_options options_of(const char *stepper, const char *law) {
-    return (cr_sim_options){.stepper = stepper,
-                            .law = law,
-                            .eps_gap = 1e-9,
-                            .eps_speed = 1e-6,
-                            .eps_time = 1e-9,
-                            .event_cap = 32,
-                            .use_gradient = true};
-}
 
 /// One derivative: the name of an entry of p (or x, when it has a bracket after qpos or qvel), its
 /// value.

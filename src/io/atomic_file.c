@@ -4,7 +4,7 @@
 
 #define _POSIX_C_SOURCE 200809L
 
-#include "report/atomic_file.h"
+#include "io/atomic_file.h"
 
 #include "io/file.h"
 

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+//
+// carom linearize: one step as a linear map of small changes.
+
+#include "commands.h"
+
+#include "io/atomic_file.h"
+#include "optimize/linearise.h"
+#include "report/result.h"
+#include "scene.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// room for a name of a tangent coordinate
+#define NAME_LIMIT 160
+
+// columns that are printed side by side
+#define PRINT_LIMIT 8
+
+typedef struct task {
+    cli_scene scene;
+    cr_sim *sim;
+    cri_linearisation map;
+    const char **row;    // (n) names of tangent coordinates
+    const char **column; // (n_u) names of controls
+} task;
+
+/// Goes on to the state of --at-step, and linearises there.
+static int linearise(task *t, int at_step) {
+    cli_scene *scene = &t->scene;
+    cr_error err = {0};
+    const double *u = scene->has_control ? scene->u : NULL;
+    for (int k = 0; k <= at_step; k++) {
+        if (scene->has_table) {
+            cri_control_at(&scene->table, k * scene->dt, scene->u);
+        }
+        if (k < at_step && cr_sim_step(t->sim, scene->dt, scene->x0, u, scene->x0, &err) != CR_OK) {
+            return cli_failed("step %d: %s", k, err.text);
+        }
+    }
+    if (cri_linearise(scene->model, t->sim, scene->dt, scene->x0, u, scene->memory, &t->map,
+                      &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    return CLI_DONE;
+}
+
+static int name_all(task *t) {
+    cli_scene *scene = &t->scene;
+    t->row = CR_PUSH(scene->memory, const char *, t->map.n);
+    t->column = CR_PUSH(scene->memory, const char *, t->map.n_u);
+    bool has_memory = t->row && t->column;
+    for (int i = 0; i < t->map.n && has_memory; i++) {
+        char name[NAME_LIMIT];
+        cri_tangent_name(scene->model, i, name, sizeof name);
+        t->row[i] = cri_arena_push_text(scene->memory, name);
+        has_memory = t->row[i];
+    }
+    for (int i = 0; i < t->map.n_u && has_memory; i++) {
+        t->column[i] = cr_model_name(scene->model, CR_VECTOR_U, i);
+    }
+    return has_memory ? CLI_DONE : cli_failed("no memory for names");
+}
+
+// ---- output ------------------------------------------------------------------------------------
+
+static void print_matrix(const task *t, const char *title, int n_col, const double *value,
+                         const char *const *column) {
+    printf("\n%s\n", title);
+    for (int first = 0; first < n_col; first += PRINT_LIMIT) {
+        int end = first + PRINT_LIMIT < n_col ? first + PRINT_LIMIT : n_col;
+        printf("%-20s", "");
+        for (int j = first; j < end; j++) {
+            printf("  %16.16s", column[j]);
+        }
+        putchar('\n');
+        for (int i = 0; i < t->map.n; i++) {
+            printf("%-20s", t->row[i]);
+            for (int j = first; j < end; j++) {
+                printf("  %16.9g", value[(size_t)i * (size_t)n_col + (size_t)j]);
+            }
+            putchar('\n');
+        }
+    }
+}
+
+static void print(const task *t, int at_step) {
+    char label[64];
+    cri_grad_text(t->map.grad, label);
+    printf("one step of %g s after %d, %d tangent coordinates, %d controls; gradient: %s\n",
+           t->scene.dt, at_step, t->map.n, t->map.n_u, label);
+    print_matrix(t, "A = dx'/dx", t->map.n, t->map.A, t->row);
+    print_matrix(t, "B = dx'/du", t->map.n_u, t->map.B, t->column);
+}
+
+/// A row a tangent coordinate, A beside B.
+static int write_csv(const task *t, const char *path) {
+    cr_error err = {0};
+    cri_atomic_file file;
+    if (cri_atomic_open(path, &file, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    fputs("name", file.stream);
+    for (int j = 0; j < t->map.n + t->map.n_u; j++) {
+        fprintf(file.stream, ",%s", j < t->map.n ? t->row[j] : t->column[j - t->map.n]);
+    }
+    fputc('\n', file.stream);
+    for (int i = 0; i < t->map.n; i++) {
+        fputs(t->row[i], file.stream);
+        for (int j = 0; j < t->map.n; j++) {
+            fprintf(file.stream, ",%.17g", t->map.A[(size_t)i * (size_t)t->map.n + (size_t)j]);
+        }
+        for (int j = 0; j < t->map.n_u; j++) {
+            fprintf(file.stream, ",%.17g", t->map.B[(size_t)i * (size_t)t->map.n_u + (size_t)j]);
+        }
+        fputc('\n', file.stream);
+    }
+    return cri_atomic_commit(&file, &err) == CR_OK ? CLI_DONE : cli_error(&err);
+}
+
+static int write_all(const task *t, const cli_options *options) {
+    int code = options->output ? write_csv(t, options->output) : CLI_DONE;
+    cri_linear_result result = {.scene = t->scene.path,
+                                .law = t->scene.sim_options.law,
+                                .dt = t->scene.dt,
+                                .at_step = options->at_step,
+                                .map = &t->map,
+                                .row = t->row,
+                                .column = t->column};
+    cr_error err = {0};
+    if (code == CLI_DONE && options->json &&
+        cri_result_linear(options->json, &result, &err) != CR_OK) {
+        code = cli_error(&err);
+    }
+    return code;
+}
+
+static int check_format(const char *path) {
+    const char *dot = strrchr(path, '.');
+    bool is_known = !dot || strchr(dot, '/') || strcmp(dot, ".csv") == 0;
+    return is_known ? CLI_DONE
+                    : cli_usage("-o %.80s: matrices are written as .csv, or with --json", path);
+}
+
+static int run(const cli_options *options) {
+    task t = {0};
+    int code = options->output ? check_format(options->output) : CLI_DONE;
+    if (code == CLI_DONE) {
+        code = cli_scene_open(options->word[0], options, &t.scene);
+    }
+    if (code == CLI_DONE) {
+        code = cli_scene_sim(&t.scene, true, &t.sim);
+    }
+    if (code == CLI_DONE) {
+        code = cli_scene_check_overlap(&t.scene, t.sim, options);
+    }
+    if (code == CLI_DONE) {
+        code = linearise(&t, options->at_step);
+    }
+    if (code == CLI_DONE) {
+        code = name_all(&t);
+    }
+    if (code == CLI_DONE) {
+        code = write_all(&t, options);
+    }
+    if (code == CLI_DONE) {
+        print(&t, options->at_step);
+    }
+    cr_sim_destroy(t.sim);
+    cli_scene_close(&t.scene);
+    return code;
+}
+
+const cli_command cli_linearize = {
+    .name = "linearize",
+    .arguments = "SCENE [--at-step N]",
+    .summary = "one step as matrices A and B",
+    .help =
+        "dx' = A dx + B du in tangent coordinates: BODY/dq[i] are changes of position, of which\n"
+        "BODY/qvel[i] are the rates (a rotation vector in the body frame for a quaternion),\n"
+        "then changes of the velocities.\n\n"
+        "  --at-step N           linearise after N steps, else at the initial state\n"
+        "  --dt S                length of the step in s, else the scene's\n"
+        "  --law LAW             contact law, see 'carom laws'\n"
+        "  --smoothing K         derivatives of a smoothed contact law, cone and cone-reg only\n"
+        "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
+        "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
+        "  --key NAME            start from that keyframe, else from the first\n"
+        "  --control FILE        controls over time, as for 'carom simulate'\n"
+        "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
+        "  -o FILE               A beside B as CSV, a row a tangent coordinate\n"
+        "  --json FILE           both as JSON\n",
+    .known = CLI_RUN | CLI_CONTROL | CLI_AT_STEP | CLI_SMOOTHING | CLI_OUTPUT,
+    .n_word_least = 1,
+    .n_word_most = 1,
+    .run = run,
+};

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// Options of carom plan.
+
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CLI_BOUND_LIMIT 64
+
+/// Zero or NULL: not given.
+typedef struct cli_plan_options {
+    const char *controls;
+    const char *method;
+    const char *bundle;     // N:SIGMA[:ORDER]
+    const char *checkpoint; // file to save to, and to go on from
+    const char *resume;     // as checkpoint, which must be there
+    const char *file;       // CSV of controls over time
+    const char *surrogate;
+    const char *beta; // of Adam, A,B
+    const char *bound[CLI_BOUND_LIMIT];
+    int n_bound;
+    int n_iteration;
+    int n_start;
+    int n_knot;
+    int n_thread;
+    int horizon; // steps
+    int execute; // steps
+    uint64_t seed;
+    double rate;
+    double tolerance; // m
+    double cost;
+    double spread;
+} cli_plan_options;
+
+/// Takes an option with its value. *is_known stays false when it is none of them.
+int cli_plan_take(const char *name, const char *value, cli_plan_options *out, bool *is_known);
