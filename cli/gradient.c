@@ -51,13 +51,7 @@ static int prepare(task *t, const cli_options *options) {
     if (!options->wrt) {
         return cli_usage("gradient needs --wrt NAMES; see 'carom help gradient'");
     }
-    int code = cli_scene_open(options->word[0], options, &t->scene);
-    if (code == CLI_DONE) {
-        code = cli_scene_sim(&t->scene, true, &t->sim);
-    }
-    if (code == CLI_DONE) {
-        code = cli_scene_check_overlap(&t->scene, t->sim, options);
-    }
+    int code = cli_scene_begin(options, true, &t->scene, &t->sim);
     if (code == CLI_DONE) {
         code = cli_aim_open(&t->scene, options, options->wrt, &t->run);
     }

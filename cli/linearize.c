@@ -147,13 +147,7 @@ static int run(const cli_options *options) {
     task t = {0};
     int code = options->output ? check_format(options->output) : CLI_DONE;
     if (code == CLI_DONE) {
-        code = cli_scene_open(options->word[0], options, &t.scene);
-    }
-    if (code == CLI_DONE) {
-        code = cli_scene_sim(&t.scene, true, &t.sim);
-    }
-    if (code == CLI_DONE) {
-        code = cli_scene_check_overlap(&t.scene, t.sim, options);
+        code = cli_scene_begin(options, true, &t.scene, &t.sim);
     }
     if (code == CLI_DONE) {
         code = linearise(&t, options->at_step);

@@ -10,12 +10,11 @@
 #include "optimize/controls.h"
 #include "terminal.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-// up to so many variables Gauss-Newton is the default: its matrices are small then
-#define GAUSS_NEWTON_MOST 64
-
-// and beyond these it takes minutes a step
+// most variables of Gauss-Newton: beyond these it takes minutes a step
 #define GAUSS_NEWTON_LIMIT 400
 
 // iterations of one window of a receding horizon
@@ -47,8 +46,10 @@ static int read_beta(const char *text, double beta[2]) {
 static int read_method(cli_planning *t) {
     const cli_plan_options *o = &t->options->plan;
     int n = t->selection->n_variable;
-    bool is_small = n <= GAUSS_NEWTON_MOST && !o->bundle;
-    cri_method method = is_small ? CRI_METHOD_GAUSS_NEWTON : CRI_METHOD_LBFGS;
+    // where the targets determine the variables Gauss-Newton needs the fewest runs; else it wanders
+    // among many solutions, and L-BFGS does better (docs/plan.md has the figures)
+    bool is_square = n <= 3 * t->options->n_target && !o->bundle;
+    cri_method method = is_square ? CRI_METHOD_GAUSS_NEWTON : CRI_METHOD_LBFGS;
     cri_bundle_options bundle = {.seed = o->seed};
     if (o->bundle && !cri_bundle_parse(o->bundle, &bundle)) {
         return cli_usage("--bundle %.40s: expected N:SIGMA, N:SIGMA:first or N:SIGMA:zeroth",
@@ -170,6 +171,13 @@ static int read_controls(cli_planning *t) {
     if (o->cost > 0.0 && !cri_selection_has(t->selection, CR_VECTOR_U)) {
         return cli_usage("--cost %g: it is for controls u:NAME, and --controls has none", o->cost);
     }
+    bool has_control = t->scene.has_control || cri_selection_has(t->selection, CR_VECTOR_U);
+    if (o->file && !has_control) {
+        return cli_usage(
+            "--plan %.80s: there are no controls over time; --json FILE has the values "
+            "of a plan",
+            o->file);
+    }
     int code = cli_scene_point(&t->scene, t->selection, &t->aim.schedule, true, &t->point);
     if (code == CLI_DONE && !t->scene.has_table &&
         cri_selection_check_ties(t->selection, &t->point, &err) != CR_OK) {
@@ -185,13 +193,7 @@ static int prepare(cli_planning *t, const cli_options *options) {
     t->options = options;
     int code = check_options(options);
     if (code == CLI_DONE) {
-        code = cli_scene_open(options->word[0], options, &t->scene);
-    }
-    if (code == CLI_DONE) {
-        code = cli_scene_sim(&t->scene, false, &t->sim);
-    }
-    if (code == CLI_DONE) {
-        code = cli_scene_check_overlap(&t->scene, t->sim, options);
+        code = cli_scene_begin(options, false, &t->scene, &t->sim);
     }
     if (code == CLI_DONE) {
         code = cli_targets_read(&t->scene, options, &t->target, &t->aim);
@@ -286,7 +288,8 @@ static int plan_receding(cli_planning *t, cr_error *err) {
     }
     cri_selection_read(t->selection, &t->point, plan->z);
     for (int i = 0; i < def.n_target; i++) {
-        plan->loss += result.distance[i] * result.distance[i];
+        double distance = result.distance[i];
+        plan->loss += isnan(distance) ? 0.0 : distance * distance;
     }
     for (int j = 0; j < t->selection->n_variable; j++) {
         plan->cost += o->cost * def.dt * plan->z[j] * plan->z[j];
@@ -309,8 +312,7 @@ static int run(const cli_options *options) {
         cli_plan_print(&t);
         code = cli_plan_write(&t);
         code = code == CLI_DONE ? cli_plan_page(&t) : code;
-        int verdict = code == CLI_DONE ? cli_plan_judge(&t, &err) : code;
-        code = verdict;
+        code = code == CLI_DONE ? cli_plan_judge(&t, &err) : code;
     }
     cr_sim_destroy(t.sim);
     cri_selection_destroy(t.selection);
@@ -335,9 +337,11 @@ const cli_command cli_plan = {
         "  --tolerance M         a target is reached within M m, else 0.001\n"
         "  --steps N             number of steps; without it up to the last target, or 1 s\n\n"
         "How to search:\n"
-        "  --method NAME         gauss-newton (default up to 64 variables), lbfgs, adam\n"
+        "  --method NAME         gauss-newton (default up to three variables a target), lbfgs\n"
+        "                        (else), adam (with --bundle N:SIGMA:zeroth)\n"
         "  --iterations N        at most N, else 200; of a window of --horizon, else 20\n"
-        "  --rate R              adam: length of a step, else 0.1; lbfgs: of the first, else 1\n"
+        "  --rate R              adam: length of a step, else 0.1; lbfgs: of the first, else 1;\n"
+        "                        gauss-newton: longest step of what is smaller than it, else 1\n"
         "  --beta A,B            adam: decay of mean and square, else 0.9,0.999\n"
         "  --starts N            search from N starts, drawn within the bounds but for the first\n"
         "  --spread S            where there are no bounds: from a bell that wide, else 1\n"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 // most of a count: beyond it memory ends before time does
-#define COUNT_LIMIT 1e7
+#define COUNT_LIMIT 1e6
 #define SEED_LIMIT 1e15
 
 static int take_text(const char *name, const char *value, const char **out) {

@@ -27,7 +27,7 @@ static void print_head(const cli_planning *t) {
     if (t->n_window > 0) {
         printf(" in %d windows, %.3g s\n", t->n_window, t->seconds);
     } else {
-        printf(", %d runs, %.3g s; gradient: %s\n", p->n_evaluation, t->seconds, label);
+        printf(", %d evaluations, %.3g s; gradient: %s\n", p->n_evaluation, t->seconds, label);
     }
     if (t->plan_options.n_start > 1 && t->n_window == 0) {
         printf("best of %d starts: number %d\n", p->n_start, p->best_start + 1);
@@ -64,7 +64,12 @@ void cli_plan_print(const cli_planning *t) {
     print_variables(t);
     putchar('\n');
     for (int i = 0; i < t->options->n_target; i++) {
-        printf("%-30s  %.3g m away\n", t->options->target[i], t->plan.distance[i]);
+        const char *target = t->options->target[i];
+        if (isnan(t->plan.distance[i])) {
+            printf("%-30s  not come to\n", target);
+        } else {
+            printf("%-30s  %.3g m away\n", target, t->plan.distance[i]);
+        }
     }
 }
 
@@ -174,10 +179,8 @@ static int write_controls(const cli_planning *t, const char *path) {
             column[n_col++] = i;
         }
     }
-    if (n_col == 0) {
-        return cli_failed("--plan %.80s: the plan has no controls over time; --json FILE has its "
-                          "values",
-                          path);
+    if (!column) {
+        return cli_failed("no memory for %d controls", n_u);
     }
     cr_error err = {0};
     cri_atomic_file file;

@@ -229,6 +229,14 @@ int cli_scene_check_overlap(const cli_scene *scene, cr_sim *sim, const cli_optio
                     a, b, found.depth, others);
 }
 
+int cli_scene_begin(const cli_options *options, bool use_gradient, cli_scene *scene, cr_sim **sim) {
+    int code = cli_scene_open(options->word[0], options, scene);
+    if (code == CLI_DONE) {
+        code = cli_scene_sim(scene, use_gradient, sim);
+    }
+    return code == CLI_DONE ? cli_scene_check_overlap(scene, *sim, options) : code;
+}
+
 /// Refuses variables that stand for all steps of a control of the file.
 static int check_constants(const cli_scene *scene, const cri_selection *selection) {
     for (int j = 0; j < selection->n_variable; j++) {

@@ -48,6 +48,10 @@ int cli_scene_check_overlap(const cli_scene *scene, cr_sim *sim, const cli_optio
 int cli_scene_point(const cli_scene *scene, const cri_selection *selection,
                     const cri_schedule *schedule, bool is_start, cri_point *out);
 
+/// What a command that runs a scene begins with: cli_scene_open, cli_scene_sim and
+/// cli_scene_check_overlap.
+int cli_scene_begin(const cli_options *options, bool use_gradient, cli_scene *scene, cr_sim **sim);
+
 /// Copies the start values to a point; every row of its u gets the scene's.
 void cli_scene_fill(const cli_scene *scene, cri_point *point);
 

@@ -157,13 +157,7 @@ static int run(const cli_options *options) {
     cli_simulation s = {.scene = &scene};
     int code = options->output ? cli_check_format(options->output) : CLI_DONE;
     if (code == CLI_DONE) {
-        code = cli_scene_open(options->word[0], options, &scene);
-    }
-    if (code == CLI_DONE) {
-        code = cli_scene_sim(&scene, false, &s.sim);
-    }
-    if (code == CLI_DONE) {
-        code = cli_scene_check_overlap(&scene, s.sim, options);
+        code = cli_scene_begin(options, false, &scene, &s.sim);
     }
     if (code == CLI_DONE && options->n_step == 0 && DEFAULT_TIME / scene.dt > 1e9) {
         code = cli_usage(

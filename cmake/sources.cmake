@@ -31,6 +31,7 @@ set(CAROM_SOURCES
     src/solvers/cone_smooth.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
+    src/solvers/friction_select.c
     src/solvers/friction_sparse.c
     src/solvers/lcp.c
     src/solvers/lcp_interior.c
@@ -106,6 +107,7 @@ set(CAROM_SOURCES
     src/contact/lcp.c
     src/contact/impulse_law.c
     src/contact/near.c
+    src/contact/opening.c
     src/contact/problem_make.c
     src/contact/problem_reach.c
     src/contact/problem_scene.c

@@ -7,7 +7,11 @@
 #include "contact/ellipse.h"
 #include "contact/frame.h"
 #include "contact/near.h"
+#include "contact/opening.h"
 #include "geometry/collide.h"
+#include "math/dense.h"
+
+#include <string.h>
 
 enum { N_TOUCH = 10 };
 
@@ -269,8 +273,97 @@ TEST(the_axis_of_a_ball_joint_has_its_gradient) {
     }
 }
 
+// ---- openings ----------------------------------------------------------------------------------
+
+// contacts, rows, dofs: twice as many rows as dofs
+enum { N_OPEN = 4, M_OPEN = 3 * N_OPEN, D_OPEN = 6, N_OPEN_IN = M_OPEN * D_OPEN + N_OPEN };
+
+static cri_opening opening;
+static cr_arena *opening_memory[2];
+
+// out (M_OPEN, M_OPEN) = left right' of rows (M_OPEN, D_OPEN)
+static void outer_rows(const double *left, const double *right, double *out) {
+    for (int i = 0; i < M_OPEN * M_OPEN; i++) {
+        out[i] = cri_dot(D_OPEN, left + i / M_OPEN * D_OPEN, right + i % M_OPEN * D_OPEN);
+    }
+}
+
+// x = (rows G (M_OPEN, D_OPEN), targets); A = G G'
+static void opening_forward(const double *x, double *y) {
+    double A[M_OPEN * M_OPEN];
+    for (int k = 0; k < 2; k++) {
+        cri_arena_reset(opening_memory[k]);
+        assert_true(cri_arena_reserve(opening_memory[k], cri_opening_bytes(N_OPEN)));
+    }
+    outer_rows(x, x, A);
+    cri_opening_find(N_OPEN, A, x + M_OPEN * D_OPEN, true, &opening, opening_memory[0],
+                     opening_memory[1]);
+    memcpy(y, opening.drift, sizeof(double) * M_OPEN);
+}
+
+static void opening_vjp(const double *x, const double *y_adj, double *x_adj) {
+    cri_contact_adj adj = {0};
+    double target_adj[N_OPEN], pulled[D_OPEN];
+    cri_arena_mark mark = cri_arena_get_mark(opening_memory[1]);
+    cri_opening_find_vjp(&opening, y_adj, target_adj, &adj, opening_memory[1]);
+    for (int i = 0; i < N_OPEN; i++) {
+        x_adj[M_OPEN * D_OPEN + i] += target_adj[i];
+    }
+    // A_adj = sum of left right',  G_adj = (A_adj + A_adj') G
+    for (int k = 0; k < 2 * adj.n_outer; k++) {
+        const double *a = k % 2 ? adj.left[k / 2] : adj.right[k / 2];
+        const double *b = k % 2 ? adj.right[k / 2] : adj.left[k / 2];
+        memset(pulled, 0, sizeof pulled);
+        for (int i = 0; i < M_OPEN; i++) {
+            cri_add_scaled(D_OPEN, b[i], x + i * D_OPEN, pulled);
+        }
+        for (int i = 0; i < M_OPEN; i++) {
+            cri_add_scaled(D_OPEN, a[i], pulled, x_adj + i * D_OPEN);
+        }
+    }
+    cri_arena_rewind(opening_memory[1], mark);
+}
+
+static void opening_jvp(const double *x, const double *x_tan, double *y_tan) {
+    double A[2][M_OPEN * M_OPEN], A_tan_y[M_OPEN], A_tan_s[M_OPEN];
+    outer_rows(x, x_tan, A[0]);
+    outer_rows(x_tan, x, A[1]);
+    for (int i = 0; i < M_OPEN; i++) {
+        const double *a = A[0] + i * M_OPEN, *b = A[1] + i * M_OPEN;
+        A_tan_y[i] = cri_dot(M_OPEN, a, opening.y) + cri_dot(M_OPEN, b, opening.y);
+        A_tan_s[i] = cri_dot(M_OPEN, a, opening.s) + cri_dot(M_OPEN, b, opening.s);
+    }
+    cri_opening_find_jvp(&opening, x_tan + M_OPEN * D_OPEN, A_tan_y, A_tan_s, y_tan,
+                         opening_memory[1]);
+}
+
+TEST(openings_have_the_gradient_of_rows_and_targets) {
+    double x[N_OPEN_IN];
+    for (int i = 0; i < N_OPEN_IN; i++) {
+        x[i] = sin(1.0 + 1.7 * i + 0.3 * i * i);
+    }
+    for (int k = 0; k < 2; k++) {
+        opening_memory[k] = cri_arena_create(0);
+        assert_non_null(opening_memory[k]);
+    }
+    table_check(&(table_row){.name = "opening_find",
+                             .vjp_name = "cri_opening_find_vjp",
+                             .jvp_name = "cri_opening_find_jvp",
+                             .n_in = N_OPEN_IN,
+                             .n_out = M_OPEN,
+                             .forward = opening_forward,
+                             .vjp = opening_vjp,
+                             .jvp = opening_jvp,
+                             .x = x});
+    CHECK(opening.n_null == M_OPEN - D_OPEN);
+    for (int k = 0; k < 2; k++) {
+        cri_arena_destroy(opening_memory[k]);
+    }
+}
+
 TABLE_PART(gradient_table_contact, a_plane_and_a_sphere_have_their_gradient,
            two_spheres_have_their_gradient, a_frame_has_the_gradient_of_its_normal,
            an_aligned_frame_has_the_gradient_of_its_normal,
            an_ellipse_has_the_gradient_of_its_coefficients,
-           the_axis_of_a_ball_joint_has_its_gradient)
+           the_axis_of_a_ball_joint_has_its_gradient,
+           openings_have_the_gradient_of_rows_and_targets)

@@ -86,7 +86,8 @@ static phase phase_begin(const cri_contact_problem *p, const cache *c, cr_arena 
                                 .b = p->b,
                                 .mu = p->mu,
                                 .l = ph.l,
-                                .blocks = c->blocks};
+                                .blocks = c->blocks,
+                                .pivots = c->A == p->A ? p->pivots : NULL};
     return ph;
 }
 
@@ -154,8 +155,7 @@ static bool solve_redundant(phase *ph, bool has_cache, cri_solve_report *r, cr_a
         cri_arena_rewind(scratch, mark);
     }
     if (is_reduced) {
-        *r = (cri_solve_report){.n_iteration = r->n_iteration + 1,
-                                .residual = cri_friction_certificate(p, ph->f)};
+        *r = (cri_solve_report){.n_iteration = r->n_iteration + 1, .residual = reduced->residual};
     }
     return is_reduced;
 }
@@ -209,6 +209,13 @@ static void note_sliding(const cri_contact_problem *p, const cache *c, const dou
     }
 }
 
+// what tangents of contact i are brought to, off their velocities in c (3n)
+static void take_drift(const double *drift, int i, double *c) {
+    for (int r = 3 * i + 1; drift && r < 3 * i + 3; r++) {
+        c[r] -= drift[r];
+    }
+}
+
 static void newton_phase(const cri_contact_problem *p, double *f, bool has_cache, cache *c,
                          cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
     phase *ph = &c->phase[0];
@@ -220,6 +227,7 @@ static void newton_phase(const cri_contact_problem *p, double *f, bool has_cache
         double bounce = p->e[i] * fmax(0.0, -p->b[3 * i]);
         c->takes_target[i] = p->is_plain[i] || bounce < p->target[i];
         ph->c[3 * i] -= c->takes_target[i] ? p->target[i] : bounce;
+        take_drift(p->drift, i, ph->c);
     }
     phase_solve(ph, NULL, has_cache, report, keep, scratch);
     memcpy(f, ph->f, sizeof(double) * 3 * (size_t)p->n);
@@ -316,6 +324,7 @@ static void poisson_phases(const cri_contact_problem *p, double *f, bool has_cac
     for (int i = 0; i < p->n; i++) {
         double fn = fmax(first->f[3 * i], 0.0);
         second->c[3 * i] -= p->target[i];
+        take_drift(p->drift, i, second->c);
         second->l[i] = restores(p, i) ? p->e[i] * fn : 0.0;
         second->is_idle = second->is_idle && second->l[i] == 0.0 && p->target[i] <= 0.0;
         is_kink = is_kink || (restores(p, i) && p->e[i] == 0.0 && fn > 0.0);
@@ -385,12 +394,13 @@ static double *phase_vjp(const phase *ph, const double *f_adj, cri_contact_adj *
     return minus_p; // c_adj
 }
 
-static void adj_begin(int n, cri_contact_adj *adj, cr_arena *scratch) {
+static void adj_begin(int n, bool has_drift, cri_contact_adj *adj, cr_arena *scratch) {
     *adj = (cri_contact_adj){0};
     adj->b = CR_PUSH(scratch, double, 3 * n);
     adj->mu = CR_PUSH(scratch, double, n);
     adj->e = CR_PUSH(scratch, double, n);
     adj->target = CR_PUSH(scratch, double, n);
+    adj->drift = has_drift ? CR_PUSH(scratch, double, 3 * n) : NULL;
 }
 
 // does e move contact i? For a plain one this is the derivative for e -> 0+, which the caller may
@@ -417,6 +427,7 @@ static void newton_vjp(const cri_contact_problem *p, const cache *c, const doubl
             adj->b[3 * i] += p->e[i] * ci[0];
         }
         adj->e[i] += bounces(p, c, i) ? p->b[3 * i] * ci[0] : 0.0;
+        take_drift(adj->drift ? c_adj : NULL, i, adj->drift);
     }
 }
 
@@ -442,6 +453,7 @@ static void second_vjp(const cri_contact_problem *p, const cache *c, const doubl
     affine(&first->problem, c_adj, f_adj, first_adj);
     for (int i = 0; i < p->n; i++) {
         adj->target[i] -= c_adj[3 * i];
+        take_drift(adj->drift ? c_adj : NULL, i, adj->drift);
         if (restores(p, i)) {
             adj->e[i] += l_adj[i] * first->f[3 * i];
             first_adj[3 * i] += p->e[i] * l_adj[i];
@@ -459,7 +471,7 @@ void cri_impulse_vjp(const cri_contact_problem *p, const void *cached, const dou
     (void)f;
     const cache *c = cached;
     int m = 3 * p->n;
-    adj_begin(p->n, adj, scratch);
+    adj_begin(p->n, p->drift != NULL, adj, scratch);
     if (c->n_phase == 1) {
         newton_vjp(p, c, f_adj, adj, scratch);
         return;
@@ -514,6 +526,7 @@ static void newton_jvp(const cri_contact_problem *p, const cache *c, const cri_c
             c_tan[3 * i] += p->e[i] * tan->b[3 * i];
         }
         c_tan[3 * i] += bounces(p, c, i) ? b * tan->e[i] : 0.0;
+        take_drift(tan->drift, i, c_tan);
     }
     phase_jvp(&c->phase[0], tan, c_tan, l_tan, f_tan, scratch);
 }
@@ -551,6 +564,9 @@ void cri_impulse_jvp(const cri_contact_problem *p, const void *cached, const dou
         affine(&first->problem, first_tan, tan->b, c_tan);
         for (int i = 0; i < m; i++) {
             c_tan[i] += A_f[i] - (i % 3 == 0 ? tan->target[i / 3] : 0.0);
+        }
+        for (int i = 0; i < p->n; i++) {
+            take_drift(tan->drift, i, c_tan);
         }
     }
     phase_jvp(second, &second_tan, c_tan, l_tan, f_tan, scratch);

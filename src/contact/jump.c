@@ -44,7 +44,7 @@ size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref)
     bool has_tree = tree > 0;
     size_t wide = has_tree ? 6 * (size_t)mech->n_body + (size_t)mech->n_v : 0;
     size_t smooth = world->smoothing > 0.0 ? world->law->n_byte_smooth(n) : 0;
-    return world->law->n_byte(n) + smooth + cri_psd_bytes(n) + tree + work +
+    return world->law->n_byte(n) + smooth + cri_opening_bytes(n) + tree + work +
            sizeof(double) * (3 * m * m + (MAX_TERM + 14) * (n_dof + n_row) + 16 * m + 6 * n_dof +
                              (MAX_TERM + 8) * wide) +
            CRI_JUMP_BASES * (sizeof(double) * (m + 2 * n_dof + n_row) + sizeof(cri_jump_base)) +
@@ -174,6 +174,8 @@ cri_contact_problem cri_jump_problem(const cri_jump *jump) {
                                  .mu = jump->mu,
                                  .e = jump->e,
                                  .target = jump->target,
+                                 .drift = jump->opening.n > 0 ? jump->opening.drift : NULL,
+                                 .pivots = jump->opening.psd.n > 0 ? &jump->opening.psd : NULL,
                                  .is_plain = jump->is_plain,
                                  .has_e = jump->has_e};
 }
@@ -389,56 +391,21 @@ static void push_bases(cri_jump *jump, cr_arena *keep) {
     }
 }
 
-// Targets of redundant contacts may contradict each other: a body between two walls that it
-// overlaps cannot leave both, and gaps of a bent chain agree to first order only. The part that can
-// be had: t <- A_nn A_nn^+ t. A contact that has to give way for another leaves its restitution:
-// Newton's max(e ..., t) would not let it.
-static void prepare_targets(cri_jump *jump, cr_arena *keep, cr_arena *scratch) {
-    int n = jump->n, m = 3 * n;
-    bool has_target = false;
-    for (int a = 0; a < n; a++) {
-        has_target = has_target || jump->target[a] != 0.0;
+// Targets become what can be had. A contact that has to give way for another leaves its
+// restitution: Newton's max(e ..., target) would not let it.
+static void find_opening(cri_jump *jump, bool has_cache, cr_arena *keep, cr_arena *scratch) {
+    const cri_opening *o = &jump->opening;
+    cri_opening_find(jump->n, jump->A, jump->target, has_cache, &jump->opening, keep, scratch);
+    double most = 0.0;
+    for (int a = 0; a < o->n; a++) {
+        most = fmax(most, fabs(o->drift[3 * a]));
     }
-    jump->normal.n = 0;
-    if (n == 1 || !has_target) {
-        return;
-    }
-    cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *S = CR_PUSH_RAW(scratch, double, n *n);
-    for (int a = 0; a < n; a++) {
-        for (int b = 0; b <= a; b++) {
-            S[a * n + b] = jump->A[(size_t)(3 * a) * (size_t)m + 3 * b];
-        }
-    }
-    // 1e-9: eigenvalues of A below this, relative, are rounding
-    jump->normal = cri_psd_factor(n, S, 1e-9, keep);
-    double *asked = CR_PUSH_RAW(scratch, double, n), most = 0.0;
-    memcpy(asked, jump->target, sizeof *asked * (size_t)n);
-    cri_jump_project_target(jump, jump->target, scratch);
-    for (int a = 0; a < n; a++) {
-        most = fmax(most, fabs(jump->target[a]));
-    }
-    for (int a = 0; a < n; a++) {
+    for (int a = 0; a < o->n; a++) {
         // a thousandth of the largest: less is rounding, or gaps that agree to first order
-        jump->is_plain[a] =
-            jump->is_plain[a] || (asked[a] >= 0.0 && jump->target[a] < -1e-3 * most);
+        bool gives_way = jump->target[a] >= 0.0 && o->drift[3 * a] < -1e-3 * most;
+        jump->is_plain[a] = jump->is_plain[a] || gives_way;
+        jump->target[a] = o->drift[3 * a];
     }
-    cri_arena_rewind(scratch, mark);
-}
-
-void cri_jump_project_target(const cri_jump *jump, double *target, cr_arena *scratch) {
-    CR_ASSERT(target && scratch);
-    int n = jump->n;
-    if (jump->normal.n == 0 || jump->normal.rank == n) {
-        return;
-    }
-    cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *lost = CR_PUSH_RAW(scratch, double, 3 * n);
-    cri_psd_null_part(&jump->normal, target, lost, lost + n);
-    for (int a = 0; a < n; a++) {
-        target[a] -= lost[a];
-    }
-    cri_arena_rewind(scratch, mark);
 }
 
 // what has a frictionless tangent slides, whatever the other does. Where that one sticks,
@@ -458,8 +425,7 @@ void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, boo
     CR_ASSERT(jump->n > 0 && v && v_out && keep && scratch);
     cri_jump_gather(world, jump, v, jump->v);
     cri_jump_push(world, jump, jump->v, jump->b);
-    cri_contact_problem problem = cri_jump_problem(jump);
-    problem.smoothing = world->smoothing;
+    jump->opening = (cri_opening){0};
     jump->report = (cri_law_report){.margin = 1.0, .is_sliding = jump->is_sliding};
     bool is_finite = cri_all_finite(9 * jump->n * jump->n, jump->A) &&
                      cri_all_finite(3 * jump->n, jump->b) && cri_all_finite(jump->n, jump->target);
@@ -471,7 +437,9 @@ void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, boo
         cri_jump_scatter(world, jump, jump->v, v_out);
         return;
     }
-    prepare_targets(jump, keep, scratch);
+    find_opening(jump, has_cache, keep, scratch);
+    cri_contact_problem problem = cri_jump_problem(jump);
+    problem.smoothing = world->smoothing;
     jump->law_cache = world->law->solve(&problem, jump->f, has_cache, &jump->report, keep, scratch);
     note_frictionless(jump);
     jump->base = NULL;

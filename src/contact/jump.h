@@ -8,8 +8,8 @@
 
 #pragma once
 
+#include "contact/opening.h"
 #include "contact/row.h"
-#include "math/psd.h"
 
 /// A touch that takes part.
 typedef struct cri_contact_ref {
@@ -32,8 +32,9 @@ typedef struct cri_jump_base {
     double *nu; // (n_row)
 } cri_jump_base;
 
-/// Responses that are kept: two impulses and two vectors of each reduced system, and their sum.
-enum { CRI_JUMP_BASES = 5 };
+/// Responses that are kept: two impulses and two vectors of each reduced system, their sum, and two
+/// vectors of the opening.
+enum { CRI_JUMP_BASES = 7 };
 
 /// One island's solve, and what its derivatives replay. Points into the arena that kept it.
 typedef struct cri_jump {
@@ -50,8 +51,8 @@ typedef struct cri_jump {
     cri_block (*block)[2]; // (n) of the two sides
     double *A, *b;         // (3n, 3n), (3n)
     double *mu, *e;        // (n)
-    double *target;        // (n), zero unless the caller sets it; the solve projects it
-    cri_psd normal;        // A on the normals where targets may contradict each other, else n = 0
+    double *target;        // (n), zero unless the caller sets it; the solve takes what can be had
+    cri_opening opening;   // of the targets
     bool *is_plain;        // (n), set by the caller
     bool *has_e;           // (n), whether restitution has a derivative; set by the caller
     bool *is_sliding;      // (n)

@@ -216,6 +216,24 @@ static void apply_A_tan(const void *context, const double *z, double *out) {
     cri_arena_rewind(t->scratch, mark);
 }
 
+// tangent of the drift (3n), pushed on scratch; target (n) gets its normal part
+static double *opening_tan(const tangents *t, double *target) {
+    const cri_opening *o = &t->jump->opening;
+    int n = t->jump->n;
+    double *drift = CR_PUSH_RAW(t->scratch, double, 3 * n);
+    cri_arena_mark mark = cri_arena_get_mark(t->scratch);
+    double *A_tan_y = CR_PUSH_RAW(t->scratch, double, 6 * n), *A_tan_s = A_tan_y + 3 * n;
+    apply_A_tan(t, o->y, A_tan_y);
+    apply_A_tan(t, o->s, A_tan_s);
+    cri_opening_find_jvp(o, target, A_tan_y, A_tan_s, drift, t->scratch);
+    for (int a = 0; a < n; a++) {
+        target[a] = drift[3 * a];
+        drift[3 * a] = 0.0;
+    }
+    cri_arena_rewind(t->scratch, mark);
+    return drift;
+}
+
 // tangents of the law's data that do not need A: b = G v, mu, e, target
 static cri_contact_tan data_tangents(const tangents *t, const cri_jump_tan *tan,
                                      const double *v_tan) {
@@ -229,7 +247,7 @@ static cri_contact_tan data_tangents(const tangents *t, const cri_jump_tan *tan,
         target[a] = tan->target ? tan->target[a] : 0.0;
         target[a] += tan->target_of_gap ? tan->target_of_gap[a] * t->gap_tan[a] : 0.0;
     }
-    cri_jump_project_target(jump, target, t->scratch);
+    double *drift = jump->opening.n > 0 ? opening_tan(t, target) : NULL;
     for (int a = 0; !tan->is_fixed && a < jump->n; a++) {
         cri_coefficients c = cri_near_coefficients(t->world, &jump->row[a].near);
         mu[a] = c.at_friction >= 0 ? tan->d->block[c.at_friction] : 0.0;
@@ -240,8 +258,13 @@ static cri_contact_tan data_tangents(const tangents *t, const cri_jump_tan *tan,
         }
         e[a] = c.at_restitution >= 0 && jump->has_e[a] ? tan->d->block[c.at_restitution] : 0.0;
     }
-    return (cri_contact_tan){
-        .apply_A = apply_A_tan, .context = t, .b = b, .mu = mu, .e = e, .target = target};
+    return (cri_contact_tan){.apply_A = apply_A_tan,
+                             .context = t,
+                             .b = b,
+                             .mu = mu,
+                             .e = e,
+                             .target = target,
+                             .drift = drift};
 }
 
 // the row of a ball's limit is minus its axis, others are constants: tangent in J[1][0]

@@ -49,7 +49,3 @@ void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri
 void cri_jump_clear_force(const cri_world *world, const cri_jump *jump, double *force);
 
 cri_contact_problem cri_jump_problem(const cri_jump *jump);
-
-/// Takes from targets (n) what no impulses along the normals can give, or from their tangents or
-/// adjoints: the projection is its own adjoint.
-void cri_jump_project_target(const cri_jump *jump, double *target, cr_arena *scratch);

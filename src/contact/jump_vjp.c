@@ -223,6 +223,14 @@ static void matrix_vjp(pass *p, const cri_contact_adj *adj) {
     }
 }
 
+// drift and target = opening(A, targets)
+static void opening_vjp(const pass *p, cri_contact_adj *adj, double *target_adj) {
+    for (int a = 0; a < p->jump->n; a++) {
+        adj->drift[3 * a] += adj->target[a];
+    }
+    cri_opening_find_vjp(&p->jump->opening, adj->drift, target_adj, adj, p->scratch);
+}
+
 void cri_jump_solve_vjp(const cri_world *world, const cri_jump *jump, const double *v_out_adj,
                         double *v_adj, double *q_adj, const cri_derived *d_adj, double *target_adj,
                         cr_arena *scratch) {
@@ -243,7 +251,9 @@ void cri_jump_solve_vjp(const cri_world *world, const cri_jump *jump, const doub
     world->law->vjp(&problem, jump->law_cache, jump->f, f_adj, &adj, scratch);
     coefficients_vjp(&p, &adj);
     memcpy(target_adj, adj.target, sizeof *target_adj * (size_t)jump->n);
-    cri_jump_project_target(jump, target_adj, scratch);
+    if (jump->opening.n > 0) {
+        opening_vjp(&p, &adj, target_adj);
+    }
 
     // A = G W G'
     matrix_vjp(&p, &adj);

@@ -18,9 +18,12 @@ typedef struct cri_contact_problem {
     const double *mu;     // (n)
     const double *e;      // (n)
     const double *target; // (n) normal velocity to reach at least
+    const double *drift;  // (3n) velocity to which friction brings tangents; NULL: zero
     const bool *is_plain; // (n) no restitution: the target alone counts
     const bool *has_e;    // (n) the derivative for e counts, also of a plain one; NULL: not there
     double smoothing;     // of derivatives, relative; 0: they are those of the solution
+    // pivots of A (cri_psd_pivot, to 1e-11), NULL: not there
+    const struct cri_psd *pivots;
 } cri_contact_problem;
 
 /// What a solve came to.
@@ -37,7 +40,7 @@ typedef struct cri_law_report {
     const double *shift;       // (n), in keep: what the law adds to the diagonal of A, else NULL
 } cri_law_report;
 
-enum { CRI_MAX_OUTER = 6 };
+enum { CRI_MAX_OUTER = 8 };
 
 /// Adjoints of the problem. A_adj is a sum of n_outer products left right'.
 typedef struct cri_contact_adj {
@@ -48,6 +51,7 @@ typedef struct cri_contact_adj {
     double *mu;                   // (n)
     double *e;                    // (n)
     double *target;               // (n)
+    double *drift;                // (3n), normal entries zero; NULL when the problem has none
 } cri_contact_adj;
 
 /// Tangents of the problem. A_tan is applied, never formed.
@@ -58,6 +62,7 @@ typedef struct cri_contact_tan {
     const double *mu;     // (n)
     const double *e;      // (n)
     const double *target; // (n)
+    const double *drift;  // (3n), NULL when the problem has none
     bool is_exact;        // not smoothed, whatever the problem asked for
 } cri_contact_tan;
 

@@ -2,6 +2,8 @@
 //
 // Long work saved in a file.
 
+#define _POSIX_C_SOURCE 200809L
+
 #include "io/checkpoint.h"
 
 #include "io/atomic_file.h"
@@ -9,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MAGIC "carom ck"
 #define VERSION 1
@@ -31,11 +34,8 @@ uint64_t cri_hash_text(uint64_t hash, const char *text) {
 }
 
 bool cri_checkpoint_exists(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (file) {
-        fclose(file);
-    }
-    return file;
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
 // ---- writing -----------------------------------------------------------------------------------

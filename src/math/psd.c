@@ -69,9 +69,10 @@ static void add_column(const cri_psd *psd, const double *S, double *left, int k)
 }
 
 // L = Q' R: columns of L made orthonormal, one after the other
-static void orthonormal_range(cri_psd *psd) {
+void cri_psd_finish(cri_psd *psd) {
+    CR_ASSERT(psd->n > 0 && psd->L);
     int n = psd->n, rank = psd->rank;
-    for (int k = 0; k < rank; k++) {
+    for (int k = 0; k < rank && rank < n; k++) {
         double *q = psd->Q + (size_t)k * (size_t)n;
         for (int i = 0; i < n; i++) {
             q[i] = i < k ? 0.0 : psd->L[i * n + k];
@@ -88,7 +89,8 @@ static void orthonormal_range(cri_psd *psd) {
     }
 }
 
-static cri_psd factor(int n, const double *S, double tolerance, struct cr_arena *arena) {
+cri_psd cri_psd_pivot(int n, const double *S, double tolerance, struct cr_arena *arena) {
+    CR_ASSERT(n > 0 && S && arena);
     cri_psd psd = {.n = n};
     psd.order = CR_PUSH_RAW(arena, int, n);
     psd.L = CR_PUSH_RAW(arena, double, 3 * n * n + 2 * n);
@@ -114,11 +116,8 @@ static cri_psd factor(int n, const double *S, double tolerance, struct cr_arena 
 }
 
 cri_psd cri_psd_factor(int n, const double *S, double tolerance, struct cr_arena *arena) {
-    CR_ASSERT(n > 0 && S && arena);
-    cri_psd psd = factor(n, S, tolerance, arena);
-    if (psd.rank < n) {
-        orthonormal_range(&psd);
-    }
+    cri_psd psd = cri_psd_pivot(n, S, tolerance, arena);
+    cri_psd_finish(&psd);
     return psd;
 }
 
@@ -209,24 +208,53 @@ int cri_orthonormalise(double *Z, int k, int n) {
     return 1;
 }
 
+// L11' x = b in place, from the last row
+static void solve_transposed(const cri_psd *psd, int rank, double *b) {
+    for (int i = rank - 1; i >= 0; i--) {
+        const double *row = psd->L + (size_t)i * (size_t)psd->n;
+        b[i] /= row[i];
+        cri_add_scaled(i, -b[i], row, b);
+    }
+}
+
+void cri_psd_null_basis(const cri_psd *psd, int rank, double *X) {
+    CR_ASSERT(rank <= psd->rank && (X || rank == psd->n));
+    int n = psd->n;
+    for (int k = rank; k < n; k++, X += rank) {
+        // L11' x = -L21' e_k
+        for (int i = 0; i < rank; i++) {
+            X[i] = -psd->L[k * n + i];
+        }
+        solve_transposed(psd, rank, X);
+    }
+}
+
+void cri_psd_solve_first(const cri_psd *psd, int rank, const double *b, double *x, double *work) {
+    CR_ASSERT(rank <= psd->rank && b && x && work);
+    int n = psd->n;
+    for (int i = 0; i < rank; i++) {
+        const double *row = psd->L + (size_t)i * (size_t)n;
+        work[i] = (b[psd->order[i]] - cri_dot(i, row, work)) / row[i];
+    }
+    solve_transposed(psd, rank, work);
+    for (int i = 0; i < n; i++) {
+        x[psd->order[i]] = i < rank ? work[i] : 0.0;
+    }
+}
+
 int cri_psd_null_space(int n, const double *S, double tolerance, double *Z,
                        struct cr_arena *scratch) {
     CR_ASSERT(n > 0 && S && Z && scratch);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    const cri_psd psd = factor(n, S, tolerance, scratch);
-    double *work = CR_PUSH_RAW(scratch, double, n);
+    const cri_psd psd = cri_psd_pivot(n, S, tolerance, scratch);
     int rank = psd.rank, n_null = 0;
-    for (int k = rank; k < n; k++) {
+    double *X = CR_PUSH_RAW(scratch, double, rank *(n - rank));
+    cri_psd_null_basis(&psd, rank, X);
+    for (int k = rank; k < n; k++, X += rank) {
         double *z = Z + (size_t)n_null * (size_t)n;
         memset(z, 0, sizeof *z * (size_t)n);
         for (int i = 0; i < rank; i++) {
-            work[i] = -psd.L[k * n + i];
-        }
-        // L11' x = work, from the last row
-        for (int i = rank - 1; i >= 0; i--) {
-            work[i] /= psd.L[i * n + i];
-            cri_add_scaled(i, -work[i], psd.L + (size_t)i * (size_t)n, work);
-            z[psd.order[i]] = work[i];
+            z[psd.order[i]] = X[i];
         }
         z[psd.order[k]] = 1.0;
         n_null += cri_orthonormalise(Z, n_null, n);

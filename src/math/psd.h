@@ -23,6 +23,18 @@ cri_psd cri_psd_factor(int n, const double *S, double tolerance, struct cr_arena
 
 size_t cri_psd_bytes(int n);
 
+/// The same in two parts: order, L and rank, and what a solve needs besides.
+cri_psd cri_psd_pivot(int n, const double *S, double tolerance, struct cr_arena *arena);
+void cri_psd_finish(cri_psd *psd);
+
+/// X (n - rank, rank): in that order the rows of (X 1) are a basis of the null space of the first
+/// rank rows of S, for a rank of at most psd's.
+void cri_psd_null_basis(const cri_psd *psd, int rank, double *X);
+
+/// x (n): the first rank rows and columns of S, in that order, inverted and applied to those
+/// entries of b; zero elsewhere. It is its own adjoint. work (n).
+void cri_psd_solve_first(const cri_psd *psd, int rank, const double *b, double *x, double *work);
+
 /// x (n) = S^+ b, the least-norm solution of S x = b in the sense of least squares. work (2n). It
 /// is its own adjoint.
 void cri_psd_solve(const cri_psd *psd, const double *b, double *x, double *work);
@@ -31,7 +43,7 @@ void cri_psd_solve(const cri_psd *psd, const double *b, double *x, double *work)
 void cri_psd_null_part(const cri_psd *psd, const double *b, double *x, double *work);
 
 /// Rows of Z (n - rank, n): an orthonormal basis of the null space of S, to the same tolerance.
-/// Returns their number. scratch has room for a factor and n more.
+/// Returns their number. scratch has room for a factor and n^2/4 more.
 int cri_psd_null_space(int n, const double *S, double tolerance, double *Z,
                        struct cr_arena *scratch);
 

@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// most variables of one plan: a search through more would never end
+#define VARIABLE_LIMIT 1000000
+
 // room for a name in messages and in the names of variables
 #define NAME_LIMIT 160
 
@@ -141,6 +144,10 @@ static cr_status expand(const builder *b, cri_selection *selection) {
     for (int i = 0; i < b->n_item; i++) {
         size_t each = b->item[i].is_sequence ? (size_t)b->n_knot : 1;
         n += (size_t)b->item[i].n_variable * each;
+    }
+    if (n > VARIABLE_LIMIT) {
+        return cri_fail(b->err, CR_ERR_ARGUMENT, 0,
+                        "%zu variables are too many; give fewer values with --knots", n);
     }
     selection->variable = CR_PUSH(selection->memory, cri_variable, n);
     selection->n_variable = 0;

@@ -181,7 +181,7 @@ static bool pin(search *w) {
         if (w->stand[j] != STANDING_FREE) {
             continue;
         }
-        double reach = fmax(fabs(w->z[j]), STEP_LEAST);
+        double reach = fmax(fabs(w->z[j]), w->state ? w->state->reach : STEP_LEAST);
         double delta = fmin(fmax(w->delta[j], -reach), reach);
         double to = cri_domain_clamp(&w->q->domain[j], w->z[j], w->z[j] + delta);
         if (delta != w->delta[j] || to != w->z[j] + delta) {

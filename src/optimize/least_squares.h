@@ -19,6 +19,7 @@ typedef struct cri_lsq_state {
     double damping;  // 0 at first
     double growth;   // of the damping at the next refusal
     bool has_values; // r and J are those of z already
+    double reach;    // longest step of an unknown that is smaller; 0.1 in a search without state
 } cri_lsq_state;
 
 typedef struct cri_lsq {

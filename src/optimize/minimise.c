@@ -201,7 +201,7 @@ static cr_status adam(cri_minimiser *m, bool *is_moved, cr_error *err) {
 static cr_status gauss_newton(cri_minimiser *m, cri_minimise_stop *stop, cr_error *err) {
     const cri_objective *o = m->objective;
     cri_lsq_state state = {m->memory, m->number[CRI_NUMBER_DAMPING], m->number[CRI_NUMBER_GROWTH],
-                           m->has_values};
+                           m->has_values, m->options.rate};
     cri_lsq problem = {.n = o->n,
                        .m = o->m,
                        .residuals = o->residuals,

@@ -41,7 +41,8 @@ enum { CRI_N_METHOD = CRI_METHOD_GAUSS_NEWTON + 1 };
 /// Start from cri_minimise_options_default and change what differs.
 typedef struct cri_minimise_options {
     cri_method method;
-    double rate;      // Adam: length of a step; L-BFGS: of the first one; in the unit of z
+    double rate;      // in the unit of z. Adam: length of a step; L-BFGS: of the first one;
+                      // Gauss-Newton: longest step of a number that is smaller
     double beta[2];   // Adam: decay of the mean and of the square of the gradient
     double tolerance; // converged when |gradient| max(|z|, 1) is below this part of the first loss
     int patience;     // stalled after so many iterations without a fall of the best loss

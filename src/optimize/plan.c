@@ -59,8 +59,8 @@ cri_plan_options cri_plan_options_default(cri_method method) {
 
 const char *cri_plan_stop_word(cri_plan_stop stop) {
     static const char *const word[CRI_N_PLAN_STOP] = {"reached",         "converged", "stalled",
-                                                      "iteration limit", "no effect", "interrupted",
-                                                      "unsaved"};
+                                                      "iteration limit", "no effect", "missed",
+                                                      "interrupted",     "unsaved"};
     return word[stop];
 }
 
@@ -71,6 +71,7 @@ const char *cri_plan_stop_text(cri_plan_stop stop) {
         "no step makes the loss fall any more",
         "the iteration limit was reached",
         "no control moves any target",
+        "the run ended and a target was missed",
         "it was interrupted",
         "the checkpoint could not be written",
     };
@@ -164,6 +165,7 @@ static cr_status for_all(search *s, const double *z, cr_error *err) {
     int n_start = s->options->n_start;
 #ifdef _OPENMP
     int n_thread = s->options->n_thread > 0 ? s->options->n_thread : omp_get_max_threads();
+    n_thread = n_thread < n_start ? n_thread : n_start;
 #pragma omp parallel for num_threads(n_thread) schedule(dynamic)
 #endif
     for (int k = 0; k < n_start; k++) {

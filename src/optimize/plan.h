@@ -39,6 +39,7 @@ typedef enum cri_plan_stop {
     CRI_PLAN_STALLED,     // no step makes the loss fall any more
     CRI_PLAN_ITERATION,   // the limit was reached
     CRI_PLAN_NO_EFFECT,   // no variable moves any target
+    CRI_PLAN_MISSED,      // a receding horizon has run to its end elsewhere
     CRI_PLAN_INTERRUPTED, // progress said so
     CRI_PLAN_UNSAVED,     // the checkpoint could not be written; err says why
 } cri_plan_stop;

@@ -167,7 +167,7 @@ static cr_status use_checkpoint(run *r, bool is_save, cr_error *err) {
 
 static cr_status windows(run *r, cr_error *err) {
     const cri_plan_options *o = r->options;
-    r->out->stop = CRI_PLAN_CONVERGED;
+    r->out->stop = CRI_PLAN_MISSED;
     for (int since = 0; r->count[0] < r->def->n_step; since++) {
         double last = r->count[1] > 0 ? r->out->history[r->count[1] - 1] : NAN;
         cri_progress_state state = {"step", r->count[0], r->def->n_step, last};
@@ -199,12 +199,12 @@ static void conclude(run *r) {
     for (int i = 0; i < r->def->n_target; i++) {
         is_reached = is_reached && out->distance[i] <= r->options->tolerance;
     }
-    bool is_end = out->stop == CRI_PLAN_CONVERGED;
+    bool is_end = out->stop == CRI_PLAN_MISSED;
     if (is_end && is_reached) {
         out->stop = CRI_PLAN_REACHED;
     } else if (is_end) {
         bool is_idle = out->n_window > 0 && out->n_idle == out->n_window;
-        out->stop = is_idle ? CRI_PLAN_NO_EFFECT : CRI_PLAN_STALLED;
+        out->stop = is_idle ? CRI_PLAN_NO_EFFECT : CRI_PLAN_MISSED;
     }
 }
 

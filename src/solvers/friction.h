@@ -39,6 +39,8 @@ typedef struct cri_friction {
     const double *l;  // (n), >= 0, lower bounds of the normal impulses
     // where A is not zero (friction_sparse.h); NULL: everywhere
     const struct cri_blocks *blocks;
+    // pivots of A (math/psd.h, to 1e-11), NULL: not there
+    const struct cri_psd *pivots;
 } cri_friction;
 
 typedef struct cri_solve_report {

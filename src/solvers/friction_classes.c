@@ -59,15 +59,13 @@ static void add_column(cri_friction_cache *cache, int contact, cri_friction_colu
     cache->column[cache->m++] = column;
 }
 
-// sliding direction: of the velocity, else of the impulse that opposes it, else none
-static void set_slip(const double *u, const double *f, double *s) {
-    double r = cri_tangent_size(u), g = cri_tangent_size(f);
+// sliding direction, against f - rho u: at a solution that of the velocity and against the impulse,
+// before it one that a slip near zero does not turn about
+static void set_slip(const double *u, const double *f, double rho, double *s) {
+    double z1 = rho * u[1] - f[1], z2 = rho * u[2] - f[2], r = sqrt(z1 * z1 + z2 * z2);
     if (r > 0.0) {
-        s[0] = u[1] / r;
-        s[1] = u[2] / r;
-    } else if (g > 0.0) {
-        s[0] = -f[1] / g;
-        s[1] = -f[2] / g;
+        s[0] = z1 / r;
+        s[1] = z2 / r;
     }
 }
 
@@ -91,8 +89,8 @@ static void add_corner(const cri_friction *p, cri_friction_cache *cache, int i, 
 // columns of a sliding contact; f, u, l of the point that decides
 static void add_sliding(const cri_friction *p, cri_friction_cache *cache, int i, const double *f,
                         const double *u, double l) {
-    double *s = cache->slip + 2 * i;
-    set_slip(u, f, s);
+    double *s = cache->slip + 2 * i, rho = cri_friction_rho(p, i);
+    set_slip(u, f, rho, s);
     double mu = p->mu[i], fn = cache->contact[i] == CRI_SLIDE ? f[0] : l;
     if (cache->contact[i] == CRI_SLIDE) {
         cri_friction_column a = {.b = {1.0, -mu * s[0], -mu * s[1]}, .c = {1.0, 0.0, 0.0}};
@@ -102,7 +100,7 @@ static void add_sliding(const cri_friction *p, cri_friction_cache *cache, int i,
         add_column(cache, i, a);
     }
     double slip = cri_tangent_size(u), pull = mu * fmax(fn, 0.0);
-    if (pull <= cri_friction_rho(p, i) * slip || pull == 0.0) {
+    if (pull <= rho * slip || pull == 0.0) {
         double k = slip > 0.0 ? sqrt(pull / slip) : 0.0;
         add_column(cache, i,
                    (cri_friction_column){

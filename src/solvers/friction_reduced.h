@@ -43,6 +43,7 @@ typedef struct cri_friction_cache {
     cri_qr qr;                   // of the same where lu is singular, else qr.n = 0
     cri_arena_mark qr_mark;      // where qr begins in its arena
     double margin;               // relative distance to another class
+    double residual;             // certificate of the last impulse that was judged
     bool is_one_sided;           // at a kink, or the selection could not be met
 } cri_friction_cache;
 
@@ -97,6 +98,20 @@ void cri_friction_reduced_jvp(const cri_friction *problem, const cri_friction_ca
 /// take part.
 void cri_friction_classify(const cri_friction *problem, double *f, const cri_friction_limit *limit,
                            bool is_generous, cri_friction_cache *cache, double *u);
+
+/// Factors the reduced system of the classes in cache.
+void cri_friction_factor(const cri_friction *problem, cri_friction_cache *cache, cr_arena *keep,
+                         cr_arena *scratch);
+
+/// Sets q and w of the cache for the impulse f, which the derivative of the selection needs.
+void cri_friction_find_q(const cri_friction *problem, cri_friction_cache *cache, const double *f,
+                         cr_arena *scratch);
+
+/// The entry of f that column j of a sticking contact is.
+static inline int cri_friction_row_of(const cri_friction_cache *cache, int j) {
+    const cri_friction_column *cj = &cache->column[j];
+    return 3 * cj->contact + cj->unit_b;
+}
 
 /// y = A x + c0, c0 may be NULL.
 void cri_friction_multiply(const cri_friction *problem, const double *x, const double *c0,

@@ -19,7 +19,8 @@ class Help(Command):
     def test_help_and_version(self):
         overview = self.good("--help")
         self.assertEqual(self.good("help"), overview)
-        for name in ("simulate", "gradient", "fit", "compare", "bench", "params", "laws"):
+        for name in ("simulate", "gradient", "fit", "compare", "plan", "linearize", "bench", "params",
+                     "laws"):
             self.assertIn(f"carom {name}", overview)
             text = self.good("help", name)
             self.assertTrue(text.startswith(f"carom {name}"))

@@ -171,7 +171,8 @@ class Progress(Command):
                 self.assertIn("/s", lines[0])
 
     def test_quiet_is_an_option_of_all(self):
-        for name in ("simulate", "gradient", "fit", "compare", "bench", "params", "laws"):
+        for name in ("simulate", "gradient", "fit", "compare", "plan", "linearize", "bench", "params",
+                     "laws"):
             self.assertIn("--quiet", self.good("help", name))
         self.good("laws", "--quiet")
         # warnings are silent, errors are not
@@ -208,6 +209,19 @@ class Progress(Command):
         self.assertEqual(code, 130)
         self.assertIn("carom: interrupted; lcp has no row", shown.text)
         self.assertEqual(out.count("\n"), 1)
+
+    def test_plans_show_their_iterations_and_the_best_loss(self):
+        # a rate so small that it never ends; the loss stays that of the start, 99 m off
+        shown = Shown("plan", self.scene, "--target", "ball:100,0,0.5@1", "--controls",
+                      "x0:ball/qvel[*],u:ball/force[0][*]", "--method", "adam", "--rate", "1e-7",
+                      "--iterations", "10000000", folder=self.folder.name)
+        self.assertTrue(shown.read_until(": iteration"), shown.text)
+        shown.type("\x03")
+        code, out = shown.finish()
+        self.assertEqual(code, 130)
+        self.assertRegex(shown.lines()[0], r"^plan: iteration \d+ of 10000000, [\d.]+/s, loss 9\d\d\d")
+        self.assertIn("carom: interrupted; --checkpoint FILE would let it go on", shown.text)
+        self.assertIn("x0:ball/qvel[0]", out)
 
     # ---- signals -----------------------------------------------------------------------------
 

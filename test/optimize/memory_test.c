@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Selections, runs and fits when the heap gives out: every allocation fails once. Needs WRAP.
+// Selections, runs, fits and plans when the heap gives out: every allocation fails once. Needs
+// WRAP.
 
 #include "scene_fixture.h"
 
 #include "alloc_wrap.h"
 #include "optimize/aim.h"
+#include "optimize/controls.h"
 #include "optimize/fit.h"
+#include "optimize/linearise.h"
+#include "optimize/plan.h"
+#include "optimize/receding.h"
 
 /// What the calls work on; not part of what is counted.
 typedef struct setting {
@@ -99,6 +104,63 @@ static cr_status fit_in(const setting *s, const cri_selection *selection, cr_are
     return cri_fit_run(s->model, &replay, arena, &fit, err);
 }
 
+/// A plan by each method, the last one with a bundle.
+static cr_status plan_in(const setting *s, const cri_selection *selection, cr_arena *arena,
+                         cr_error *err) {
+    cri_target target = {0};
+    CR_TRY(cri_target_parse(s->model, "ball:1,0,0.4@0.2", &target, err));
+    cri_point point;
+    CR_TRY(cri_point_push(selection, 20, arena, &point, err));
+    cr_model_defaults(s->model, -1, point.p, point.x0, NULL);
+    cri_domain domain[2] = {{-9.0, 9.0, false}, {-9.0, 9.0, false}};
+    cr_sim_options sim_options = cr_sim_options_default(s->model);
+    cri_shot_def def = {.model = s->model,
+                        .sim_options = &sim_options,
+                        .selection = selection,
+                        .domain = domain,
+                        .start = &point,
+                        .n_target = 1,
+                        .target = &target};
+    for (int method = CRI_N_METHOD - 1; method >= 0; method--) {
+        cri_plan_options options = cri_plan_options_default((cri_method)method);
+        options.iteration_limit = 2;
+        options.n_start = 2;
+        options.bundle = (cri_bundle_options){method == 0 ? 2 : 0, 0.1, false, 1};
+        cri_plan plan;
+        CR_TRY(cri_plan_solve(&def, &options, (double[]){0.0, 0.0}, arena, &plan, err));
+    }
+    return CR_OK;
+}
+
+/// Two windows of a receding horizon, and a linearised step.
+static cr_status recede_in(const setting *s, const cri_selection *selection, cr_arena *arena,
+                           cr_error *err) {
+    cri_target target = {0};
+    CR_TRY(cri_target_parse(s->model, "ball:0.1,0,0.8@0.06", &target, err));
+    cri_point point;
+    CR_TRY(cri_point_push(selection, 6, arena, &point, err));
+    cr_model_defaults(s->model, -1, point.p, point.x0, NULL);
+    cr_sim_options sim_options = cr_sim_options_default(s->model);
+    cri_receding_def def = {.model = s->model,
+                            .sim_options = &sim_options,
+                            .controls = "u:ball/force[0][*]",
+                            .p = point.p,
+                            .x = point.x0,
+                            .n_target = 1,
+                            .target = &target,
+                            .n_step = 6,
+                            .dt = 0.01,
+                            .horizon = 4,
+                            .execute = 3};
+    cri_plan_options options = cri_plan_options_default(CRI_METHOD_LBFGS);
+    options.iteration_limit = 1;
+    cri_receding out;
+    double u[6 * 12] = {0.0};
+    CR_TRY(cri_receding_run(&def, &options, u, arena, &out, err));
+    cri_linearisation map;
+    return cri_linearise(s->model, s->sim, 0.01, point.x0, NULL, arena, &map, err);
+}
+
 /// Runs a function that needs a selection and an arena.
 static cr_status with_selection(const setting *s, const char *names,
                                 cr_status (*f)(const setting *, const cri_selection *, cr_arena *,
@@ -122,6 +184,35 @@ static cr_status run_fit(const setting *s, cr_error *err) {
     return with_selection(s, "gravity[2],floor:ball/restitution,x0:ball/qvel[2]", fit_in, err);
 }
 
+static cr_status run_plan(const setting *s, cr_error *err) {
+    return with_selection(s, "x0:ball/qvel[0],x0:ball/qvel[2]", plan_in, err);
+}
+
+static cr_status run_receding(const setting *s, cr_error *err) {
+    return with_selection(s, "gravity[2]", recede_in, err);
+}
+
+static cr_status select_controls(const setting *s, cr_error *err) {
+    cri_selection *selection = NULL;
+    const char *names = "x0:ball/qvel[*],u:ball/force[2][*],u:box/torque";
+    cr_status status = cri_controls_create(s->model, names, 200, 50, &selection, err);
+    CHECK((status == CR_OK) == (selection != NULL));
+    cri_selection_destroy(selection);
+    return status;
+}
+
+TEST(controls_survive_a_full_heap) {
+    fail_every_allocation(select_controls);
+}
+
+TEST(a_plan_survives_a_full_heap) {
+    fail_every_allocation(run_plan);
+}
+
+TEST(a_receding_horizon_survives_a_full_heap) {
+    fail_every_allocation(run_receding);
+}
+
 TEST(a_selection_survives_a_full_heap) {
     fail_every_allocation(select_names);
 }
@@ -134,5 +225,6 @@ TEST(a_fit_survives_a_full_heap) {
     fail_every_allocation(run_fit);
 }
 
-CR_TEST_MAIN(a_selection_survives_a_full_heap, a_run_survives_a_full_heap,
-             a_fit_survives_a_full_heap)
+CR_TEST_MAIN(controls_survive_a_full_heap, a_plan_survives_a_full_heap,
+             a_receding_horizon_survives_a_full_heap, a_selection_survives_a_full_heap,
+             a_run_survives_a_full_heap, a_fit_survives_a_full_heap)

@@ -279,11 +279,19 @@ static double tolerance_of(const cr_vjp_case *c) {
     return c->tolerance > 0.0 ? c->tolerance : 1e-7;
 }
 
+// of how many inputs one is differentiated; all but under the sanitizers, which are after memory
+static int entry_stride(int n) {
+    const char *text = getenv("CAROM_ENTRY_STRIDE");
+    int stride = text ? atoi(text) : 1;
+    return stride > 1 && n > stride ? stride : 1;
+}
+
 static void check_entries(bench *b) {
     int n = b->c->n_in;
     int m = b->c->n_out;
     double tol = tolerance_of(b->c);
-    for (int i = 0; i < n; i++) {
+    int stride = entry_stride(n);
+    for (int i = 0; i < n; i += stride) {
         clear(b->v, n);
         b->v[i] = b->c->side && b->c->side[i] < 0 ? -b->scale[i] : b->scale[i];
         differentiate(b);
