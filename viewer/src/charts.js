@@ -60,8 +60,11 @@ function formatted(value) {
     return text.replaceAll('-', MINUS);
 }
 
-/** Powers of ten, as many as there is room for. */
+/** Powers of ten, as many as there is room for; all numbers within less than two of them. */
 function powerTexts(u, values) {
+    if (Math.max(...values) < 100 * Math.min(...values)) {
+        return values.map(formatted);
+    }
     const powers = values.map((value) => Math.round(Math.log10(value)));
     const stride = Math.max(1, Math.ceil((Math.max(...powers) - Math.min(...powers)) / 6));
     return values.map((value, i) => {
