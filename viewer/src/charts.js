@@ -131,7 +131,8 @@ function options(chart, colours, width, show) {
         },
         axes: [
             { ...axis, size: 30, gap: 4, values: tickTexts },
-            { ...axis, size: 54, gap: 4, values: chart.log ? powerTexts : tickTexts },
+            { ...axis, size: 54, gap: 4, values: chart.log ? powerTexts : tickTexts,
+                filter: (u, splits) => splits },
         ],
     };
 }
