@@ -39,7 +39,7 @@ typedef enum cli_known {
     CLI_PLAN = 1 << 15,    // all of plan_options.h
     CLI_AT_STEP = 1 << 16, // --at-step
     CLI_CHECKPOINT = 1 << 17,
-    CLI_REPORT = 1 << 20,
+    CLI_REPORT = 1 << 18,
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 
@@ -94,11 +94,11 @@ typedef struct cli_command {
 /// stderr.
 int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_options *out);
 
-/// Extension of a file's name with its dot; NULL when there is none, as for a device.
-const char *cli_extension(const char *path);
-
 /// Reads a whole number between least and most; CLI_USAGE after a line on stderr when it is none.
 int cli_put_whole(const char *name, const char *value, double least, double most, double *n);
+
+/// Extension of a file's name with its dot; NULL when there is none, as for a device.
+const char *cli_extension(const char *path);
 
 /// One line on stderr, "carom: ...". Returns CLI_FAILED and CLI_USAGE.
 int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));

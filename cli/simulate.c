@@ -4,6 +4,7 @@
 
 #include "commands.h"
 
+#include "report.h"
 #include "simulate.h"
 #include "terminal.h"
 
@@ -70,7 +71,13 @@ static void print(const cli_simulation *s) {
 /// The run itself, between opening and closing.
 static int simulate(cli_simulation *s, const cli_options *options) {
     cri_simulate_result *r = &s->result;
-    int code = cli_simulation_report_begin(s, options);
+    size_t n_byte = sizeof *s->x * (size_t)s->scene->sizes.n_x;
+    s->x_first = cri_arena_push(s->scene->memory, n_byte);
+    if (!s->x_first) {
+        return cli_failed("%.80s: no memory", r->scene);
+    }
+    memcpy(s->x_first, s->x, n_byte);
+    int code = cli_report_open(options, "Simulation", s->scene, &s->report);
     if (code != CLI_DONE) {
         return code;
     }
@@ -78,6 +85,8 @@ static int simulate(cli_simulation *s, const cli_options *options) {
     if (s->first == 0) {
         r->energy[0] = cr_sim_energy(s->sim, s->x);
     }
+    cri_report_motion(s->report, "motion");
+    s->track = cli_track_begin(s->report, r->law, s->sim, s->first * r->dt, s->x, true);
     cri_progress progress = cli_terminal_begin(options, "simulate");
     code = step_all(s, &progress);
     cli_terminal_end();
@@ -88,12 +97,16 @@ static int simulate(cli_simulation *s, const cli_options *options) {
     return code;
 }
 
-/// Ends the files when the run is good, else leaves none behind.
+/// Ends all files when the run is good, else leaves none behind.
 static int finish(cli_simulation *s, int code, const cli_options *options) {
     cr_error err = {0};
-    const char *json = options->json;
-    code = cli_simulation_report_end(s, options, code);
-    if (code == CLI_DONE && json && cri_result_simulate(json, &s->result, &err) != CR_OK) {
+    if (code == CLI_DONE && s->report) {
+        cli_simulation_report(s);
+    }
+    code = cli_report_close(options, s->report, code);
+    s->report = NULL;
+    if (code == CLI_DONE && options->json &&
+        cri_result_simulate(options->json, &s->result, &err) != CR_OK) {
         code = cli_error(&err);
     }
     if (s->has_file && code != CLI_DONE) {

@@ -16,18 +16,18 @@
 typedef struct cli_simulation {
     const cli_scene *scene;
     cr_sim *sim;
-    double *x; // (n_x)
+    double *x;       // (n_x)
+    double *x_first; // (n_x) the start, kept for a report
     cri_trajectory file;
     bool has_file;
+    cri_report *report; // NULL: none is wanted
+    cli_track *track;
     int first; // steps that were done before
     int n_impact;
     cr_outcome outcome;
     cri_simulate_result result;
     const char *checkpoint; // file, NULL: none
     uint64_t problem;       // what only an equal run has
-    cri_report *report;     // NULL: none is wanted
-    cli_track *track;
-    double *x_first; // (n_x) where the page begins
 } cli_simulation;
 
 /// Saves the run after so many steps. Returns an exit code.
@@ -41,8 +41,5 @@ int cli_simulation_load(cli_simulation *s);
 /// path. Returns an exit code.
 int cli_simulation_copy(cli_simulation *s, const char *path);
 
-/// Begins the page that the options ask for, at s->first steps. Returns an exit code.
-int cli_simulation_report_begin(cli_simulation *s, const cli_options *options);
-
-/// Fills and writes it when code is CLI_DONE, else drops it. Returns an exit code.
-int cli_simulation_report_end(cli_simulation *s, const cli_options *options, int code);
+/// Fills the report, whose motion is there already.
+void cli_simulation_report(const cli_simulation *s);

@@ -182,6 +182,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_scenes.c
     cli/bench_solvers.c
     cli/compare.c
+    cli/compare_page.c
     cli/fit.c
     cli/fit_report.c
     cli/gradient.c
@@ -190,7 +191,6 @@ set(CAROM_CLI_SOURCES
     cli/main.c
     cli/options.c
     cli/params.c
-    cli/compare_page.c
     cli/plan.c
     cli/plan_options.c
     cli/plan_page.c
