@@ -5,6 +5,7 @@
 #include "commands.h"
 
 #include "aim.h"
+#include "compare_page.h"
 #include "model/model.h"
 #include "optimize/differ.h"
 #include "report/result.h"
@@ -249,6 +250,10 @@ static int run(const cli_options *options) {
         code = compare(&t, options);
     }
     if (code == CLI_DONE) {
+        cli_compare_result result = {&t.scene, &t.run, t.compare, &t.differ};
+        code = cli_compare_page(options, &result);
+    }
+    if (code == CLI_DONE) {
         print(&t, options);
         fflush(stdout);
         code = options->json ? write_json(&t, options->json) : CLI_DONE;
@@ -285,8 +290,10 @@ const cli_command cli_compare = {
         "  --control FILE        controls over time: CSV with a column t in s and columns named\n"
         "                        like actuators; a row holds until the next\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
-        "  --json FILE           the result as JSON\n",
-    .known = (CLI_RUN & ~CLI_LAW) | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK,
+        "  --json FILE           the result as JSON\n"
+        "  --report FILE.html    a page with tables and the motions of all laws to play\n",
+    .known = (CLI_RUN & ~CLI_LAW) | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK |
+             CLI_REPORT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

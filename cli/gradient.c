@@ -6,7 +6,6 @@
 #include "commands.h"
 
 #include "aim.h"
-#include "model/model.h"
 #include "optimize/check.h"
 #include "report.h"
 #include "report/result.h"
@@ -197,44 +196,15 @@ static void fill_table(const task *t, cri_report *report) {
     cri_report_table(report, "Gradient", r->is_checked ? 5 : 2, column);
     for (int i = 0; i < r->n_entry; i++) {
         const cri_gradient_entry *e = &r->entry[i];
-        const char *word = r->is_checked ? check_word(&t->check[i]) : "";
+        bool is_checked = i < t->n_checked;
+        const char *word = is_checked ? check_word(&t->check[i]) : "  not reached";
         const cri_report_cell cell[] = {{e->name, 0.0},
                                         {NULL, e->value},
-                                        {NULL, e->difference},
-                                        {NULL, e->error},
+                                        {NULL, is_checked ? e->difference : NAN},
+                                        {NULL, is_checked ? e->error : NAN},
                                         {*word ? word + 2 : "agrees", 0.0}};
         cri_report_row(report, cell);
     }
-}
-
-/// The run whose gradient it is, with its targets.
-static int fill_motion(const task *t, cri_report *report) {
-    cr_sim *plain = NULL;
-    int code = cli_scene_sim(&t->scene, false, &plain);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    cri_report_motion(report, "motion");
-    for (int i = 0; i < t->run.aim.n_target; i++) {
-        const cri_target *target = &t->run.aim.target[i];
-        const char *body = target->body >= 0 ? t->scene.model->body_name[target->body] : "site";
-        char name[100];
-        snprintf(name, sizeof name, "target of %.80s", body);
-        cri_report_marker(report, name, target->point);
-    }
-    const cri_schedule *schedule = &t->run.aim.schedule;
-    cli_run run = {.name = t->result.law,
-                   .sim = plain,
-                   .x0 = t->run.point.x0,
-                   .rollout = {.n_step = schedule->n_step,
-                               .dt = schedule->dt,
-                               .n_dt = schedule->n_dt,
-                               .u = t->run.aim.has_control ? t->run.point.u : NULL,
-                               .n_u_row = t->run.point.n_u_row},
-                   .has_curves = true};
-    code = cli_report_run(report, &run);
-    cr_sim_destroy(plain);
-    return code;
 }
 
 static int write_report(const task *t, const cli_options *options) {
@@ -251,7 +221,11 @@ static int write_report(const task *t, const cli_options *options) {
     cri_report_fact(report, "forward", "%.3g ms", 1e3 * r->seconds_forward);
     cri_report_fact(report, "backward", "%.3g ms", 1e3 * r->seconds_gradient);
     fill_table(t, report);
-    return cli_report_close(options, report, fill_motion(t, report));
+    cri_report_motion(report, "motion");
+    cli_report_targets(report, &t->run.aim);
+    cli_aim_run run = {
+        .name = r->law, .aim = &t->run.aim, .point = &t->run.point, .has_curves = true};
+    return cli_report_close(options, report, cli_report_aim(report, &t->scene, &run));
 }
 
 /// Names of the entries that differ, or that are undecided; returns how many.

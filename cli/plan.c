@@ -311,6 +311,7 @@ static int run(const cli_options *options) {
     if (code == CLI_DONE) {
         cli_plan_print(&t);
         code = cli_plan_write(&t);
+        code = code == CLI_DONE ? cli_plan_page(&t) : code;
         code = code == CLI_DONE ? cli_plan_judge(&t, &err) : code;
     }
     cr_sim_destroy(t.sim);
@@ -358,12 +359,14 @@ const cli_command cli_plan = {
         "  --resume FILE         the same, but FILE must be there\n"
         "  --plan FILE           controls over time as CSV, for 'carom simulate --control FILE'\n"
         "  -o FILE               the motion, CSV or HDF5 (.h5, .hdf5)\n"
-        "  --json FILE           the result as JSON\n\n"
+        "  --json FILE           the result as JSON\n"
+        "  --report FILE.html    a page with curves, tables and the motion to play\n\n"
         "  --dt S, --law LAW, --stepper NAME, --set NAME=VALUE, --key NAME, --control FILE,\n"
         "  --overlap refuse      as for 'carom gradient'\n\n"
         "Ends with 0 when every target is reached, or at the minimum of a loss with --cost; else\n"
         "with 1 and the reason. The best plan is shown and written in any case.\n",
-    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_SMOOTHING | CLI_OUTPUT | CLI_PLAN,
+    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_SMOOTHING | CLI_OUTPUT |
+             CLI_PLAN | CLI_REPORT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

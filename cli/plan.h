@@ -33,6 +33,9 @@ void cli_plan_print(const cli_planning *t);
 /// Writes the files that the options ask for. Returns an exit code.
 int cli_plan_write(const cli_planning *t);
 
+/// Writes the page that the options ask for. Returns an exit code.
+int cli_plan_page(cli_planning *t);
+
 /// The verdict: CLI_DONE when the targets are reached, else CLI_FAILED after a line on stderr. err
 /// is that of a checkpoint that could not be written.
 int cli_plan_judge(const cli_planning *t, const cr_error *err);

@@ -4,6 +4,7 @@
 
 #include "report.h"
 
+#include "model/model.h"
 #include "sim/sim.h"
 
 #include <stdio.h>
@@ -98,6 +99,10 @@ const char *cli_unit_of(const char *name) {
 // ---- runs --------------------------------------------------------------------------------------
 
 static void put_watched(cri_report *report, const cli_run *run, double t, const double *x) {
+    if (run->energy) {
+        double energy = cr_sim_energy(run->sim, x);
+        cri_report_point(report, *run->energy, t, &energy);
+    }
     for (int i = 0; i < run->n_watch; i++) {
         cri_report_point(report, run->series[i], t, &x[run->watch[i]]);
     }
@@ -135,10 +140,50 @@ int cli_report_run(cri_report *report, const cli_run *run) {
         return cli_failed("no memory for a report");
     }
     memcpy(x, run->x0, n_x * sizeof *x);
-    cli_track *track = cli_track_begin(report, run->name, run->sim, x, run->has_curves);
+    cli_track *track = cli_track_begin(report, run->name, run->sim, 0.0, x, run->has_curves);
     put_watched(report, run, 0.0, x);
     int code = step_all(report, run, track, x);
     cli_track_end(track);
     cri_arena_destroy(memory);
+    return code;
+}
+
+void cli_report_targets(cri_report *report, const cri_aim *aim) {
+    for (int i = 0; report && i < aim->n_target; i++) {
+        const cri_target *target = &aim->target[i];
+        const char *body = target->body >= 0 ? target->model->body_name[target->body] : "site";
+        char name[100];
+        snprintf(name, sizeof name, "target of %.80s", body);
+        cri_report_marker(report, name, target->point);
+    }
+}
+
+int cli_report_aim(cri_report *report, const cli_scene *scene, const cli_aim_run *run) {
+    if (!report) {
+        return CLI_DONE;
+    }
+    cli_scene with_law = *scene;
+    with_law.sim_options.law = run->law ? run->law : scene->sim_options.law;
+    cr_sim *sim = NULL;
+    int code = cli_scene_sim(&with_law, false, &sim);
+    cr_error err = {0};
+    if (code == CLI_DONE && cr_sim_set_params(sim, run->point->p, &err) != CR_OK) {
+        code = cli_error(&err);
+    }
+    if (code == CLI_DONE) {
+        const cri_schedule *schedule = &run->aim->schedule;
+        cli_run one = {.name = run->name,
+                       .sim = sim,
+                       .x0 = run->point->x0,
+                       .rollout = {.n_step = schedule->n_step,
+                                   .dt = schedule->dt,
+                                   .n_dt = schedule->n_dt,
+                                   .u = run->aim->has_control ? run->point->u : NULL,
+                                   .n_u_row = run->point->n_u_row},
+                       .has_curves = run->has_curves,
+                       .energy = run->energy};
+        code = cli_report_run(report, &one);
+    }
+    cr_sim_destroy(sim);
     return code;
 }

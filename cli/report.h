@@ -14,6 +14,7 @@
 
 #pragma once
 
+#include "optimize/aim.h"
 #include "report/report.h"
 #include "scene.h"
 
@@ -33,10 +34,10 @@ const char *cli_unit_of(const char *name);
 typedef struct cli_track cli_track;
 
 /// Begins a variant of the motion begun last, and the charts of its run; has_curves false: the
-/// motion alone, as for the second and further variants. x0 (n_x) is the start. NULL when report is
-/// NULL; lack of memory is told when the report is written.
-cli_track *cli_track_begin(cri_report *report, const char *name, cr_sim *sim, const double *x0,
-                           bool has_curves);
+/// motion alone, as for the second and further variants. x0 (n_x) is the state at t seconds, where
+/// it starts. NULL when report is NULL; lack of memory is told when the report is written.
+cli_track *cli_track_begin(cri_report *report, const char *name, cr_sim *sim, double t,
+                           const double *x0, bool has_curves);
 
 /// The state x (n_x) after the last cr_sim_step of the track's sim, t seconds after the start.
 /// Leaves the sim as it is.
@@ -56,7 +57,24 @@ typedef struct cli_run {
     int n_watch;       // entries of x that go to series of the caller's
     const int *watch;  // (n_watch)
     const int *series; // (n_watch) as cri_report_series gave them, of one line each
+    const int *energy; // series for the total energy, of one line; NULL: none
 } cli_run;
 
 /// Runs it again, step by step, into the report. Returns an exit code.
 int cli_report_run(cri_report *report, const cli_run *run);
+
+/// Marks the targets in the motion begun last.
+void cli_report_targets(cri_report *report, const cri_aim *aim);
+
+/// A run towards targets, from point.
+typedef struct cli_aim_run {
+    const char *name; // of the variant
+    const char *law;  // NULL: the scene's
+    const cri_aim *aim;
+    const cri_point *point;
+    bool has_curves;
+    const int *energy; // as of cli_run
+} cli_aim_run;
+
+/// As cli_report_run, with a sim of its own. Returns an exit code.
+int cli_report_aim(cri_report *report, const cli_scene *scene, const cli_aim_run *run);

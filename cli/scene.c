@@ -38,10 +38,8 @@ double cli_seconds(void) {
 
 // a name without an extension, such as a device, is CSV
 int cli_check_format(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    const char *dot = strrchr(name, '.');
-    bool is_known = !dot || dot == name || strcmp(dot, ".csv") == 0 || cri_hdf5_is_name(path);
+    const char *dot = cli_extension(path);
+    bool is_known = !dot || strcmp(dot, ".csv") == 0 || cri_hdf5_is_name(path);
     return is_known ? CLI_DONE
                     : cli_usage("-o %.80s: motions are written as .csv, .h5 or .hdf5, not %.20s",
                                 path, dot);

@@ -86,7 +86,7 @@ static int simulate(cli_simulation *s, const cli_options *options) {
         r->energy[0] = cr_sim_energy(s->sim, s->x);
     }
     cri_report_motion(s->report, "motion");
-    s->track = cli_track_begin(s->report, r->law, s->sim, s->x, true);
+    s->track = cli_track_begin(s->report, r->law, s->sim, s->first * r->dt, s->x, true);
     cri_progress progress = cli_terminal_begin(options, "simulate");
     code = step_all(s, &progress);
     cli_terminal_end();

@@ -265,8 +265,8 @@ static void put(cli_track *track, double t, const double *x, int n_contact,
     put_energy(track, t, x);
 }
 
-cli_track *cli_track_begin(cri_report *report, const char *name, cr_sim *sim, const double *x0,
-                           bool has_curves) {
+cli_track *cli_track_begin(cri_report *report, const char *name, cr_sim *sim, double t,
+                           const double *x0, bool has_curves) {
     if (!report) {
         return NULL;
     }
@@ -299,7 +299,7 @@ cli_track *cli_track_begin(cri_report *report, const char *name, cr_sim *sim, co
         add_joints(track, CRI_JOINT_SLIDE, true);
         add_spins(track);
     }
-    put(track, 0.0, x0, 0, NULL);
+    put(track, t, x0, 0, NULL);
     return track;
 }
 

@@ -185,6 +185,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_scenes.c
     cli/bench_solvers.c
     cli/compare.c
+    cli/compare_page.c
     cli/fit.c
     cli/fit_report.c
     cli/gradient.c
@@ -195,15 +196,16 @@ set(CAROM_CLI_SOURCES
     cli/params.c
     cli/plan.c
     cli/plan_options.c
+    cli/plan_page.c
     cli/plan_report.c
     cli/report.c
     cli/scene.c
     cli/simulate.c
     cli/simulate_report.c
     cli/simulate_save.c
+    cli/targets.c
     cli/terminal.c
     cli/text.c
-    cli/targets.c
     cli/track.c
 )
 

@@ -41,6 +41,9 @@ export function makeReports(carom, folder) {
         shapes: ['simulate', shapes, '--stepper', 'end', '--steps', '400'],
         gradient: ['gradient', 'examples/two_balls.xml', '--target', 'right:1,0,0@1', '--wrt',
             '*/mass,left:right/restitution', '--check'],
+        compare: ['compare', 'examples/two_balls.xml', '--target', 'right:1,0,0@1'],
+        plan: ['plan', 'examples/two_balls.xml', '--target', 'right:0.9,0,0@1', '--controls',
+            'x0:left/qvel[0]'],
         fit: ['fit', 'examples/bounce.xml', 'examples/bounce.csv', '--wrt', FIT],
     };
     const reports = {};

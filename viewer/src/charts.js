@@ -60,6 +60,19 @@ function formatted(value) {
     return text.replaceAll('-', MINUS);
 }
 
+/** Powers of ten, as many as there is room for; all numbers within less than two of them. */
+function powerTexts(u, values) {
+    if (Math.max(...values) < 100 * Math.min(...values)) {
+        return values.map(formatted);
+    }
+    const powers = values.map((value) => Math.round(Math.log10(value)));
+    const stride = Math.max(1, Math.ceil((Math.max(...powers) - Math.min(...powers)) / 6));
+    return values.map((value, i) => {
+        const isPower = Math.abs(value / 10 ** powers[i] - 1) < 1e-6;
+        return isPower && powers[i] % stride === 0 ? `1e${powers[i]}`.replace('-', MINUS) : '';
+    });
+}
+
 /** Numbers of an axis: all plain, or all with exponents. */
 function tickTexts(u, values) {
     const largest = Math.max(...values.map((value) => Math.abs(value)));
@@ -118,7 +131,8 @@ function options(chart, colours, width, show) {
         },
         axes: [
             { ...axis, size: 30, gap: 4, values: tickTexts },
-            { ...axis, size: 54, gap: 4, values: chart.log ? undefined : tickTexts },
+            { ...axis, size: 54, gap: 4, values: chart.log ? powerTexts : tickTexts,
+                filter: (u, splits) => splits },
         ],
     };
 }
@@ -170,6 +184,8 @@ export class ChartCard {
         this.width = width;
         this.plot = new uPlot(options(this.chart, this.colours, width, () => this.mark()),
             tableOf(this.chart), this.place);
+        // when the mouse leaves, the values are those of the motion's time again
+        this.plot.over.addEventListener('mouseleave', () => setTimeout(() => this.mark()));
         if (this.isTime && this.clock) {
             this.line = element('div', { className: 'now' });
             this.plot.over.append(this.line);
@@ -180,8 +196,6 @@ export class ChartCard {
                     this.clock.set(this.plot.posToVal(left, 'x'));
                 }
             });
-            // when the mouse leaves, the values are those of the motion's time again
-            this.plot.over.addEventListener('mouseleave', () => setTimeout(() => this.mark()));
         }
     }
 
@@ -204,6 +218,10 @@ export class ChartCard {
     // the time of the motion, and the values then unless the mouse asks for others
     mark() {
         if (!this.line) {
+            const last = this.plot ? this.plot.data[0].length - 1 : -1;
+            if (last >= 0 && !(this.plot.cursor.left >= 0)) {
+                this.plot.setLegend({ idx: last }, false); // the result
+            }
             return;
         }
         if (!(this.plot.cursor.left >= 0)) {
