@@ -17,6 +17,7 @@
 // others 2011 for the fixed point on convex problems.
 
 #include "base/base.h"
+#include "math/dense.h"
 #include "solvers/cone_qp.h"
 #include "solvers/friction_parts.h"
 #include "solvers/lcp.h"
@@ -92,6 +93,49 @@ static void interior(search *t, const double *c, double gap) {
     t->s->n_iteration += cri_cone_interior(&problem, gap, t->s->g, t->scratch).n_iteration;
 }
 
+// multiplies the unit of impulse of every contact by 2^power
+static void rescale(cri_scaled *s, const int *power, int sign) {
+    int n = s->n, m = 3 * n;
+    for (int i = 0; i < m; i++) {
+        int own = sign * power[i / 3];
+        double *row = s->A + (size_t)i * (size_t)m;
+        for (int j = 0; j < m; j++) {
+            row[j] = ldexp(row[j], own + sign * power[j / 3]);
+        }
+        s->c[i] = ldexp(s->c[i], own);
+        s->g[i] = ldexp(s->g[i], -own);
+    }
+    for (int i = 0; i < n; i++) {
+        s->l[i] = ldexp(s->l[i], -sign * power[i]);
+        s->size[i] = ldexp(s->size[i], sign * power[i]);
+    }
+}
+
+// Newton from g with units in which impulse and velocity of each contact have the same size there:
+// what is nearly still and what hardly pushes next to each other are far from the rho of both.
+// Powers of two, so that the way back is exact.
+static void balanced(search *t) {
+    cri_scaled *s = t->s;
+    int n = s->n, m = 3 * n;
+    cri_arena_mark mark = cri_arena_get_mark(t->scratch);
+    int *power = CR_PUSH_RAW(t->scratch, int, n);
+    for (int i = 0; i < n; i++) {
+        double u2 = 0.0, g2 = 0.0;
+        for (int r = 3 * i; r < 3 * i + 3; r++) {
+            double u = s->c[r] + cri_dot(m, s->A + (size_t)r * (size_t)m, s->g);
+            u2 += u * u;
+            g2 += s->g[r] * s->g[r];
+        }
+        double ratio = fmin(1e12, fmax(1e-12, (g2 + 1e-300) / (u2 + 1e-300)));
+        power[i] = (int)lrint(0.25 * log2(ratio));
+    }
+    rescale(s, power, 1);
+    cri_friction_newton(s, 40, cri_newton_prox);
+    rescale(s, power, -1);
+    cri_arena_rewind(t->scratch, mark);
+    offer(t, cri_friction_newton(s, 6, cri_newton_prox));
+}
+
 static void shift_diagonal(cri_scaled *s, double d) {
     int m = 3 * s->n;
     for (int i = 0; i < m; i++) {
@@ -129,6 +173,15 @@ static void proximal_points(search *t) {
 static void try_convex(search *t) {
     interior(t, t->s->c, 1e-10);
     climb(t, (int)(sizeof convex_ladder / sizeof convex_ladder[0]), convex_ladder, false);
+    if (!is_done(t)) {
+        // far beyond what residuals can tell
+        interior(t, t->s->c, 1e-20);
+        climb(t, (int)(sizeof convex_ladder / sizeof convex_ladder[0]), convex_ladder, false);
+    }
+    if (!is_done(t)) {
+        interior(t, t->s->c, 1e-20);
+        balanced(t);
+    }
     if (!is_done(t)) {
         proximal_points(t);
     }
