@@ -23,6 +23,7 @@ set(CAROM_SOURCES
     src/solvers/friction.c
     src/solvers/friction_classes.c
     src/solvers/friction_diff.c
+    src/solvers/friction_fan.c
     src/solvers/friction_newton.c
     src/solvers/cone_path.c
     src/solvers/cone_qp.c

@@ -160,6 +160,23 @@ static bool solve_redundant(phase *ph, bool has_cache, cri_solve_report *r, cr_a
     return is_reduced;
 }
 
+// The selection is part of the solution, whoever asks for derivatives; where it moves the impulse,
+// the report is of what it has moved to.
+static void select_phase(phase *ph, bool has_cache, cri_solve_report *r, cr_arena *keep,
+                         cr_arena *scratch) {
+    const cri_friction *p = &ph->problem;
+    size_t bytes = sizeof(double) * 3 * (size_t)p->n;
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *before = CR_PUSH_RAW(scratch, double, 3 * p->n);
+    memcpy(before, ph->f, bytes);
+    cri_friction_reduce(p, ph->f, NULL, has_cache, &ph->reduced, keep, scratch);
+    if (!ph->is_idle && memcmp(before, ph->f, bytes) != 0) {
+        r->residual = cri_friction_certificate(p, ph->f);
+        r->outcome = cri_friction_outcome(r->residual);
+    }
+    cri_arena_rewind(scratch, mark);
+}
+
 // solves ph from ph->f; a single contact needs its reduced system only for derivatives. Nothing is
 // solved where the compression has left nothing to do: then zero it is, whatever rounding says.
 static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cache,
@@ -174,8 +191,7 @@ static void phase_solve(phase *ph, const cri_friction_limit *limit, bool has_cac
         r = cri_friction_solve(p, ph->f, scratch);
     }
     if (!is_reduced && (is_redundant || (has_cache && !limit))) {
-        // the selection is part of the solution, whoever asks for derivatives
-        cri_friction_reduce(p, ph->f, NULL, has_cache, &ph->reduced, keep, scratch);
+        select_phase(ph, has_cache, &r, keep, scratch);
         is_reduced = true;
     }
     if (is_reduced) {
