@@ -171,7 +171,8 @@ static void select_phase(phase *ph, bool has_cache, cri_solve_report *r, cr_aren
     memcpy(before, ph->f, bytes);
     cri_friction_reduce(p, ph->f, NULL, has_cache, &ph->reduced, keep, scratch);
     if (!ph->is_idle && memcmp(before, ph->f, bytes) != 0) {
-        r->residual = cri_friction_certificate(p, ph->f);
+        double known = ph->reduced.selected;
+        r->residual = known >= 0.0 ? known : cri_friction_certificate(p, ph->f);
         r->outcome = cri_friction_outcome(r->residual);
     }
     cri_arena_rewind(scratch, mark);

@@ -450,13 +450,16 @@ static bool select_impulse(const cri_friction *p, double *f, int n_change,
         is_same = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
     }
     cri_arena_rewind(scratch, mark);
-    return is_same && cri_friction_certificate(p, f) <= selection_accept;
+    double residual = is_same ? cri_friction_certificate(p, f) : INFINITY;
+    bool is_met = residual <= selection_accept;
+    cache->selected = is_met ? residual : -1.0;
+    return is_met;
 }
 
 static void push_cache(const cri_friction *p, double *f, cri_friction_cache *cache,
                        cr_arena *keep) {
     int n = p->n, rows = 3 * n;
-    *cache = (cri_friction_cache){.n = n, .f = f};
+    *cache = (cri_friction_cache){.n = n, .f = f, .selected = -1.0};
     cache->contact = CR_PUSH(keep, cri_friction_class, n);
     cache->slip = CR_PUSH(keep, double, 2 * n);
     cache->speed = CR_PUSH_RAW(keep, double, n + 3 * rows);

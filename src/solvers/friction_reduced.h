@@ -42,6 +42,7 @@ typedef struct cri_friction_cache {
     int *pivot;                  // (m)
     cri_qr qr;                   // of the same where lu is singular, else qr.n = 0
     cri_arena_mark qr_mark;      // where qr begins in its arena
+    double selected;             // certificate of the impulse that a selection has moved, else -1
     double margin;               // relative distance to another class
     bool is_one_sided;           // at a kink, or the selection could not be met
 } cri_friction_cache;
