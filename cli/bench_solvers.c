@@ -41,7 +41,7 @@
 typedef struct outcome {
     cri_verdict verdict;
     bool is_disputed; // called solved by the law, not by the certificate
-    bool is_rounded;  // solved within the rounding of its impulse, not within 1e-10 alone
+    bool is_rounded;  // solved thanks to the absolute terms, not within 1e-10 alone
     int n_iteration;
     double residual;
     double seconds;
@@ -272,7 +272,7 @@ static void print_line(const table *t, const char *law, const char *family, int 
     for (int v = 0; v < 3; v++) {
         add(t, count[v], "problems", "%s, %s: %s", law, family, verdicts[v]);
     }
-    add(t, n_rounded, "problems", "%s, %s: solved within rounding", law, family);
+    add(t, n_rounded, "problems", "%s, %s: solved within absolute terms", law, family);
     add(t, n_disputed, "problems", "%s, %s: disputed", law, family);
     add(t, median, "linear solves", "%s, %s: median", law, family);
     add(t, most, "linear solves", "%s, %s: 99 %%", law, family);

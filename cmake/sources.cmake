@@ -25,6 +25,7 @@ set(CAROM_SOURCES
     src/solvers/friction.c
     src/solvers/friction_classes.c
     src/solvers/friction_diff.c
+    src/solvers/friction_fan.c
     src/solvers/friction_newton.c
     src/solvers/cone_path.c
     src/solvers/cone_qp.c
@@ -108,6 +109,7 @@ set(CAROM_SOURCES
     src/contact/cone.c
     src/contact/lcp.c
     src/contact/impulse_law.c
+    src/contact/impulse_diff.c
     src/contact/near.c
     src/contact/opening.c
     src/contact/problem_make.c

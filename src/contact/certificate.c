@@ -3,11 +3,14 @@
 // The certificate of a contact law: with u = A f + c and rho = 3/trace A_ii, for every contact
 //
 //   |f - P(f - rho u)| <= 1e-10 (|f| + rho max(|b|, |c|)) + 64 eps rho (|A||f|)
+//                         + (2 + mu) rho 1e-12 m/s
 //
 // The bracket is at least rho 1e-6 of the largest speed: a contact at rest has no scale of its own.
 // |f| counts up to rho 1e8 of it: masses may differ by 1e6, but an impulse that runs away to
 // infinity, where no solution exists, must not hide its miss behind its own size.
-// The second term is the rounding of f itself, through cancellation at great mass ratios.
+// The second term is the rounding of f itself, through cancellation at great mass ratios. The third
+// is a speed of 1e-12 m/s in each row, as P turns it into impulse: a kilogram at room temperature
+// trembles with 6e-11 m/s, so that no law of rigid bodies says anything about it.
 //
 //   laws           P                                                  one phase: c_n = b_n - t,
 //   ncp, -poisson  p_n = max(l, z_n), z_t cut to the disc mu p_n      t = max(e max(0, -b_n), v*),
@@ -15,8 +18,9 @@
 //   cone, -reg     nearest point of |p_t| <= mu p_n, p_n >= l
 //
 // Two phases, when the law reports a compression f_c: c = b, l = 0 for f_c, then
-// c = A f_c + b - v* e_n, l = e f_c,n (0 for plain contacts) for f - f_c. A law that shifts the
-// diagonal of A is judged with it.
+// c = A f_c + b - v* e_n, l = e f_c,n (0 for plain contacts) for f - f_c, and |f_c| + |f - f_c| in
+// place of |f|: the same impulse is not judged harder because it has come in two parts. A law that
+// shifts the diagonal of A is judged with it.
 
 #include "contact/certificate.h"
 
@@ -25,6 +29,9 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+
+// m/s, see above
+static const long double no_speed = 1e-12L;
 
 typedef enum kind {
     DISC,
@@ -178,11 +185,11 @@ static double ratio(long double miss, long double tolerance) {
     return tolerance > 0.0L ? (double)(miss / tolerance) : miss > 0.0L ? INFINITY : 0.0;
 }
 
-// misses of contact i by its tolerance, with the rounding term and without
+// misses of contact i by its tolerance, with the absolute terms and without
 static cri_certificate judge(const phase *ph, int i) {
     const cri_contact_problem *p = ph->problem;
     size_t m = 3 * (size_t)p->n, at = 3 * (size_t)i;
-    long double trace = 0.0L, size = 0.0L, u[3], c[3], b[3], f[3], z[3];
+    long double trace = 0.0L, size = 0.0L, u[3], c[3], b[3], f[3], first[3], z[3];
     for (int r = 0; r < 3; r++) {
         trace += p->A[(at + (size_t)r) * (m + 1)] + (ph->shift ? ph->shift[i] : 0.0);
     }
@@ -191,6 +198,7 @@ static cri_certificate judge(const phase *ph, int i) {
         size = fmaxl(size, row_of(ph, 3 * i + r, &c[r], &u[r]));
         b[r] = p->b[3 * i + r];
         f[r] = impulse(ph, 3 * i + r);
+        first[r] = ph->compression ? ph->compression[3 * i + r] : 0.0;
         z[r] = f[r] - rho * u[r];
     }
     long double l = 0.0L;
@@ -199,11 +207,11 @@ static cri_certificate judge(const phase *ph, int i) {
     }
     project(ph->kind, p->mu[i], l, z);
     long double miss[3] = {f[0] - z[0], f[1] - z[1], f[2] - z[2]};
-    long double own = fminl(norm(f), 1e8L * rho * ph->largest);
+    long double own = fminl(norm(f) + norm(first), 1e8L * rho * ph->largest);
     long double scale = own + rho * fmaxl(norm(b), norm(c));
     scale = 1e-10L * fmaxl(scale, 1e-6L * rho * ph->largest);
-    long double rounding = 64.0L * DBL_EPSILON * rho * size;
-    return (cri_certificate){.residual = ratio(norm(miss), scale + rounding),
+    long double floor = 64.0L * DBL_EPSILON * rho * size + (2.0L + p->mu[i]) * rho * no_speed;
+    return (cri_certificate){.residual = ratio(norm(miss), scale + floor),
                              .strict = ratio(norm(miss), scale),
                              .contact = i};
 }

@@ -10,7 +10,7 @@
 /// The worst contact of a problem.
 typedef struct cri_certificate {
     double residual; // miss by tolerance: at most 1 is solved; infinite when f is not finite
-    double strict;   // largest miss by the tolerance without its rounding term
+    double strict;   // largest miss by the tolerance without its absolute terms
     int contact;
     int phase; // 0, or 1 for restitution
 } cri_certificate;

@@ -37,6 +37,7 @@
 
 enum {
     N_ITERATION = 60, // most problems take 8, mass ratios of a million 40
+    N_DEEP = 120,     // the same for a gap below deep
     N_IDLE = 8,       // iterations without a better point, near the end
 };
 
@@ -45,6 +46,7 @@ static const double to_boundary = 0.99;
 static const double least_sigma = 1e-6;
 static const double least_step = 1e-9;
 static const double near_end = 1e-6; // of gap and residual; before, both may rise for long
+static const double deep = 1e-12;    // gap below which residuals are rounding, and the gap counts
 
 /// Scaling of a contact at its g and z, and its step. The point is lam = root (x0, x1, x2).
 typedef struct block {
@@ -413,24 +415,37 @@ static void advance(interior *s, double length) {
     }
 }
 
+// what a point is worth: the larger of gap and residual, of a deep search without the rounding
+static double worth(const interior *s, double mean, double residual, bool is_deep) {
+    double largest = 1.0;
+    for (int i = 0; is_deep && i < 3 * s->n; i++) {
+        largest = fmax(largest, fabs(s->g[i]));
+    }
+    bool is_rounding = is_deep && residual <= 64.0 * DBL_EPSILON * largest;
+    return is_rounding ? mean : fmax(mean, residual);
+}
+
 cri_cone_report cri_cone_interior(const cri_friction *p, double gap, double *f, cr_arena *scratch) {
     CR_ASSERT(p->n > 0 && gap > 0.0 && f);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    int m = 3 * p->n, idle = 0;
+    bool is_deep = gap < deep;
+    int m = 3 * p->n, idle = 0, n_most = is_deep ? N_DEEP : N_ITERATION;
     interior s = start(p, scratch);
     cri_cone_report report = {.gap = INFINITY, .residual = INFINITY};
+    double best = INFINITY;
     // the last point that is strictly inside has been measured and is the best but for rounding
     while (scale_all(&s)) {
         double residual = measure(&s), mean = s.gap / s.degree;
-        idle += fmax(report.gap, report.residual) < near_end;
-        if (fmax(mean, residual) < fmax(report.gap, report.residual)) {
+        double value = worth(&s, mean, residual, is_deep);
+        idle += best < near_end;
+        if (value < best) {
+            best = value;
             report.gap = mean;
             report.residual = residual;
             memcpy(s.best, s.g, sizeof *s.g * (size_t)m);
             idle = 0;
         }
-        bool is_done = mean <= gap && residual <= gap;
-        if (is_done || idle >= N_IDLE || report.n_iteration >= N_ITERATION || !factor(&s)) {
+        if (value <= gap || idle >= N_IDLE || report.n_iteration >= n_most || !factor(&s)) {
             break;
         }
         report.n_iteration++;

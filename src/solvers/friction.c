@@ -275,6 +275,12 @@ double cri_friction_certificate(const cri_friction *p, const double *f) {
     return worst;
 }
 
+cr_outcome cri_friction_outcome(double certificate) {
+    return certificate <= 1.0   ? CR_SOLVED
+           : certificate <= 1e4 ? CR_SOLVED_LOOSELY
+                                : CR_ITERATION_LIMIT;
+}
+
 static double relative(double value, double scale) {
     return scale > 0.0 ? value / scale : 1.0;
 }

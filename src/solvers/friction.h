@@ -61,6 +61,9 @@ cri_solve_report cri_friction_try(const cri_friction *problem, double *f, struct
 /// 1e-10 (|f| + rho max(|b|, |c|)) + 64 eps rho |A||f| + (2 + mu) rho 1e-12 m/s. From the raw data.
 double cri_friction_certificate(const cri_friction *problem, const double *f);
 
+/// What a certificate is worth: loosely is 1e-6 of the scale, where 1 asks for 1e-10.
+cr_outcome cri_friction_outcome(double certificate);
+
 /// Room that cri_friction_solve needs.
 size_t cri_friction_bytes(int n);
 

@@ -42,9 +42,9 @@ typedef struct cri_friction_cache {
     int *pivot;                  // (m)
     cri_qr qr;                   // of the same where lu is singular, else qr.n = 0
     cri_arena_mark qr_mark;      // where qr begins in its arena
-    double margin;               // relative distance to another class
-    double residual;             // certificate of the last impulse that was judged
-    bool is_one_sided;           // at a kink, or the selection could not be met
+    double selected;   // certificate of the impulse where a selection or a guess held, else -1
+    double margin;     // relative distance to another class
+    bool is_one_sided; // at a kink, or the selection could not be met
 } cri_friction_cache;
 
 /// A nearby solution that stands for a limit: its impulse, velocity and bounds.

@@ -91,6 +91,14 @@ static double selection_step(const cri_friction *p, const cri_friction_cache *ca
     return size;
 }
 
+// does f satisfy the law well enough to be kept?
+static bool accept(const cri_friction *p, const double *f, cri_friction_cache *cache) {
+    double residual = cri_friction_certificate(p, f);
+    bool is_met = residual <= selection_accept;
+    cache->selected = is_met ? residual : -1.0;
+    return is_met;
+}
+
 // Moves f to Zc' f = 0 within its classes; false when that leaves them. Columns that are only a
 // guess are read off anew at least once, and may change n_change times: an active-set method whose
 // linear solves take the least impulse.
@@ -134,14 +142,13 @@ static bool select_impulse(const cri_friction *p, double *f, int n_change,
         is_same = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
     }
     cri_arena_rewind(scratch, mark);
-    cache->residual = is_same ? cri_friction_certificate(p, f) : INFINITY;
-    return cache->residual <= selection_accept;
+    return is_same && accept(p, f, cache);
 }
 
 static void push_cache(const cri_friction *p, double *f, cri_friction_cache *cache,
                        cr_arena *keep) {
     int n = p->n, rows = 3 * n;
-    *cache = (cri_friction_cache){.n = n, .f = f};
+    *cache = (cri_friction_cache){.n = n, .f = f, .selected = -1.0};
     cache->contact = CR_PUSH(keep, cri_friction_class, n);
     cache->slip = CR_PUSH(keep, double, 2 * n);
     cache->speed = CR_PUSH_RAW(keep, double, n + 3 * rows);
@@ -261,8 +268,7 @@ bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_deri
     } else if (cache->m > 0) {
         solve_linear(p, cache, f, u, scratch);
         bool is_finite = cri_all_finite(rows, f);
-        cache->residual = is_finite ? cri_friction_certificate(p, f) : INFINITY;
-        is_solved = cache->residual <= selection_accept;
+        is_solved = is_finite && accept(p, f, cache);
         // the same columns, and the margin of what came out
         cri_friction_classify(p, f, NULL, false, cache, u);
         is_solved = is_solved && memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;

@@ -17,7 +17,9 @@
 // others 2011 for the fixed point on convex problems.
 
 #include "base/base.h"
+#include "math/dense.h"
 #include "solvers/cone_qp.h"
+#include "solvers/friction_fan.h"
 #include "solvers/friction_parts.h"
 #include "solvers/lcp.h"
 
@@ -40,6 +42,8 @@ static const rung short_ladder[] = {{1e-11, 1.0}, {1e-6, 1.0}, {1e-3, 1.0}};
 
 // contacts up to which complementarity problems of ten rows each are worth their cube
 enum { MAX_LCP = 40 };
+// times that polygons are turned
+enum { N_TURN = 24 };
 
 /// A search: the scaled problem and the best point so far.
 typedef struct search {
@@ -92,6 +96,49 @@ static void interior(search *t, const double *c, double gap) {
     t->s->n_iteration += cri_cone_interior(&problem, gap, t->s->g, t->scratch).n_iteration;
 }
 
+// multiplies the unit of impulse of every contact by 2^power
+static void rescale(cri_scaled *s, const int *power, int sign) {
+    int n = s->n, m = 3 * n;
+    for (int i = 0; i < m; i++) {
+        int own = sign * power[i / 3];
+        double *row = s->A + (size_t)i * (size_t)m;
+        for (int j = 0; j < m; j++) {
+            row[j] = ldexp(row[j], own + sign * power[j / 3]);
+        }
+        s->c[i] = ldexp(s->c[i], own);
+        s->g[i] = ldexp(s->g[i], -own);
+    }
+    for (int i = 0; i < n; i++) {
+        s->l[i] = ldexp(s->l[i], -sign * power[i]);
+        s->size[i] = ldexp(s->size[i], sign * power[i]);
+    }
+}
+
+// Newton from g with units in which impulse and velocity of each contact have the same size there:
+// what is nearly still and what hardly pushes next to each other are far from the rho of both.
+// Powers of two, so that the way back is exact.
+static void balanced(search *t) {
+    cri_scaled *s = t->s;
+    int n = s->n, m = 3 * n;
+    cri_arena_mark mark = cri_arena_get_mark(t->scratch);
+    int *power = CR_PUSH_RAW(t->scratch, int, n);
+    for (int i = 0; i < n; i++) {
+        double u2 = 0.0, g2 = 0.0;
+        for (int r = 3 * i; r < 3 * i + 3; r++) {
+            double u = s->c[r] + cri_dot(m, s->A + (size_t)r * (size_t)m, s->g);
+            u2 += u * u;
+            g2 += s->g[r] * s->g[r];
+        }
+        double ratio = fmin(1e12, fmax(1e-12, (g2 + 1e-300) / (u2 + 1e-300)));
+        power[i] = (int)lrint(0.25 * log2(ratio));
+    }
+    rescale(s, power, 1);
+    cri_friction_newton(s, 40, cri_newton_prox);
+    rescale(s, power, -1);
+    cri_arena_rewind(t->scratch, mark);
+    offer(t, cri_friction_newton(s, 6, cri_newton_prox));
+}
+
 static void shift_diagonal(cri_scaled *s, double d) {
     int m = 3 * s->n;
     for (int i = 0; i < m; i++) {
@@ -129,6 +176,15 @@ static void proximal_points(search *t) {
 static void try_convex(search *t) {
     interior(t, t->s->c, 1e-10);
     climb(t, (int)(sizeof convex_ladder / sizeof convex_ladder[0]), convex_ladder, false);
+    if (!is_done(t)) {
+        // far beyond what residuals can tell
+        interior(t, t->s->c, 1e-20);
+        climb(t, (int)(sizeof convex_ladder / sizeof convex_ladder[0]), convex_ladder, false);
+    }
+    if (!is_done(t)) {
+        interior(t, t->s->c, 1e-20);
+        balanced(t);
+    }
     if (!is_done(t)) {
         proximal_points(t);
     }
@@ -175,44 +231,14 @@ static void fixed_point(search *t) {
     cri_arena_rewind(t->scratch, mark);
 }
 
-// turns the tangents of every contact: entries 1 and 2 of each three, stride apart
-static void turn(int n, double cosine, double sine, double *x, int stride) {
-    for (int i = 0; i < n; i++) {
-        double *a = x + (size_t)(3 * i + 1) * (size_t)stride, *b = a + stride, first = *a;
-        *a = cosine * first + sine * *b;
-        *b = cosine * *b - sine * first;
-    }
-}
-
-// the problem seen in tangents turned by an angle, as one of the octagon law without bounds
-static cri_friction turned(const cri_scaled *s, double angle, cr_arena *arena) {
-    int n = s->n, m = 3 * n;
-    cri_friction problem = cri_scaled_problem(s);
-    double *A = CR_PUSH_RAW(arena, double, m *m + m), *c = A + m * m;
-    memcpy(A, s->A, sizeof *A * (size_t)m * (size_t)m);
-    memcpy(c, s->c, sizeof *c * (size_t)m);
-    for (int i = 0; i < m; i++) {
-        turn(n, cos(angle), sin(angle), A + (size_t)i * (size_t)m, 1);
-    }
-    for (int i = 0; i < m; i++) {
-        turn(n, cos(angle), sin(angle), A + i, m);
-    }
-    turn(n, cos(angle), sin(angle), c, 1);
-    problem.kind = CRI_OCTAGON;
-    problem.A = A;
-    problem.c = c;
-    problem.l = CR_PUSH(arena, double, n); // bounds do not matter for a start
-    return problem;
-}
-
 // a point of the octagon law as a start, by the interior point or by Lemke's method
-static void corner_start(search *t, bool is_lemke, double angle) {
+static void corner_start(search *t, bool is_lemke) {
     cri_scaled *s = t->s;
     if (s->n > MAX_LCP) {
         return;
     }
     cri_arena_mark mark = cri_arena_get_mark(t->scratch);
-    const cri_friction problem = turned(s, angle, t->scratch);
+    const cri_friction problem = cri_scaled_problem(s);
     const cri_lcp lcp = cri_octagon_lcp(&problem, t->scratch);
     double *z = CR_PUSH(t->scratch, double, lcp.n);
     if (is_lemke) {
@@ -222,20 +248,31 @@ static void corner_start(search *t, bool is_lemke, double angle) {
         s->n_iteration += cri_lcp_interior(&lcp, 1e-9, z, t->scratch).n_iteration;
     }
     cri_octagon_impulse(s->n, z, s->g);
-    turn(s->n, cos(angle), -sin(angle), s->g, 1);
     cri_arena_rewind(t->scratch, mark);
     climb(t, (int)(sizeof short_ladder / sizeof short_ladder[0]), short_ladder, false);
 }
 
-// a quarter of the 45 degrees after which an octagon is itself again
-static const double sixteenth = 0.19634954084936207;
-
-// Lemke's points: for Coulomb's law no octagon is better than another, so that four may be tried
-static void corner_starts(search *t) {
-    int n_angle = t->s->kind == CRI_COULOMB ? 4 : 1;
-    for (int k = 0; k < n_angle && !is_done(t); k++) {
-        corner_start(t, true, k * sixteenth);
+// polygons in place of discs, turned to where friction points
+static void fans(search *t) {
+    cri_scaled *s = t->s;
+    if (s->n > MAX_LCP) {
+        return;
     }
+    const cri_friction problem = cri_scaled_problem(s);
+    size_t bytes = sizeof(double) * 3 * (size_t)s->n;
+    cri_arena_mark mark = cri_arena_get_mark(t->scratch);
+    cri_fans all = cri_fans_open(s->n, t->best, t->scratch);
+    for (int k = 0; k < N_TURN && !is_done(t) && s->n_iteration < s->budget; k++) {
+        cri_fans_turn(&all, &problem, s->g, t->scratch);
+        s->n_iteration++; // pivots are no linear solves
+        memcpy(s->kept, s->g, bytes);
+        offer(t, cri_friction_newton(s, 30, cri_newton_prox));
+        if (!is_done(t)) {
+            take(t, s->kept);
+            balanced(t);
+        }
+    }
+    cri_arena_rewind(t->scratch, mark);
 }
 
 // follows the solution from mu = 0 to mu; mu is restored. The residual at the end, infinite when
@@ -326,30 +363,33 @@ static void restarts(search *t) {
 
 static void try_harder(search *t) {
     int n_rung = (int)(sizeof ladder / sizeof ladder[0]);
+    bool is_octagon = t->s->kind == CRI_OCTAGON;
     take(t, t->best);
     climb(t, n_rung, ladder, true);
-    if (!is_done(t) && t->s->kind == CRI_OCTAGON) {
-        corner_start(t, false, 0.0);
+    if (!is_done(t)) {
+        take(t, t->best);
+        balanced(t);
     }
-    if (!is_done(t) && t->s->kind == CRI_COULOMB) {
+    if (!is_done(t) && is_octagon) {
+        corner_start(t, false);
+    }
+    if (!is_done(t) && !is_octagon) {
         fixed_point(t);
     }
     // from many contacts on the tableau of Lemke's method costs more than all of the others
     bool is_large = t->s->n > 6;
-    if (!is_done(t) && !is_large) {
-        corner_starts(t);
-    }
-    if (!is_done(t) && is_large) {
-        offer(t, homotopy(t));
-    }
-    if (!is_done(t)) {
-        sweeps(t);
-    }
-    if (!is_done(t) && !is_large) {
-        offer(t, homotopy(t));
-    }
-    if (!is_done(t) && is_large) {
-        corner_starts(t);
+    for (int pass = 0; pass < 2; pass++) {
+        bool is_first = (pass == 0) == is_large;
+        if (!is_done(t) && is_first) {
+            offer(t, homotopy(t));
+        } else if (!is_done(t) && is_octagon) {
+            corner_start(t, true);
+        } else if (!is_done(t)) {
+            fans(t);
+        }
+        if (!is_done(t) && pass == 0) {
+            sweeps(t);
+        }
     }
     if (!is_done(t)) {
         tikhonov(t);
@@ -362,7 +402,7 @@ static void try_harder(search *t) {
 // ---- the solve ---------------------------------------------------------------------------------
 
 size_t cri_friction_bytes(int n) {
-    size_t lcp = n <= MAX_LCP ? 2 * cri_lcp_bytes(10 * n) : 0, m = 3 * (size_t)n;
+    size_t lcp = n <= MAX_LCP ? cri_fans_bytes(n) : 0, m = 3 * (size_t)n;
     return cri_friction_scale_bytes(n) + cri_cone_interior_bytes(n) + lcp +
            sizeof(double) * (m * m + 12 * m) + 2048;
 }
@@ -411,11 +451,10 @@ static cri_solve_report solve(const cri_friction *p, double *f, bool is_quick, c
     }
     cri_solve_report report = {.n_iteration = s.n_iteration,
                                .residual = cri_friction_certificate(p, f)};
-    // loosely: 1e-6 of the scale, where the certificate asks for 1e-10
-    bool is_enough = report.residual <= 1.0 && (is_done(&t) || !is_quick);
-    report.outcome = is_enough                ? CR_SOLVED
-                     : report.residual <= 1e4 ? CR_SOLVED_LOOSELY
-                                              : CR_ITERATION_LIMIT;
+    report.outcome = cri_friction_outcome(report.residual);
+    if (is_quick && !is_done(&t) && report.outcome == CR_SOLVED) {
+        report.outcome = CR_SOLVED_LOOSELY;
+    }
     cri_arena_rewind(scratch, mark);
     return report;
 }

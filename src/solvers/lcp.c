@@ -13,6 +13,8 @@
 //   [ w_f ]   [ G'A G  e ] [ z_f   ]   [ G'c ]       z_f = (f_n, beta_0 .. beta_7), e = (0, 1 .. 1)
 //   [ w_g ] = [ m'     0 ] [ gamma ] + [  0  ]       m = (mu, -1 .. -1),  gamma = |u_t| as they see
 //
+// With bounds z_n = f_n - l: c + A l e_n takes the place of c, and mu l that of 0.
+//
 // Balance: D M D by D_i <- D_i/sqrt(largest of row i and column i), a few times (Ruiz 2001).
 
 #include "base/base.h"
@@ -293,60 +295,89 @@ void cri_lcp_jvp(const cri_lcp_cache *cache, const double *rhs, double *z_tan, c
 
 // ---- friction -----------------------------------------------------------------------------------
 
-// column a of G: the impulse of one unit of (f_n, beta_0 .. beta_7)
-static void generator(int a, double g[3]) {
+// column a of G: the impulse of one unit of (f_n, beta_0 .. beta_7), with the corners of a contact
+static void generator(const double *corner, int a, double g[3]) {
     g[0] = a == 0 ? 1.0 : 0.0;
-    g[1] = a == 0 ? 0.0 : side[a - 1][0];
-    g[2] = a == 0 ? 0.0 : side[a - 1][1];
+    g[1] = a == 0 ? 0.0 : corner[2 * a - 2];
+    g[2] = a == 0 ? 0.0 : corner[2 * a - 1];
 }
 
 // the block G_i' A_ij G_j at M, whose rows are n apart
-static void fill_block(const double *A, size_t n_A, double *M, size_t n) {
+static void fill_block(const double *A, size_t n_A, const double *corner_i, const double *corner_j,
+                       double *M, size_t n) {
     for (int b = 0; b < GAMMA; b++) {
         double g[3], u[3];
-        generator(b, g);
+        generator(corner_j, b, g);
         for (size_t r = 0; r < 3; r++) {
             u[r] = A[r * n_A] * g[0] + A[r * n_A + 1] * g[1] + A[r * n_A + 2] * g[2];
         }
         for (int a = 0; a < GAMMA; a++) {
-            generator(a, g);
+            generator(corner_i, a, g);
             M[(size_t)a * n + (size_t)b] = g[0] * u[0] + g[1] * u[1] + g[2] * u[2];
+        }
+    }
+}
+
+// corners are those of contact i at i * stride
+static cri_lcp fill(const cri_friction *p, const double *corner, size_t stride, cr_arena *keep) {
+    size_t n = N_ROW * (size_t)p->n, n_A = 3 * (size_t)p->n;
+    double *M = CR_PUSH(keep, double, n *n);
+    double *q = CR_PUSH(keep, double, n);
+    for (size_t i = 0; i < (size_t)p->n; i++) {
+        CR_ASSERT(p->l[i] >= 0.0 && p->mu[i] >= 0.0);
+        size_t at = N_ROW * i;
+        double c[3] = {p->c[3 * i], p->c[3 * i + 1], p->c[3 * i + 2]};
+        for (size_t j = 0; j < (size_t)p->n; j++) {
+            const double *A = p->A + 3 * i * n_A + 3 * j;
+            fill_block(A, n_A, corner + i * stride, corner + j * stride, M + at * n + N_ROW * j, n);
+            for (size_t r = 0; r < 3; r++) {
+                c[r] += A[r * n_A] * p->l[j];
+            }
+        }
+        for (int a = 0; a < GAMMA; a++) {
+            double g[3];
+            generator(corner + i * stride, a, g);
+            q[at + (size_t)a] = g[0] * c[0] + g[1] * c[1] + g[2] * c[2];
+            M[(at + (size_t)a) * n + at + GAMMA] = a == 0 ? 0.0 : 1.0;
+            M[(at + GAMMA) * n + at + (size_t)a] = a == 0 ? p->mu[i] : -1.0;
+        }
+        q[at + GAMMA] = p->mu[i] * p->l[i];
+    }
+    return (cri_lcp){.n = (int)n, .M = M, .q = q};
+}
+
+static void read_impulse(int n, const double *corner, size_t stride, const double *z, double *f) {
+    for (int i = 0; i < n; i++) {
+        const double *beta = z + N_ROW * i + 1, *own = corner + (size_t)i * stride;
+        f[3 * i] = z[N_ROW * i];
+        f[3 * i + 1] = f[3 * i + 2] = 0.0;
+        for (int k = 0; k < N_SIDE; k++) {
+            f[3 * i + 1] += beta[k] * own[2 * k];
+            f[3 * i + 2] += beta[k] * own[2 * k + 1];
         }
     }
 }
 
 cri_lcp cri_octagon_lcp(const cri_friction *p, cr_arena *keep) {
     CR_ASSERT(p->n > 0 && p->kind == CRI_OCTAGON);
-    size_t n = N_ROW * (size_t)p->n, n_A = 3 * (size_t)p->n;
-    double *M = CR_PUSH(keep, double, n *n);
-    double *q = CR_PUSH(keep, double, n);
     for (int i = 0; i < p->n; i++) {
-        CR_ASSERT(p->l[i] == 0.0 && p->mu[i] >= 0.0);
-        size_t at = N_ROW * (size_t)i;
-        for (int j = 0; j < p->n; j++) {
-            fill_block(p->A + 3 * (size_t)i * n_A + 3 * (size_t)j, n_A,
-                       M + at * n + N_ROW * (size_t)j, n);
-        }
-        for (int a = 0; a < GAMMA; a++) {
-            double g[3];
-            const double *c = p->c + 3 * i;
-            generator(a, g);
-            q[at + (size_t)a] = g[0] * c[0] + g[1] * c[1] + g[2] * c[2];
-            M[(at + (size_t)a) * n + at + GAMMA] = a == 0 ? 0.0 : 1.0;
-            M[(at + GAMMA) * n + at + (size_t)a] = a == 0 ? p->mu[i] : -1.0;
-        }
+        CR_ASSERT(p->l[i] == 0.0);
     }
-    return (cri_lcp){.n = (int)n, .M = M, .q = q};
+    return fill(p, side[0], 0, keep);
 }
 
 void cri_octagon_impulse(int n, const double *z, double *f) {
-    for (int i = 0; i < n; i++) {
-        const double *beta = z + N_ROW * i + 1;
-        f[3 * i] = z[N_ROW * i];
-        f[3 * i + 1] = f[3 * i + 2] = 0.0;
-        for (int k = 0; k < N_SIDE; k++) {
-            f[3 * i + 1] += beta[k] * side[k][0];
-            f[3 * i + 2] += beta[k] * side[k][1];
-        }
+    read_impulse(n, side[0], 0, z, f);
+}
+
+cri_lcp cri_polygon_lcp(const cri_friction *p, const double *corner, cr_arena *keep) {
+    CR_ASSERT(p->n > 0 && corner);
+    return fill(p, corner, (size_t)(2 * N_SIDE), keep);
+}
+
+void cri_polygon_impulse(const cri_friction *p, const double *corner, const double *z, double *f) {
+    read_impulse(p->n, corner, (size_t)(2 * N_SIDE), z, f);
+    for (int i = 0; i < p->n; i++) {
+        f[3 * i] += p->l[i];
     }
 }

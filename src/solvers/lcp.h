@@ -71,3 +71,11 @@ cri_lcp cri_octagon_lcp(const cri_friction *problem, cr_arena *keep);
 
 /// The impulses f (3n) of its solution z.
 void cri_octagon_impulse(int n, const double *z, double *f);
+
+/// The same for a law of its own: eight corners a contact, corner (n, 8, 2) unit vectors with the
+/// centre inside, and bounds l. kind is not read.
+cri_lcp cri_polygon_lcp(const cri_friction *problem, const double *corner, cr_arena *keep);
+
+/// The impulses f (3n) of its solution z.
+void cri_polygon_impulse(const cri_friction *problem, const double *corner, const double *z,
+                         double *f);

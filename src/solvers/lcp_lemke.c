@@ -26,7 +26,7 @@ static const double least_pivot = 1e-10;
 // ratios nearer than this are ties
 static const double tie = 1e-12;
 // pivots a row: 99 of 100 problems need 2 at most; pivots from one fresh tableau to the next
-enum { N_PIVOT = 20, N_FRESH = 20 };
+enum { N_PIVOT = 20, N_FRESH = 100 };
 // covering vectors h_i = 1 + tilt i/n; a ray of one says little of another
 static const double tilt[] = {0.0, 1.0, -0.5};
 enum { N_TILT = sizeof tilt / sizeof tilt[0] };
