@@ -234,8 +234,8 @@ static double rounding_of(int m, const double *rows, const double *f) {
     return most;
 }
 
-double cri_friction_certificate(const cri_friction *p, const double *f) {
-    CR_ASSERT(p->n > 0 && f);
+// of the velocity known (3n), or of that which f makes
+static double certificate(const cri_friction *p, const double *f, const double *known) {
     int m = 3 * p->n;
     double worst = 0.0, largest = 0.0;
     for (int i = 0; i < m; i++) {
@@ -246,8 +246,8 @@ double cri_friction_certificate(const cri_friction *p, const double *f) {
         const cri_neighbours near = cri_neighbours_of(p, i);
         double rho = cri_friction_rho(p, i), z[3];
         for (int r = 0; r < 3; r++) {
-            double u = p->c[3 * i + r];
-            for (int e = 0; e < near.n; e++) {
+            double u = known ? known[3 * i + r] : p->c[3 * i + r];
+            for (int e = 0; !known && e < near.n; e++) {
                 int at = 3 * cri_neighbour(&near, e);
                 u += cri_dot(3, rows + r * m + at, f + at);
             }
@@ -279,6 +279,16 @@ cr_outcome cri_friction_outcome(double certificate) {
     return certificate <= 1.0   ? CR_SOLVED
            : certificate <= 1e4 ? CR_SOLVED_LOOSELY
                                 : CR_ITERATION_LIMIT;
+}
+
+double cri_friction_certificate(const cri_friction *p, const double *f) {
+    CR_ASSERT(p->n > 0 && f);
+    return certificate(p, f, NULL);
+}
+
+double cri_friction_certificate_at(const cri_friction *p, const double *f, const double *u) {
+    CR_ASSERT(p->n > 0 && f && u);
+    return certificate(p, f, u);
 }
 
 static double relative(double value, double scale) {

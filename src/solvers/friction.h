@@ -64,6 +64,9 @@ double cri_friction_certificate(const cri_friction *problem, const double *f);
 /// What a certificate is worth: loosely is 1e-6 of the scale, where 1 asks for 1e-10.
 cr_outcome cri_friction_outcome(double certificate);
 
+/// The same where the velocity u (3n) of f is known.
+double cri_friction_certificate_at(const cri_friction *problem, const double *f, const double *u);
+
 /// Room that cri_friction_solve needs.
 size_t cri_friction_bytes(int n);
 

@@ -177,11 +177,10 @@ static bool joins(const cri_friction *p, int i, const double *u, double u_scale,
     return at->branch != CRI_OPEN;
 }
 
-void cri_friction_classify(const cri_friction *p, double *f, const cri_friction_limit *limit,
-                           bool is_generous, cri_friction_cache *cache, double *u) {
+void cri_friction_classify_at(const cri_friction *p, double *f, const cri_friction_limit *limit,
+                              bool is_generous, cri_friction_cache *cache, const double *u) {
     CR_ASSERT(cache->n == p->n && cache->column);
     double f_scale = impulse_scale(p, f);
-    cri_friction_multiply(p, f, p->c, u);
     cache->m = 0;
     cache->margin = 1.0;
     cache->has_slide = false;
@@ -213,4 +212,10 @@ void cri_friction_classify(const cri_friction *p, double *f, const cri_friction_
         }
     }
     cache->is_one_sided = cache->margin < kink_margin;
+}
+
+void cri_friction_classify(const cri_friction *p, double *f, const cri_friction_limit *limit,
+                           bool is_generous, cri_friction_cache *cache, double *u) {
+    cri_friction_multiply(p, f, p->c, u);
+    cri_friction_classify_at(p, f, limit, is_generous, cache, u);
 }

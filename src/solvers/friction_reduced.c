@@ -184,10 +184,12 @@ static void factor_sticking(const cri_friction *p, cri_friction_cache *cache, cr
     }
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *S = CR_PUSH_RAW(scratch, double, m *m);
+    int *place = CR_PUSH_RAW(scratch, int, m);
     for (int i = 0; i < m; i++) {
-        const double *row = p->A + (size_t)cri_friction_row_of(cache, i) * (size_t)rows;
+        place[i] = cri_friction_row_of(cache, i);
+        const double *row = p->A + (size_t)place[i] * (size_t)rows;
         for (int j = 0; j <= i; j++) {
-            S[i * m + j] = row[cri_friction_row_of(cache, j)];
+            S[i * m + j] = row[place[j]];
         }
     }
     cache->psd = cri_psd_factor(m, S, rank_tolerance, keep);

@@ -106,9 +106,14 @@ size_t cri_friction_many_bytes(int n, int n_column);
 
 // ---- steps, private to src/solvers -------------------------------------------------------------
 
-/// Classes, columns and margin at f, with its velocity u (3n); weak impulses are set to zero.
-/// Classes come from limit when there is one. is_generous lets contacts that touch without force
-/// take part.
+/// Classes, columns and margin at f with its velocity u (3n), the caller's; weak impulses are set
+/// to zero. Classes come from limit when there is one. is_generous lets contacts that touch without
+/// force take part.
+void cri_friction_classify_at(const cri_friction *problem, double *f,
+                              const cri_friction_limit *limit, bool is_generous,
+                              cri_friction_cache *cache, const double *u);
+
+/// The same, and u is set.
 void cri_friction_classify(const cri_friction *problem, double *f, const cri_friction_limit *limit,
                            bool is_generous, cri_friction_cache *cache, double *u);
 

@@ -91,9 +91,8 @@ static double selection_step(const cri_friction *p, const cri_friction_cache *ca
     return size;
 }
 
-// does f satisfy the law well enough to be kept?
-static bool accept(const cri_friction *p, const double *f, cri_friction_cache *cache) {
-    double residual = cri_friction_certificate(p, f);
+// is an impulse of that certificate good enough to be kept?
+static bool accept(double residual, cri_friction_cache *cache) {
     bool is_met = residual <= selection_accept;
     cache->selected = is_met ? residual : -1.0;
     return is_met;
@@ -142,7 +141,7 @@ static bool select_impulse(const cri_friction *p, double *f, int n_change,
         is_same = memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
     }
     cri_arena_rewind(scratch, mark);
-    return is_same && accept(p, f, cache);
+    return is_same && accept(cri_friction_certificate(p, f), cache);
 }
 
 static void push_cache(const cri_friction *p, double *f, cri_friction_cache *cache,
@@ -254,10 +253,11 @@ bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_deri
     memcpy(start, f, sizeof *f * (size_t)rows);
     push_cache(p, f, cache, keep);
     double *guess = CR_PUSH_RAW(scratch, double, rows);
-    cri_friction_multiply(p, f, p->c, guess);
+    cri_friction_multiply(p, f, p->c, u);
+    memcpy(guess, u, sizeof *u * (size_t)rows);
     guess_velocity(p, f, guess);
-    cri_friction_classify(p, f, &(cri_friction_limit){.f = f, .u = guess, .l = p->l}, true, cache,
-                          u);
+    const cri_friction_limit seen = {.f = f, .u = guess, .l = p->l};
+    cri_friction_classify_at(p, f, &seen, true, cache, u);
     bool is_solved = false;
     if (cache->m > 0) {
         memcpy(old, cache->contact, sizeof *old * (size_t)n);
@@ -268,9 +268,10 @@ bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_deri
     } else if (cache->m > 0) {
         solve_linear(p, cache, f, u, scratch);
         bool is_finite = cri_all_finite(rows, f);
-        is_solved = is_finite && accept(p, f, cache);
+        cri_friction_multiply(p, f, p->c, u);
+        is_solved = is_finite && accept(cri_friction_certificate_at(p, f, u), cache);
         // the same columns, and the margin of what came out
-        cri_friction_classify(p, f, NULL, false, cache, u);
+        cri_friction_classify_at(p, f, NULL, false, cache, u);
         is_solved = is_solved && memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
         if (is_finite && !is_solved && cache->m > 0) {
             cri_friction_factor(p, cache, keep, scratch);
