@@ -49,41 +49,41 @@ static double slack_of(int i) {
     return i % 3 == 0 ? normal_slack : 1.0;
 }
 
-// K = N' D^-1 N, its upper triangle, factored; scaled (rank) is work space
-static bool factor_null(const cri_opening *o, double *scaled) {
-    int rank = o->rank, n_null = o->n_null;
+// K = N' D^-1 N, its upper triangle, factored
+static bool factor_null(const cri_opening *o) {
+    int n_null = o->n_null;
+    memset(o->K, 0, sizeof *o->K * (size_t)n_null * (size_t)n_null);
+    for (int k = 0; k < o->rank; k++) {
+        const double *row = o->X + k * n_null;
+        double slack = slack_of(o->psd.order[k]);
+        for (int i = 0; i < n_null; i++) {
+            cri_add_scaled(n_null - i, slack * row[i], row + i, o->K + i * n_null + i);
+        }
+    }
     for (int i = 0; i < n_null; i++) {
-        const double *row = o->X + i * rank;
-        for (int k = 0; k < rank; k++) {
-            scaled[k] = slack_of(o->psd.order[k]) * row[k];
-        }
-        for (int j = i; j < n_null; j++) {
-            o->K[i * n_null + j] = cri_dot(rank, scaled, o->X + j * rank);
-        }
-        o->K[i * n_null + i] += slack_of(o->psd.order[rank + i]);
+        o->K[i * n_null + i] += slack_of(o->psd.order[o->rank + i]);
     }
     return cri_cholesky_factor(n_null, o->K);
 }
 
 // out (3n) = N K^-1 N' a
 static void null_part(const cri_opening *o, const double *a, double *out, cr_arena *scratch) {
-    int rank = o->rank, m = 3 * o->n;
+    int rank = o->rank, n_null = o->n_null;
     const int *order = o->psd.order;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *sorted = CR_PUSH_RAW(scratch, double, m), *x = sorted + rank;
-    for (int i = 0; i < m; i++) {
-        sorted[i] = a[order[i]];
+    double *x = CR_PUSH_RAW(scratch, double, n_null);
+    for (int i = 0; i < n_null; i++) {
+        x[i] = a[order[rank + i]];
     }
-    for (int i = 0; i < o->n_null; i++) {
-        x[i] += cri_dot(rank, o->X + i * rank, sorted);
+    for (int k = 0; k < rank; k++) {
+        cri_add_scaled(n_null, a[order[k]], o->X + k * n_null, x);
     }
-    cri_cholesky_solve(o->n_null, o->K, x);
-    memset(sorted, 0, sizeof *sorted * (size_t)rank);
-    for (int i = 0; i < o->n_null; i++) {
-        cri_add_scaled(rank, x[i], o->X + i * rank, sorted);
+    cri_cholesky_solve(n_null, o->K, x);
+    for (int k = 0; k < rank; k++) {
+        out[order[k]] = cri_dot(n_null, o->X + k * n_null, x);
     }
-    for (int i = 0; i < m; i++) {
-        out[order[i]] = sorted[i];
+    for (int i = 0; i < n_null; i++) {
+        out[order[rank + i]] = x[i];
     }
     cri_arena_rewind(scratch, mark);
 }
@@ -134,7 +134,7 @@ static bool prepare(cri_opening *o, cr_arena *keep) {
     o->X = CR_PUSH_RAW(keep, double, o->n_null * 3 * o->n);
     o->K = o->X + o->n_null * o->rank;
     cri_psd_null_basis(&o->psd, o->rank, o->X);
-    return factor_null(o, o->drift);
+    return factor_null(o);
 }
 
 void cri_opening_find(int n, const double *A, const double *target, bool has_derivative,

@@ -18,7 +18,7 @@ typedef struct cri_opening {
     int rank;      // rows of A that count as independent, in the order of psd
     int n_null;    // the others
     double *drift; // (3n) the velocities
-    double *X;     // (n_null, rank) rows of (X 1) span the null space of the independent rows
+    double *X;     // (rank, n_null) columns of [X; 1] span the null space of those rows
     double *K;     // (n_null, n_null) factor of N' D^-1 N
     double *s;     // (3n) D (drift - asked)
     double *y;     // (3n) impulse that makes the drift; only with derivatives

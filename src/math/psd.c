@@ -28,12 +28,13 @@ static void swap(double *a, double *b) {
     *b = t;
 }
 
-// the place from k on whose pivot has lost least, -1 when all are zero
+// the place from k on whose pivot has lost least, -1 when all are zero; first has the inverses of
+// the pivots before elimination, 0 where they were not positive
 static int next_pivot(int n, const double *left, const double *first, double tolerance, int k) {
     int best = -1;
     double most = tolerance;
     for (int i = k; i < n; i++) {
-        double part = first[i] > 0.0 ? left[i] / first[i] : 0.0;
+        double part = left[i] * first[i];
         if (part > most) {
             most = part;
             best = i;
@@ -99,7 +100,8 @@ cri_psd cri_psd_pivot(int n, const double *S, double tolerance, struct cr_arena 
     double *first = psd.R + n * n, *left = first + n;
     for (int i = 0; i < n; i++) {
         psd.order[i] = i;
-        first[i] = left[i] = S[i * n + i];
+        left[i] = S[i * n + i];
+        first[i] = left[i] > 0.0 ? 1.0 / left[i] : 0.0;
     }
     for (int k = 0; k < n; k++) {
         int best = next_pivot(n, left, first, tolerance, k);
@@ -285,13 +287,22 @@ static void solve_transposed(const cri_psd *psd, int rank, double *b) {
 
 void cri_psd_null_basis(const cri_psd *psd, int rank, double *X) {
     CR_ASSERT(rank <= psd->rank && (X || rank == psd->n));
-    int n = psd->n;
-    for (int k = rank; k < n; k++, X += rank) {
-        // L11' x = -L21' e_k
-        for (int i = 0; i < rank; i++) {
-            X[i] = -psd->L[k * n + i];
+    int n = psd->n, n_null = n - rank;
+    for (int i = 0; i < rank; i++) {
+        for (int k = 0; k < n_null; k++) {
+            X[i * n_null + k] = -psd->L[(rank + k) * n + i];
         }
-        solve_transposed(psd, rank, X);
+    }
+    // L11' X = -L21', from the last row
+    for (int i = rank - 1; i >= 0; i--) {
+        const double *row = psd->L + (size_t)i * (size_t)n;
+        double *x = X + (size_t)i * (size_t)n_null, inverse = 1.0 / row[i];
+        for (int k = 0; k < n_null; k++) {
+            x[k] *= inverse;
+        }
+        for (int j = 0; j < i; j++) {
+            cri_add_scaled(n_null, -row[j], x, X + (size_t)j * (size_t)n_null);
+        }
     }
 }
 
@@ -316,11 +327,11 @@ int cri_psd_null_space(int n, const double *S, double tolerance, double *Z,
     int rank = psd.rank, n_null = 0;
     double *X = CR_PUSH_RAW(scratch, double, rank *(n - rank));
     cri_psd_null_basis(&psd, rank, X);
-    for (int k = rank; k < n; k++, X += rank) {
+    for (int k = rank; k < n; k++) {
         double *z = Z + (size_t)n_null * (size_t)n;
         memset(z, 0, sizeof *z * (size_t)n);
         for (int i = 0; i < rank; i++) {
-            z[psd.order[i]] = X[i];
+            z[psd.order[i]] = X[i * (n - rank) + k - rank];
         }
         z[psd.order[k]] = 1.0;
         n_null += cri_orthonormalise(Z, n_null, n);

@@ -27,8 +27,8 @@ size_t cri_psd_bytes(int n);
 cri_psd cri_psd_pivot(int n, const double *S, double tolerance, struct cr_arena *arena);
 void cri_psd_finish(cri_psd *psd);
 
-/// X (n - rank, rank): in that order the rows of (X 1) are a basis of the null space of the first
-/// rank rows of S, for a rank of at most psd's.
+/// X (rank, n - rank): in that order the columns of [X; 1] are a basis of the null space of the
+/// first rank rows of S, for a rank of at most psd's.
 void cri_psd_null_basis(const cri_psd *psd, int rank, double *X);
 
 /// x (n): the first rank rows and columns of S, in that order, inverted and applied to those

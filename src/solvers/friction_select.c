@@ -197,31 +197,35 @@ void cri_friction_reduce(const cri_friction *p, double *f, const cri_friction_li
     cri_arena_rewind(scratch, mark);
 }
 
-// the impulse of sticking contacts from nothing: H^+, refined once. u is work space.
-static void solve_linear(const cri_friction *p, const cri_friction_cache *cache, double *f,
-                         double *u, cr_arena *scratch) {
+// The impulse of sticking contacts from nothing: H^+, refined once where its certificate asks for
+// it; u (3n) gets its velocity. False when it is not good enough, or no number.
+static bool solve_linear(const cri_friction *p, cri_friction_cache *cache, double *f, double *u,
+                         cr_arena *scratch) {
     int m = cache->m, rows = 3 * p->n;
     double *rhs = CR_PUSH_RAW(scratch, double, 2 * m), *y = rhs + m;
     memset(f, 0, sizeof *f * (size_t)rows);
-    bool has_bound = false;
+    memcpy(u, p->c, sizeof *u * (size_t)rows);
+    bool has_bound = false, is_good = false;
     for (int i = 0; i < p->n; i++) {
         bool is_bound = cache->contact[i] == CRI_BOUND_STICK;
         f[3 * i] = is_bound ? p->l[i] : 0.0;
         has_bound = has_bound || is_bound;
     }
-    for (int pass = 0; pass < 2; pass++) {
-        const double *at = pass == 0 && !has_bound ? p->c : u;
-        if (at == u) {
-            cri_friction_multiply(p, f, p->c, u);
-        }
+    if (has_bound) {
+        cri_friction_multiply(p, f, p->c, u);
+    }
+    for (int pass = 0; pass < 2 && !is_good; pass++) {
         for (int j = 0; j < m; j++) {
-            rhs[j] = -at[cri_friction_row_of(cache, j)];
+            rhs[j] = -u[cri_friction_row_of(cache, j)];
         }
         cri_friction_solve_columns(cache, rhs, NULL, y, scratch);
         for (int j = 0; j < m; j++) {
             f[cri_friction_row_of(cache, j)] += y[j];
         }
+        cri_friction_multiply(p, f, p->c, u);
+        is_good = accept(cri_friction_certificate_at(p, f, u), cache);
     }
+    return is_good;
 }
 
 // Velocities that go with the classes that an impulse itself shows: on the border of its cone it
@@ -266,10 +270,8 @@ bool cri_friction_reduce_at_once(const cri_friction *p, double *f, bool has_deri
     if (cache->m > 0 && cache->has_slide) {
         is_solved = select_impulse(p, f, MAX_CHANGE, cache, u, keep, scratch);
     } else if (cache->m > 0) {
-        solve_linear(p, cache, f, u, scratch);
+        is_solved = solve_linear(p, cache, f, u, scratch);
         bool is_finite = cri_all_finite(rows, f);
-        cri_friction_multiply(p, f, p->c, u);
-        is_solved = is_finite && accept(cri_friction_certificate_at(p, f, u), cache);
         // the same columns, and the margin of what came out
         cri_friction_classify_at(p, f, NULL, false, cache, u);
         is_solved = is_solved && memcmp(old, cache->contact, sizeof *old * (size_t)n) == 0;
