@@ -122,8 +122,12 @@ set(CAROM_SOURCES
     src/sim/stepper.c
     src/sim/warm.c
     src/optimize/aim.c
+    src/optimize/arrow.c
     src/optimize/check.c
+    src/optimize/ensemble.c
+    src/optimize/explain.c
     src/optimize/fit.c
+    src/optimize/fit_result.c
     src/optimize/horizon.c
     src/optimize/identify.c
     src/optimize/least_squares.c
@@ -131,12 +135,14 @@ set(CAROM_SOURCES
     src/optimize/recording.c
     src/optimize/replay.c
     src/optimize/restart.c
+    src/optimize/robust.c
     src/optimize/schedule.c
     src/optimize/select.c
     src/optimize/selection.c
     src/optimize/singular.c
     src/optimize/tangent.c
     src/optimize/target.c
+    src/optimize/unknowns.c
     src/report/atomic_file.c
     src/report/problem_file.c
     src/report/result.c
@@ -161,6 +167,8 @@ set(CAROM_CLI_SOURCES
     cli/bench_scenes.c
     cli/bench_solvers.c
     cli/fit.c
+    cli/fit_options.c
+    cli/fit_print.c
     cli/gradient.c
     cli/laws.c
     cli/main.c

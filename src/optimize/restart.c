@@ -64,7 +64,7 @@ static double draw(const cri_domain *domain, double start, double uniform) {
 /// The candidate with all parameters changed.
 static void draw_joint(const cri_horizon *h, uint64_t *state, double *z) {
     memcpy(z, h->z, (size_t)h->n * sizeof *z);
-    for (int j = 0; j < h->n; j++) {
+    for (int j = 0; j < h->ensemble->arrow.n_shared; j++) {
         if (h->is_drawn[j]) {
             z[j] = draw(&h->domain[j], h->start[j], next_uniform(state));
         }
@@ -79,15 +79,10 @@ static void draw_single(const cri_horizon *h, int j, int k, uint64_t *state, dou
 
 /// Loss of a candidate, infinite where it has none.
 static double loss_at(cri_horizon *h, int n_sample, const double *z) {
-    h->replay->n_sample = n_sample;
-    if (cri_replay_residuals(h->replay, z, h->r, NULL, NULL) != CR_OK) {
-        return INFINITY;
-    }
-    double loss = 0.0;
-    for (int i = 0; i < n_sample * h->replay->recording->n_column; i++) {
-        loss += h->r[i] * h->r[i];
-    }
-    return loss;
+    double loss = INFINITY;
+    cri_ensemble_take(h->ensemble, n_sample);
+    cr_status status = cri_ensemble_residuals(h->ensemble, z, h->r, NULL, &loss, NULL);
+    return status == CR_OK ? loss : INFINITY;
 }
 
 /// Puts a candidate among the kept ones, which are in order of their losses.
@@ -113,7 +108,7 @@ static void keep(const cri_horizon *h, candidate *kept, double loss, const doubl
 static cr_status fit_kept(cri_horizon *h, int n_sample, const candidate *kept, double *z_best,
                           cri_lsq_result *best, cr_error *err) {
     size_t n_byte = (size_t)h->n * sizeof *z_best;
-    for (int i = 0; i < N_FITTED && isfinite(kept[i].loss); i++) {
+    for (int i = 0; i < N_FITTED && isfinite(kept[i].loss) && !h->is_stopped; i++) {
         cri_lsq_result result = {0};
         memcpy(h->z, kept[i].z, n_byte);
         cr_status status = cri_horizon_stage(h, n_sample, ITERATION_LIMIT, FLAT, &result, err);
@@ -126,6 +121,8 @@ static cr_status fit_kept(cri_horizon *h, int n_sample, const candidate *kept, d
         }
     }
     memcpy(h->z, z_best, n_byte);
+    // the residuals of the best point, not of the last one tried
+    (void)loss_at(h, n_sample, h->z);
     return CR_OK;
 }
 
@@ -135,7 +132,7 @@ cr_status cri_horizon_restart(cri_horizon *h, int n_sample, cr_arena *arena, cri
     size_t n = (size_t)h->n;
     double *memory = CR_PUSH(arena, double, (N_FITTED + 2) * n);
     if (!memory) {
-        return cri_fail(err, CR_ERR_MEMORY, 0, "no memory to fit %d variables", h->n);
+        return cri_fail(err, CR_ERR_MEMORY, 0, "no memory to fit %d unknowns", h->n);
     }
     candidate kept[N_FITTED];
     for (int i = 0; i < N_FITTED; i++) {
@@ -152,7 +149,7 @@ cr_status cri_horizon_restart(cri_horizon *h, int n_sample, cr_arena *arena, cri
         draw_joint(h, &state, z);
         keep(h, kept, loss_at(h, n_sample, z), z);
     }
-    for (int i = 0; i < h->n * N_SINGLE; i++) {
+    for (int i = 0; i < h->ensemble->arrow.n_shared * N_SINGLE; i++) {
         int j = i / N_SINGLE;
         if (h->is_drawn[j]) {
             draw_single(h, j, i % N_SINGLE, &state, z);

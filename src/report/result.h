@@ -7,7 +7,9 @@
 //     gradient  {"scene","law","loss","status","entries":[{"name","value","difference","error"}],
 //                "seconds_forward","seconds_gradient"}; difference and error only when checked
 //     fit       {"loss","parameters":[{"name","start","value","stderr","identifiable"}],"heldout",
-//                "seconds"}
+//                "seconds","rms","iterations","stop","correlation","recordings":[{"file","rms"}]};
+//                an entry may have "recording", whose initial value it is, and "note", a sentence;
+//                correlation is of the first entries: the shared ones, or all of one recording
 //     bench     {"rows":[{"name","value","unit"}]}
 //     params    {"entries":[{"name","value","lower","upper"}]}, names as --wrt takes them
 //     laws      {"laws":[{"name","summary"}]}
@@ -79,8 +81,13 @@ CR_MUST_CHECK cr_status cri_result_simulate(const char *path, const cri_simulate
                                             cr_error *err);
 CR_MUST_CHECK cr_status cri_result_gradient(const char *path, const cri_gradient_result *result,
                                             cr_error *err);
-CR_MUST_CHECK cr_status cri_result_fit(const char *path, const cri_fit *fit, double seconds,
-                                       cr_error *err);
+CR_MUST_CHECK cr_status cri_result_fit(const char *path, const cri_fit_problem *problem,
+                                       const cri_fit *fit, double seconds, cr_error *err);
+
+/// The values of a fit as CSV with the columns name, recording, start, value, stderr, identifiable;
+/// recording is a file, empty for shared values.
+CR_MUST_CHECK cr_status cri_result_fit_table(const char *path, const cri_fit_problem *problem,
+                                             const cri_fit *fit, cr_error *err);
 CR_MUST_CHECK cr_status cri_result_bench(const char *path, int n_row, const cri_bench_row *row,
                                          cr_error *err);
 

@@ -24,9 +24,10 @@ class Fit(Command):
                      "floor:ball/restitution,ball/size[0],floor:ball/friction", "--set",
                      "floor:ball/restitution=0.4", "--set", "ball/size[0]=0.14"]
         result = self.json_of(*arguments)
-        self.assertEqual(list(result), ["loss", "parameters", "heldout", "seconds"])
+        self.assertEqual(list(result)[:4], ["loss", "parameters", "heldout", "seconds"])
+        self.assertIsNone(result["heldout"])
         entries = result["parameters"]
-        self.assertEqual(list(entries[0]), ["name", "start", "value", "stderr", "identifiable"])
+        self.assertEqual(list(entries[0])[:5], ["name", "start", "value", "stderr", "identifiable"])
         self.assertAlmostEqual(entries[0]["value"], 0.8, 8)
         self.assertAlmostEqual(entries[1]["value"], 0.1, 8)
         self.assertEqual(entries[0]["start"], 0.4)
@@ -34,7 +35,7 @@ class Fit(Command):
         self.assertFalse(entries[2]["identifiable"])
         self.assertIsNone(entries[2]["stderr"])
         text = self.good(*arguments)
-        self.assertIn("does not depend on floor:ball/friction", text)
+        self.assertIn("do not depend on floor:ball/friction", text)
         self.assertIn("true", text.splitlines()[0])
 
     def test_bad_recordings(self):
@@ -67,7 +68,6 @@ class Fit(Command):
         self.bad(2, "missing argument", "fit", self.scene, "--wrt", "ball/mass")
         self.bad(2, "--wrt", "fit", self.scene, data)
         self.bad(2, "did you mean ball/mass", "fit", self.scene, data, "--wrt", "ball/mas")
-        self.bad(2, "one recording", "fit", self.scene, data, data, "--wrt", "ball/mass")
 
 
 class Bench(Command):

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+//
+// The result of carom fit for human eyes.
+
+#pragma once
+
+#include "optimize/fit.h"
+
+/// Prints tables and sentences on stdout.
+void cli_fit_print(const cri_fit_problem *problem, const cri_fit *fit, double seconds);
