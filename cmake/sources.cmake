@@ -161,6 +161,7 @@ set(CAROM_NO_HDF5_SOURCES
 
 set(CAROM_CLI_SOURCES
     cli/bench.c
+    cli/bench_fit.c
     cli/bench_gas.c
     cli/bench_process.c
     cli/bench_run.c

@@ -17,6 +17,35 @@
 // a fit replays its recording some hundred times: more steps than these take hours
 enum { MAX_STEP = 1000000 };
 
+/// The column that observes entry i of x, -1: none.
+static int find_column(const cri_recording *recording, int i) {
+    for (int c = 0; c < recording->n_column; c++) {
+        if (recording->x_index[c] == i) {
+            return c;
+        }
+    }
+    return -1;
+}
+
+/// Finds the quaternions that are recorded whole.
+static void find_quats(cri_replay *replay) {
+    const cri_recording *recording = replay->recording;
+    for (int c = 0; c < recording->n_column; c++) {
+        int i = recording->x_index[c];
+        // a quaternion is found at its first number
+        if (i >= replay->sizes.n_q || cri_model_q_entry(replay->model, i).quat != i) {
+            continue;
+        }
+        int *column = replay->quat[replay->n_quat];
+        bool is_whole = true;
+        for (int k = 0; k < 4; k++) {
+            column[k] = find_column(recording, i + k);
+            is_whole = is_whole && column[k] >= 0;
+        }
+        replay->n_quat += is_whole;
+    }
+}
+
 cr_status cri_replay_init(const cr_model *model, const cri_unknowns *unknowns,
                           const cri_recording *recording, double dt, cr_arena *arena,
                           cri_replay *out, cr_error *err) {
@@ -40,14 +69,17 @@ cr_status cri_replay_init(const cr_model *model, const cri_unknowns *unknowns,
 
     size_t n = (size_t)(unknowns->n_shared + unknowns->n_own);
     replay.base = CR_PUSH(arena, double, 4 * unknowns->n_turn);
+    replay.quat = cri_arena_push(arena, sizeof *replay.quat * (size_t)recording->n_column);
+    replay.sign = CR_PUSH(arena, double, recording->n_column);
     replay.x = CR_PUSH(arena, double, replay.sizes.n_x);
     replay.x_tan = CR_PUSH(arena, double, n *(size_t)replay.sizes.n_tangent);
     replay.u_tan = CR_PUSH(arena, double, n *(size_t)replay.sizes.n_u);
     replay.p_tan = CR_PUSH(arena, double, n *(size_t)replay.sizes.n_p);
-    if (!replay.base || !replay.x || !replay.x_tan || !replay.u_tan || !replay.p_tan) {
+    if (!replay.base || !replay.quat || !replay.sign || !replay.x || !replay.x_tan || !replay.u_tan || !replay.p_tan) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for the tangents of %zu unknowns", n);
     }
     cri_unknowns_p_tan(unknowns, replay.p_tan);
+    find_quats(&replay);
     *out = replay;
     return CR_OK;
 }
@@ -74,17 +106,36 @@ static cr_status step(cri_replay *replay, cr_sim *sim, int k, bool use_tangent, 
                            replay->x_tan, err);
 }
 
+/// Signs with which the columns of one sample are taken.
+static void set_signs(const cri_replay *replay, const double *value) {
+    const cri_recording *recording = replay->recording;
+    for (int c = 0; c < recording->n_column; c++) {
+        replay->sign[c] = 1.0;
+    }
+    for (int q = 0; q < replay->n_quat; q++) {
+        const int *column = replay->quat[q];
+        double dot = 0.0;
+        for (int k = 0; k < 4; k++) {
+            dot += replay->x[recording->x_index[column[k]]] * value[column[k]];
+        }
+        for (int k = 0; k < 4 && dot < 0.0; k++) {
+            replay->sign[column[k]] = -1.0;
+        }
+    }
+}
+
 /// Residuals of one sample, and their derivatives.
 static void compare(const cri_replay *replay, int sample, double *r, double *J) {
     const cri_recording *recording = replay->recording;
     int n_column = recording->n_column;
     int n_unknown = count_unknowns(replay);
     size_t m = (size_t)replay->n_sample * (size_t)n_column;
+    set_signs(replay, recording->value + (size_t)sample * (size_t)n_column);
     for (int c = 0; c < n_column; c++) {
         size_t i = (size_t)sample * (size_t)n_column + (size_t)c;
         int entry = recording->x_index[c];
         double weight = cri_recording_weight(recording, c);
-        r[i] = weight * (replay->x[entry] - recording->value[i]);
+        r[i] = weight * (replay->x[entry] - replay->sign[c] * recording->value[i]);
         for (int j = 0; J && j < n_unknown; j++) {
             const double *x_tan = replay->x_tan + (size_t)j * (size_t)replay->sizes.n_tangent;
             J[(size_t)j * m + i] =

@@ -4,7 +4,8 @@
 //
 //     r = (simulated - recorded) / sigma, for every sample and column, sigma the column's noise
 //
-// The initial state is the one at the first sample.
+// The initial state is the one at the first sample. A quaternion and its negative are the same
+// rotation: where all four numbers are recorded, they are taken with the sign that is nearer.
 
 #pragma once
 
@@ -24,6 +25,9 @@ typedef struct cri_replay {
     double *base;     // (n_turn, 4) quaternions that turns start from; the caller fills it
     bool has_control; // true when a control is selected; the caller may set it for others
     int n_sample;     // how many samples are compared, from the first
+    int n_quat;       // quaternions whose four numbers are all recorded
+    int (*quat)[4];   // (n_quat) their columns
+    double *sign;     // (n_column) of the sample at hand
     double *x;        // (n_x)
     double *x_tan;    // (n_unknown, n_tangent)
     double *u_tan;    // (n_unknown, n_u)

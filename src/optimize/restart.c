@@ -27,8 +27,10 @@
 // losses that agree this well, relative, are one plateau
 #define PLATEAU 1e-6
 
-// a loss must fall by this part of it to be worth a change: far below what noise decides
+// a loss must fall by this part of it to be worth a change, and by this many times the square of a
+// usual residual: noise alone makes another value look better by about one
 #define FALL_LEAST 1e-4
+#define FALL_SQUARES 10.0
 
 // a parameter that starts at zero on an open side is spread below this value
 #define SPREAD_TOP 1.0
@@ -108,6 +110,7 @@ static void keep(const cri_horizon *h, candidate *kept, double loss, const doubl
 static cr_status fit_kept(cri_horizon *h, int n_sample, const candidate *kept, double *z_best,
                           cri_lsq_result *best, cr_error *err) {
     size_t n_byte = (size_t)h->n * sizeof *z_best;
+    double fall = fmin(fmax(FALL_LEAST, FALL_SQUARES / h->ensemble->arrow.m), 0.5);
     for (int i = 0; i < N_FITTED && isfinite(kept[i].loss) && !h->is_stopped; i++) {
         cri_lsq_result result = {0};
         memcpy(h->z, kept[i].z, n_byte);
@@ -115,7 +118,7 @@ static cr_status fit_kept(cri_horizon *h, int n_sample, const candidate *kept, d
         if (status == CR_ERR_MEMORY) {
             return status;
         }
-        if (status == CR_OK && result.loss < (1.0 - FALL_LEAST) * best->loss) {
+        if (status == CR_OK && result.loss < (1.0 - fall) * best->loss) {
             *best = result;
             memcpy(z_best, h->z, n_byte);
         }
