@@ -144,6 +144,7 @@ static int bench_fit(const cli_options *options, rows *r) {
     }
     const char *title = "fit of 100 recordings";
     add(r, fit.seconds, "s", "%s: time on %d threads", title, fit.n_thread);
+    add(r, fit.processor, "s", "%s: processor time", title);
     add(r, fit.n_iteration, "", "%s: iterations", title);
     add(r, fit.rms, "sigma", "%s: rms residual", title);
     add(r, fit.worst_shared, "stderr", "%s: largest shared error", title);
@@ -263,7 +264,7 @@ static const struct {
 } benches[] = {
     {"gradient", bench_gradient}, {"long", bench_long},       {"start", bench_start},
     {"load", bench_load},         {"gas", bench_gas},         {"ir", bench_ir},
-    {"solvers", bench_solvers},   {"contact", bench_contact},   {"fit", bench_fit},
+    {"solvers", bench_solvers},   {"contact", bench_contact}, {"fit", bench_fit},
 };
 
 // ---- command -----------------------------------------------------------------------------------

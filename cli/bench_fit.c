@@ -12,7 +12,7 @@
 #include "scene.h"
 
 #include <math.h>
-#include <string.h>
+#include <time.h>
 
 // frames of a recording, seconds between them, numbers in each
 enum { N_FRAME = 100, N_COLUMN = 7, N_STATE = 13 };
@@ -168,11 +168,13 @@ static int run(const made *m, int n_recording, cli_bench_fit_result *out) {
     cri_fit fit;
     cr_error err = {0};
     double start = cli_seconds();
+    clock_t used = clock();
     if (cri_fit_run(&problem, m->scene.memory, &fit, &err) != CR_OK) {
         return cli_error(&err);
     }
     *out = (cli_bench_fit_result){.n_thread = problem.n_thread,
                                   .seconds = cli_seconds() - start,
+                                  .processor = (double)(clock() - used) / CLOCKS_PER_SEC,
                                   .n_iteration = fit.n_iteration,
                                   .rms = fit.rms};
     for (int j = 0; j < fit.n_shared; j++) {

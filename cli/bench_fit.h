@@ -7,6 +7,7 @@
 typedef struct cli_bench_fit_result {
     int n_thread;
     double seconds;      // of the fit alone
+    double processor;    // s, of all threads together
     int n_iteration;     // of all stages
     double rms;          // of the residuals, in units of the noise
     double worst_shared; // largest error of a shared value, in its standard errors

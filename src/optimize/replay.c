@@ -75,7 +75,8 @@ cr_status cri_replay_init(const cr_model *model, const cri_unknowns *unknowns,
     replay.x_tan = CR_PUSH(arena, double, n *(size_t)replay.sizes.n_tangent);
     replay.u_tan = CR_PUSH(arena, double, n *(size_t)replay.sizes.n_u);
     replay.p_tan = CR_PUSH(arena, double, n *(size_t)replay.sizes.n_p);
-    if (!replay.base || !replay.quat || !replay.sign || !replay.x || !replay.x_tan || !replay.u_tan || !replay.p_tan) {
+    if (!replay.base || !replay.quat || !replay.sign || !replay.x || !replay.x_tan ||
+        !replay.u_tan || !replay.p_tan) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for the tangents of %zu unknowns", n);
     }
     cri_unknowns_p_tan(unknowns, replay.p_tan);

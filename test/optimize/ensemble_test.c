@@ -230,7 +230,8 @@ TEST(errors_are_as_large_as_claimed) {
         }
         clear(&f);
     }
-    // a mean of 48 squares is good to 20 %, one of some 1000 correlated ones to 6 %: three times that
+    // a mean of 48 squares is good to 20 %, one of some 1000 correlated ones to 6 %: three times
+    // that
     CHECK_CLOSE(shared, 1.0, 0.6, 0.0);
     CHECK_CLOSE(own / n_own, 1.0, 0.2, 0.0);
     CHECK_CLOSE((double)n_covered / n_own, 0.954, 0.03, 0.0);
