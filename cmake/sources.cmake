@@ -132,6 +132,7 @@ set(CAROM_SOURCES
     src/optimize/identify.c
     src/optimize/least_squares.c
     src/optimize/nearest.c
+    src/optimize/plateau.c
     src/optimize/recording.c
     src/optimize/replay.c
     src/optimize/restart.c

@@ -184,7 +184,6 @@ static cr_status measure(cri_fit_work *w, cri_fit *fit, cr_error *err) {
     cri_robust robust = e->robust;
     e->robust.kind = CRI_LOSS_SQUARES;
     CR_TRY(cri_ensemble_residuals(e, h->z, h->r, h->J, &loss, err));
-    e->robust = robust;
     fit->rms_of = CR_PUSH(w->arena, double, e->n_replay);
     if (!fit->rms_of) {
         return no_memory(err);
@@ -207,7 +206,14 @@ static cr_status measure(cri_fit_work *w, cri_fit *fit, cr_error *err) {
     bool has_noise = w->problem->recording[0].sigma != NULL;
     variance = has_noise ? fmax(variance, 1.0) : variance;
     CR_TRY(cri_fit_fill(w, &verdict, variance, fit, err));
-    return cri_fit_explain(w, &verdict, fit, err);
+    CR_TRY(cri_fit_explain(w, &verdict, fit, err));
+    if (h->is_stopped) {
+        e->robust = robust;
+        return CR_OK;
+    }
+    CR_TRY(cri_fit_probe(w, loss, variance, fit, err));
+    e->robust = robust;
+    return CR_OK;
 }
 
 // ---- what is held out --------------------------------------------------------------------------

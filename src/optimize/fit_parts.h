@@ -25,3 +25,9 @@ CR_MUST_CHECK cr_status cri_fit_fill(const cri_fit_work *work, const cri_verdict
 /// Sentences for what the recordings leave open.
 CR_MUST_CHECK cr_status cri_fit_explain(const cri_fit_work *work, const cri_verdict *verdict,
                                         cri_fit *fit, cr_error *err);
+
+/// Finds shared values at the edge of a plateau, which are no more than bounds. loss is that of the
+/// residuals as they are, with that variance; the ensemble's loss is plain squares. Overwrites
+/// residuals and Jacobian of the horizon.
+CR_MUST_CHECK cr_status cri_fit_probe(const cri_fit_work *work, double loss, double variance,
+                                      cri_fit *fit, cr_error *err);

@@ -150,6 +150,16 @@ class Fit(Command):
         self.assertEqual(result["parameters"][1]["value"], 0.72)
         self.assertIn("at its bound", self.good(*fit, "--bound", "floor:ball/*=0:0.69", "--set", "floor:ball/restitution=0.6"))
 
+    def test_the_puck_of_the_tour(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
+        wrt = ("table/friction,rail:rim/friction,rail:rim/restitution,x0:puck/qpos[0],x0:puck/qpos[1],x0:puck/qpos[6],"
+               "x0:puck/qvel[0],x0:puck/qvel[1],x0:puck/qvel[5]")
+        result = self.json_of("fit", os.path.join(folder, "puck.xml"), os.path.join(folder, "puck.csv"), "--wrt", wrt,
+                              "--noise", "1e-3", "--noise", "puck/qpos[3]=2.5e-3", "--noise", "puck/qpos[6]=2.5e-3")
+        for entry, truth in zip(result["parameters"], (0.18, 0.12, 0.8)):
+            self.assertLess(abs(entry["value"] - truth), 3 * entry["stderr"])
+            self.assertLess(entry["stderr"], 0.01 * truth)
+
     def test_set_beats_the_first_row(self):
         names = self.throws(1, columns=("ball/qpos[0]", "ball/qpos[2]", "ball/qvel[0]"))
         result = self.json_of("fit", self.scene, *names, "--wrt", self.WRT)

@@ -431,6 +431,27 @@ TEST(friction_is_open_while_everything_sticks) {
     check_open(scene, "floor:box/restitution", high, "no impact");
 }
 
+TEST(friction_at_the_edge_of_sticking_is_a_bound) {
+    // slow enough to stick at the first bounce with a friction above 2/7 of slip over impulse
+    static const char names[] = "floor:ball/friction,floor:ball/restitution,x0:ball/qvel[0]";
+    fixture f;
+    open_fixture(&f, toss_text, names);
+    const double x0[N_STATE] = {0, 0, .5, 1, 0, 0, 0, 0.8};
+    memcpy(f.x0[0], x0, sizeof x0);
+    memcpy(f.start.x0, x0, sizeof x0);
+    double *friction = f.start.p + cr_model_find(f.model, CR_VECTOR_P, "floor:ball/friction", NULL);
+    *friction = 0.6;
+    cr_test_rng rng = cr_test_rng_of(13);
+    record(&f, 0, f.start.p, 3, 1e-4, &rng);
+    *friction = 0.01;
+    f.problem.n_recording = 1;
+    cri_fit fit = run(&f);
+    CHECK(!fit.entry[0].is_identifiable && isnan(fit.entry[0].deviation));
+    CHECK(strstr(fit.entry[0].why, "at least") || strstr(fit.entry[0].why, "sticks"));
+    CHECK(fit.entry[1].is_identifiable);
+    clear(&f);
+}
+
 TEST(restitution_is_open_without_an_impact) {
     const double x0[N_STATE] = {0, 0, 5, 1, 0, 0, 0, 1};
     check_open(toss_text, "floor:ball/restitution,x0:ball/qvel[0]", x0, "no impact");
@@ -452,5 +473,5 @@ CR_TEST_MAIN(shared_values_and_initial_states_are_found_together,
              robust_losses_have_their_weights, a_prior_counts_against_the_noise,
              bounds_of_the_user_hold, what_is_held_out_fits_as_well_when_the_model_is_right,
              a_fit_stops_when_told_and_keeps_what_it_has, friction_is_open_while_everything_sticks,
-             restitution_is_open_without_an_impact, mass_is_open_in_free_flight,
-             inertia_is_open_in_a_head_on_bounce)
+             friction_at_the_edge_of_sticking_is_a_bound, restitution_is_open_without_an_impact,
+             mass_is_open_in_free_flight, inertia_is_open_in_a_head_on_bounce)
