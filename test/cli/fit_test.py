@@ -10,6 +10,8 @@ Standard library only.
 import csv
 import os
 import random
+import subprocess
+import sys
 
 from command import Command, bounce_height, main
 
@@ -159,6 +161,25 @@ class Fit(Command):
         for entry, truth in zip(result["parameters"], (0.18, 0.12, 0.8)):
             self.assertLess(abs(entry["value"] - truth), 3 * entry["stderr"])
             self.assertLess(entry["stderr"], 0.01 * truth)
+
+    def test_real_tosses_of_a_cube(self):
+        data = os.path.join(os.environ.get("CAROM_DATA", ""), "cube_toss", "tosses_train.csv")
+        if not os.path.exists(data):
+            self.skipTest("CAROM_DATA names no folder with cube_toss/tosses_train.csv")
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
+        subprocess.run([sys.executable, os.path.join(folder, "cube_toss.py"), data, self.path("cube"), "8", "14"], check=True)
+        names = sorted(os.listdir(self.path("cube")))[1:]
+        self.assertEqual(len(names), 8)
+        noise = [word for i in range(3, 7) for word in ("--noise", f"cube/qpos[{i}]=4e-3")]
+        result = self.json_of("fit", self.path("cube/cube.xml"), *(self.path("cube/" + name) for name in names), "--wrt",
+                              "floor:cube/*,cube/size[0]=cube/size[1]=cube/size[2],x0:cube/*", "--noise", "1e-3", *noise,
+                              "--robust", "cauchy", "--holdout", "2")
+        friction, restitution, size = (entry["value"] for entry in result["parameters"][:3])
+        # measured without a simulator: 0.17 to 0.22, 0.24 to 0.31, 48.6 mm and rounded edges of 2 mm
+        self.assertTrue(0.1 < friction < 0.3)
+        self.assertTrue(0.15 < restitution < 0.45)
+        self.assertTrue(0.048 < size < 0.052)
+        self.assertLess(result["heldout"], 5.0)
 
     def test_set_beats_the_first_row(self):
         names = self.throws(1, columns=("ball/qpos[0]", "ball/qpos[2]", "ball/qvel[0]"))
