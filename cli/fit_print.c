@@ -180,6 +180,11 @@ static void print_fit(const cri_fit_problem *problem, const cri_fit *fit, double
             "explain it\nwith these variables, or the fit ended in a wrong minimum; try other "
             "start values (--set)\n",
             fit->usual / fit->noise);
+        if (fit->n_entry == fit->n_shared) {
+            puts(
+                "the initial state is the scene's; where recordings start elsewhere, add x0:BODY/* "
+                "to --wrt");
+        }
     }
     for (int k = 0; k < fit->n_recording && fit->n_recording > 1; k++) {
         if (fit->rms_of[k] > OUTLIER_FACTOR * fit->usual) {

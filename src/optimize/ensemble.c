@@ -52,10 +52,12 @@ cr_status cri_ensemble_push(const cri_ensemble_def *def, cr_arena *arena, cri_en
     e.replay = CR_PUSH(arena, cri_replay, def->n_recording);
     e.n_limit = CR_PUSH(arena, int, def->n_recording);
     e.arrow.block = CR_PUSH(arena, cri_arrow_block, n_block);
+    e.is_idle = CR_PUSH(arena, bool, n_block);
     e.loss = CR_PUSH(arena, double, n_block);
     e.status = CR_PUSH(arena, cr_status, n_block);
     e.error = CR_PUSH(arena, cr_error, n_block);
-    if (!e.replay || !e.n_limit || !e.arrow.block || !e.loss || !e.status || !e.error) {
+    bool has_blocks = e.arrow.block && e.is_idle && e.loss && e.status && e.error;
+    if (!e.replay || !e.n_limit || !has_blocks) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for %d recordings", def->n_recording);
     }
     for (int k = 0; k < def->n_recording; k++) {
@@ -156,6 +158,10 @@ static cr_status run_block(cri_ensemble *e, cr_sim *sim, int k, const double *z,
     const cri_arrow_block *block = &e->arrow.block[k];
     double *r_own = r + block->r;
     double *J_own = J ? J + block->J : NULL;
+    if (e->is_idle[k] && !J) {
+        e->loss[k] = 0.0;
+        return CR_OK;
+    }
     if (k == e->n_replay) {
         e->loss[k] = add_priors(e, k, true, z, 0, r_own, J_own);
         return CR_OK;

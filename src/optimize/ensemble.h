@@ -36,6 +36,7 @@ typedef struct cri_ensemble {
     cri_robust robust;
     cri_arrow arrow;   // of the samples that are compared now
     int n_data;        // residuals of samples among arrow.m
+    bool *is_idle;     // (n_block) left out of losses without Jacobian; none at first
     double *loss;      // (n_block)
     cr_status *status; // (n_block)
     cr_error *error;   // (n_block)

@@ -7,6 +7,7 @@
 #include "io/file.h"
 #include "io/number.h"
 #include "optimize/nearest.h"
+#include "optimize/robust.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -162,12 +163,6 @@ bool cri_recording_truth(const cri_recording *recording, const cri_variable *var
     return false;
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double cri_recording_noise(const cri_recording *recording) {
     int n = recording->n_sample - 3;
     double *size = n > 0 ? malloc((size_t)n * sizeof *size) : NULL;
@@ -181,10 +176,8 @@ double cri_recording_noise(const cri_recording *recording) {
         for (int i = 0; i < n; i++) {
             size[i] = fabs(v[(i + 3) * w] - 3.0 * v[(i + 2) * w] + 3.0 * v[(i + 1) * w] - v[i * w]);
         }
-        qsort(size, (size_t)n, sizeof *size, by_size);
-        // the median is 0.6745 standard deviations, and a third difference sums 1 + 9 + 9 + 1
-        // variances
-        double sigma = cri_recording_weight(recording, c) * size[n / 2] / (0.6745 * sqrt(20.0));
+        // a third difference sums 1 + 9 + 9 + 1 variances
+        double sigma = cri_recording_weight(recording, c) * cri_robust_scale(n, size) / sqrt(20.0);
         sum += sigma * sigma;
     }
     free(size);

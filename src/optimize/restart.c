@@ -5,11 +5,14 @@
 // Gradients cannot lead out of a region where the motion does not depend on a parameter: a contact
 // that sticks, a body that never touches. Random values can. Only parameters with a bounded domain
 // take part: uniform between two bounds, else spread over a factor of ten to both sides of the
-// user's value. Some candidates change all of them, the others one alone, in even steps. Of those
-// with one and the same loss, which lie on one plateau, only one is fitted. The same problem always
-// meets the same candidates.
+// user's value. Some candidates change all of them, the others one alone, in even steps. They are
+// judged by the recordings that fit worst, a few of them when there are many. Of those with one and
+// the same loss, which lie on one plateau, only one is fitted. The same problem always meets the
+// same candidates.
 
 #include "optimize/horizon.h"
+
+#include "math/dense.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -21,6 +24,10 @@
 
 // candidates that are fitted, and how long
 #define N_FITTED 8
+
+// recordings that judge candidates
+#define N_JUDGE 8
+
 #define ITERATION_LIMIT 20
 #define FLAT 1e-6
 
@@ -87,6 +94,28 @@ static double loss_at(cri_horizon *h, int n_sample, const double *z) {
     return status == CR_OK ? loss : INFINITY;
 }
 
+/// Leaves all but the N_JUDGE recordings with the largest residuals out of losses.
+static void choose_judges(cri_horizon *h) {
+    cri_ensemble *e = h->ensemble;
+    for (int k = 0; k < e->n_replay; k++) {
+        const cri_arrow_block *block = &e->arrow.block[k];
+        double own = cri_dot(block->m, h->r + block->r, h->r + block->r) / block->m;
+        h->sorted[k] = own;
+    }
+    for (int k = 0; k < e->n_replay; k++) {
+        int n_worse = 0;
+        for (int l = 0; l < e->n_replay; l++) {
+            bool is_before = h->sorted[l] == h->sorted[k] && l < k;
+            n_worse += h->sorted[l] > h->sorted[k] || is_before;
+        }
+        e->is_idle[k] = n_worse >= N_JUDGE;
+    }
+}
+
+static void call_all(cri_horizon *h) {
+    memset(h->ensemble->is_idle, 0, (size_t)h->ensemble->n_replay * sizeof(bool));
+}
+
 /// Puts a candidate among the kept ones, which are in order of their losses.
 static void keep(const cri_horizon *h, candidate *kept, double loss, const double *z) {
     if (!(loss < kept[N_FITTED - 1].loss)) {
@@ -144,8 +173,9 @@ cr_status cri_horizon_restart(cri_horizon *h, int n_sample, cr_arena *arena, cri
     double *z = memory + N_FITTED * n;
     double *z_best = z + n;
     memcpy(z_best, h->z, n * sizeof *z_best);
+    choose_judges(h);
     // the present result marks its own plateau
-    kept[0].loss = best->loss;
+    kept[0].loss = loss_at(h, n_sample, h->z);
     memcpy(kept[0].z, h->z, n * sizeof *z);
     uint64_t state = (uint64_t)++h->n_restart;
     for (int i = 0; i < N_JOINT; i++) {
@@ -159,6 +189,7 @@ cr_status cri_horizon_restart(cri_horizon *h, int n_sample, cr_arena *arena, cri
             keep(h, kept, loss_at(h, n_sample, z), z);
         }
     }
+    call_all(h);
     cr_status status = fit_kept(h, n_sample, kept, z_best, best, err);
     cri_arena_rewind(arena, mark);
     return status;
