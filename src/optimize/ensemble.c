@@ -201,10 +201,9 @@ cr_status cri_ensemble_residuals(void *context, const double *z, double *r, doub
         *loss += e->loss[k];
         // memory ends a search, everything else refuses a point
         if (e->status[k] != CR_OK && (worst == CR_OK || e->status[k] == CR_ERR_MEMORY)) {
-            worst = e->status[k];
-            if (err) {
-                *err = e->error[k];
-            }
+            const char *file = e->replay[k].recording->file;
+            worst = cri_fail(err, e->status[k], 0, "%.80s: %.150s", file ? file : "data",
+                             e->error[k].text);
         }
     }
     return worst;

@@ -25,7 +25,7 @@ typedef struct cri_recording {
     double *time;  // (n_sample) s after the first sample
     double *value; // (n_sample, n_column)
     int *x_index;  // (n_column) entry of x
-    double *sigma; // (n_column) noise of a column, in its unit; NULL: one for all
+    double *sigma; // (n_column) noise of a column, in its unit; NULL: not given, in no recording
     cri_truth *truth;
     const char *file; // as it was named, borrowed; may be NULL
 } cri_recording;

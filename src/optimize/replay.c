@@ -59,8 +59,9 @@ cr_status cri_replay_init(const cr_model *model, const cri_unknowns *unknowns,
         cri_schedule_push(recording->n_sample, recording->time, dt, arena, &replay.schedule, err));
     if (replay.schedule.n_step > MAX_STEP) {
         return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
-                        "the recording lasts %g s, %d steps of %g s; is t in seconds? Else take a "
-                        "longer --dt",
+                        "%.80s: the recording lasts %g s, %d steps of %g s; is t in seconds? Else "
+                        "take a longer --dt",
+                        recording->file ? recording->file : "data",
                         recording->time[recording->n_sample - 1], replay.schedule.n_step, dt);
     }
     CR_TRY(cri_selection_check_steps(selection, replay.schedule.n_step, err));

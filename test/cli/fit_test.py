@@ -61,7 +61,7 @@ class Fit(Command):
         self.write("bad.csv", "t,ball/qpos[2]\n0,0.5\n")
         self.bad(1, "2 rows", "fit", self.scene, self.path("bad.csv"), *end)
         self.write("bad.csv", "t,ball/qpos[2]\n0,0.5\n90000,0.5\n")
-        self.bad(1, "is t in seconds", "fit", self.scene, self.path("bad.csv"), *end)
+        self.bad(1, ["bad.csv", "is t in seconds"], "fit", self.scene, self.path("bad.csv"), *end)
         self.write("bad.csv", "t\n0\n1\n")
         self.bad(1, "beside t", "fit", self.scene, self.path("bad.csv"), *end)
         self.write("bad.csv", "")
@@ -201,7 +201,7 @@ class Fit(Command):
             done = self.run_carom(*arguments, option, "/nowhere/at/all/out.csv")
             self.assertEqual(done.returncode, 1)
             self.assertIn("/nowhere/at/all/out.csv", done.stderr)
-            if os.path.exists("/dev/full"):
+            if os.path.exists("/dev/full") and option == "--json":
                 done = self.run_carom(*arguments, option, "/dev/full")
                 self.assertEqual(done.returncode, 1)
                 self.assertIn("/dev/full", done.stderr)
@@ -221,6 +221,7 @@ class Fit(Command):
         self.bad(2, ["no value between"], *fit, "--bound", "floor:ball/restitution=0.9:0.8")
         self.bad(2, ["no value between"], *fit, "--bound", "floor:ball/restitution=1.5:2")
         self.bad(2, ["start value 0.8 is outside", "--set"], *fit, "--bound", "floor:ball/restitution=0:0.5")
+        self.bad(2, ["-o", ".csv"], *fit, "-o", self.path("out.txt"))
         self.bad(2, ["--robust", "huber or cauchy"], *fit, "--robust", "tukey")
         self.bad(2, ["--robust"], *fit, "--robust", "huber:0")
         self.bad(2, ["--holdout", "fraction"], *fit, "--holdout", "1.5")

@@ -268,6 +268,7 @@ TEST(a_robust_loss_sees_through_outliers) {
         fixture f;
         open_toss(&f, 7, 1e-3);
         spoil(&f);
+        f.problem.n_recording = 4;
         f.problem.loss = (cri_loss_kind)kind;
         cri_fit fit = run(&f);
         error[kind] = 0.0;
@@ -306,6 +307,7 @@ TEST(a_prior_counts_against_the_noise) {
         fixture f;
         open_toss(&f, 8, 1e-3);
         set_sigma(&f, 1e-3);
+        f.problem.n_recording = 3;
         cri_prior prior[2] = {{1, 0.0, 1.0}, {3, 0.0, 1.0}};
         if (i > 0) {
             prior[0] = (cri_prior){1, value[0] + 2.0 * deviation[0], deviation[0]};
@@ -336,6 +338,7 @@ TEST(bounds_of_the_user_hold) {
     }
     bound[1].upper = 0.7;
     f.problem.bound = bound;
+    f.problem.n_recording = 1;
     cri_fit fit = run(&f);
     CHECK(fit.entry[1].value == 0.7 && fit.entry[1].is_at_bound);
     CHECK(!fit.entry[0].is_at_bound);
