@@ -240,7 +240,8 @@ class Bench(Command):
     def test_fit_of_many_recordings(self):
         rows = {row["name"]: row["value"] for row in self.json_of("bench", "fit")["rows"]}
         title = "fit of 100 recordings: "
-        self.assertLess(rows[title + "processor time"], 20.0)
+        # 4 s, and five times that under the sanitizers
+        self.assertLess(rows[title + "processor time"], 60.0)
         self.assertLess(rows[title + "largest shared error"], 4.0)
         self.assertTrue(0.9 < rows[title + "within 2 stderr"] < 0.99)
         self.assertTrue(0.9 < rows[title + "initial values, rms"] < 1.1)
