@@ -76,8 +76,8 @@ static void check_step(cr_sim *sim, const tangents *t) {
     int n = t->n;
     size_t n_byte = sizeof(double) * (size_t)n;
     CHECK_INT(cr_sim_step_jac(sim, n, t->unit, NULL, NULL, t->together, &err), CR_OK);
-    // solves with the same factors in another order; slow slips condition them to 1e5, and openings,
-    // whose normals count 1e6 times as much as slip, to 1e6
+    // solves with the same factors in another order; slow slips condition them to 1e5, and
+    // openings, whose normals count 1e6 times as much as slip, to 1e6
     double tolerance = 1e-9 * scale_of(t);
     memset(t->sum, 0, n_byte);
     for (int i = 0; i < n; i++) {
