@@ -160,6 +160,15 @@ static void print_correlations(const cri_fit *fit) {
     }
 }
 
+bool cli_fit_doubt(const cri_fit *fit, char text[CLI_DOUBT_LIMIT]) {
+    snprintf(text, CLI_DOUBT_LIMIT,
+             "the residuals are %.3g times the noise that the recording shows: the scene does not "
+             "explain it\nwith these variables, or the fit ended in a wrong minimum; try other "
+             "start values (--set)",
+             fit->usual / fit->noise);
+    return fit->usual > NOISE_FACTOR * fit->noise;
+}
+
 static void print_fit(const cri_fit_problem *problem, const cri_fit *fit, double seconds) {
     bool has_noise = problem->recording[0].sigma != NULL;
     const char *unit = has_noise ? " times the noise" : "";
@@ -173,12 +182,9 @@ static void print_fit(const cri_fit_problem *problem, const cri_fit *fit, double
         printf("held out: rms %.4g%s over %d numbers of %s\n", fit->held_out, unit, fit->n_held_out,
                problem->n_recording == 1 ? "the end of the recording" : "other recordings");
     }
-    if (fit->usual > NOISE_FACTOR * fit->noise) {
-        printf(
-            "the residuals are %.3g times the noise that the recording shows: the scene does not "
-            "explain it\nwith these variables, or the fit ended in a wrong minimum; try other "
-            "start values (--set)\n",
-            fit->usual / fit->noise);
+    char doubt[CLI_DOUBT_LIMIT];
+    if (cli_fit_doubt(fit, doubt)) {
+        puts(doubt);
         if (fit->n_entry == fit->n_shared) {
             puts(
                 "the initial state is the scene's; where recordings start elsewhere, add x0:BODY/* "

@@ -44,6 +44,15 @@ static void put_facts(cri_report *report, const cli_fit_result *result) {
     cri_report_fact(report, "iterations", "%d", fit->n_iteration);
     cri_report_fact(report, "ended because", "%s", cri_lsq_stop_text(fit->stop));
     cri_report_fact(report, "computed in", "%.3g s", result->seconds);
+    if (fit->n_held_out > 0) {
+        bool is_single = result->problem->n_recording == 1;
+        cri_report_note(report, "Held out, so that no value comes from them: the last %d %s.",
+                        result->problem->n_held_out, is_single ? "samples" : "recordings");
+    }
+    char doubt[CLI_DOUBT_LIMIT];
+    if (cli_fit_doubt(fit, doubt)) {
+        cri_report_note(report, "%s", doubt);
+    }
 }
 
 /// Shared values, those of a single recording, and else the initial values of those shown.
