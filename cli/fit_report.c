@@ -254,7 +254,7 @@ static int put_residuals(shown *s) {
     cri_report_line line[COLUMN_LIMIT];
     for (int c = 0; c < s->n_column; c++) {
         const char *name = cr_model_name(replay->model, CR_VECTOR_X, r->x_index[c]);
-        line[c] = (cri_report_line){name, CRI_LINE_POINTS};
+        line[c] = (cri_report_line){.name = name};
     }
     int series = cri_report_series(s->report, chart, s->n_column, line);
     for (int i = 0; i < r->n_sample; i++) {

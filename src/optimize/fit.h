@@ -66,7 +66,7 @@ typedef struct cri_fit {
     int n_history;
     int history_every; // iterations from one to the next
     // (n_history) sqrt(loss / residuals) after iterations; as stages compare more and more samples,
-    // and other starts are tried, it need not fall
+    // it need not fall
     const double *history;
 } cri_fit;
 

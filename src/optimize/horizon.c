@@ -73,23 +73,29 @@ static cr_status set_scale(cri_horizon *h, cr_error *err) {
     return CR_OK;
 }
 
-/// Keeps the loss after iteration i, counted from 1 over all stages.
-static void keep_loss(cri_horizon *h, long long i, double loss) {
-    cri_history *history = h->history;
-    if (!history || i <= h->n_iteration || i % history->every != 0) {
+void cri_history_keep(cri_history *history, long long i, double value) {
+    if (i <= history->last) {
         return;
     }
-    if (history->n == CRI_HISTORY_LIMIT) {
+    history->last = i;
+    if (i % history->every == 0 && history->n == CRI_HISTORY_LIMIT) {
         history->n /= 2;
         history->every *= 2;
         for (int k = 0; k < history->n; k++) {
             history->value[k] = history->value[2 * k + 1];
         }
-        if (i % history->every != 0) {
-            return;
-        }
     }
-    history->value[history->n++] = sqrt(loss / h->ensemble->n_data);
+    if (i % history->every == 0) {
+        history->value[history->n++] = value;
+    }
+}
+
+/// Keeps the loss after iteration i, counted from 1 over all stages.
+static void keep_loss(const cri_horizon *h, long long i, double loss) {
+    if (h->history) {
+        double best = h->rival ? fmin(loss, h->rival->loss) : loss;
+        cri_history_keep(h->history, i, sqrt(best / h->ensemble->n_data));
+    }
 }
 
 /// Passes on where a stage stands.
@@ -112,9 +118,8 @@ cr_status cri_horizon_stage(cri_horizon *h, int n_sample, int iteration_limit, d
                        .progress = &progress,
                        .n_before = h->n_iteration};
     CR_TRY(cri_lsq_minimise(&problem, h->z, h->r, h->J, out, err));
-    // the last iteration is told by none after it
-    bool is_told = out->stop == CRI_LSQ_STOPPED;
-    keep_loss(h, is_told ? 0 : h->n_iteration + out->n_iteration, out->loss);
+    // most ends are told by no iteration after them
+    keep_loss(h, h->n_iteration + out->n_iteration, out->loss);
     h->n_stage++;
     h->n_iteration += out->n_iteration;
     h->is_stopped = h->is_stopped || out->stop == CRI_LSQ_STOPPED;

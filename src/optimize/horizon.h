@@ -12,12 +12,18 @@
 /// Losses of iterations that are kept: when there are more, every second one, every fourth, ...
 #define CRI_HISTORY_LIMIT 512
 
-/// sqrt(loss / residuals) after each iteration, of the samples and the start that it was about.
+/// sqrt(loss / residuals) after each iteration, of the samples that its stage compared; during a
+/// restart the best so far.
 typedef struct cri_history {
     int n;
-    int every; // iterations from one value to the next
+    int every;      // iterations from one value to the next
+    long long last; // iteration that was told last
     double value[CRI_HISTORY_LIMIT];
 } cri_history;
+
+/// Keeps value for iteration i, counted from 1; one that does not come after the last is left out.
+/// every is 1 in a new history, all else zero.
+void cri_history_keep(cri_history *history, long long i, double value);
 
 typedef struct cri_horizon {
     cri_ensemble *ensemble;
@@ -32,6 +38,7 @@ typedef struct cri_horizon {
     double *sorted;               // (m) scratch
     const cri_progress *progress; // may be NULL
     cri_history *history;         // may be NULL
+    const cri_lsq_result *rival;  // what a restart has to beat, NULL: there is none
     bool use_restart;             // may look for other starts
     bool is_stopped;              // progress asked for it
     int n_stage;                  // fits made, all stages and restarts

@@ -140,6 +140,7 @@ static cr_status fit_kept(cri_horizon *h, int n_sample, const candidate *kept, d
                           cri_lsq_result *best, cr_error *err) {
     size_t n_byte = (size_t)h->n * sizeof *z_best;
     double fall = fmin(fmax(FALL_LEAST, FALL_SQUARES / h->ensemble->arrow.m), 0.5);
+    h->rival = best;
     for (int i = 0; i < N_FITTED && isfinite(kept[i].loss) && !h->is_stopped; i++) {
         cri_lsq_result result = {0};
         memcpy(h->z, kept[i].z, n_byte);
@@ -152,6 +153,7 @@ static cr_status fit_kept(cri_horizon *h, int n_sample, const candidate *kept, d
             memcpy(z_best, h->z, n_byte);
         }
     }
+    h->rival = NULL;
     memcpy(h->z, z_best, n_byte);
     // the residuals of the best point, not of the last one tried
     (void)loss_at(h, n_sample, h->z);

@@ -6,6 +6,7 @@
 
 #include "cr_test.h"
 
+#include "optimize/horizon.h"
 #include "optimize/select.h"
 
 #include <math.h>
@@ -243,6 +244,9 @@ static void check_found(double mu, double e, double r, double vx) {
         CHECK_CLOSE(fit.entry[j].value, truth[j], 1e-9, 1e-7);
     }
     CHECK(fit.rms < 1e-9);
+    if (CHECK(fit.history_every == 1 && fit.n_history == fit.n_iteration)) {
+        CHECK(fit.history[0] > 1e-6 && fit.history[fit.n_history - 1] < 1e-9);
+    }
     clear(&b);
 }
 
@@ -341,7 +345,21 @@ TEST(noise_is_seen_through_bounces) {
     clear(&b);
 }
 
+TEST(a_long_history_keeps_every_second_value) {
+    cri_history history = {.every = 1};
+    for (int i = 1; i <= 5 * CRI_HISTORY_LIMIT; i++) {
+        cri_history_keep(&history, i, i);
+        cri_history_keep(&history, i, -1.0); // not again
+    }
+    CHECK_INT(history.every, 8);
+    CHECK_INT(history.n, 5 * CRI_HISTORY_LIMIT / 8);
+    for (int k = 0; k < history.n; k++) {
+        CHECK(history.value[k] == 8.0 * (k + 1));
+    }
+}
+
 CR_TEST_MAIN(residuals_have_their_jacobian, a_near_start_leads_to_the_truth,
              far_starts_lead_to_the_truth, standard_errors_are_those_of_the_noise,
              names_that_act_as_one_are_reported_together,
-             a_name_without_effect_is_reported_and_left_alone, noise_is_seen_through_bounces)
+             a_name_without_effect_is_reported_and_left_alone, noise_is_seen_through_bounces,
+             a_long_history_keeps_every_second_value)
