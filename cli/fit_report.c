@@ -15,8 +15,9 @@
 // recordings that are shown as motions, and charts of columns for all of them together
 enum { RECORDING_LIMIT = 4, COLUMN_LIMIT = 24 };
 
-// rows of the table of recordings, and entries of the table of correlations
-enum { ROW_LIMIT = 100, CORRELATION_LIMIT = 16 };
+// rows of the table of recordings, entries of the table of correlations, and sentences about the
+// initial values of many recordings
+enum { ROW_LIMIT = 100, CORRELATION_LIMIT = 16, SENTENCE_LIMIT = 6 };
 
 static const char *file_of(const cri_recording *recording) {
     const char *slash = recording->file ? strrchr(recording->file, '/') : NULL;
@@ -80,9 +81,30 @@ static void put_parameters(cri_report *report, const cli_fit_result *result, int
                                   .truth = truth,
                                   .note = e->is_at_bound ? "at its bound" : note};
         cri_report_parameter(report, &value);
-        if (e->why[0]) {
-            cri_report_note(report, "%s", e->why);
+    }
+}
+
+/// What stays open: all about the shared values, the first sentences about those of recordings.
+static void put_open(cri_report *report, const cli_fit_result *result) {
+    const cri_fit *fit = result->fit;
+    int n_said = 0;
+    for (int i = 0; i < fit->n_entry; i++) {
+        const cri_fit_entry *e = &fit->entry[i];
+        bool is_one = e->recording >= 0 && fit->n_recording > 1;
+        if (!e->why[0]) {
+            continue;
         }
+        n_said += is_one;
+        if (!is_one) {
+            cri_report_note(report, "%s", e->why);
+        } else if (n_said <= SENTENCE_LIMIT) {
+            cri_report_note(report, "%.80s: %s", file_of(&result->problem->recording[e->recording]),
+                            e->why);
+        }
+    }
+    if (n_said > SENTENCE_LIMIT) {
+        cri_report_note(report, "And so on for %d more initial values; --json has them all.",
+                        n_said - SENTENCE_LIMIT);
     }
 }
 
@@ -384,6 +406,7 @@ int cli_fit_report(cri_report *report, const cli_fit_result *result) {
     const cri_fit *fit = result->fit;
     int n_shown = least(fit->n_recording, RECORDING_LIMIT);
     put_facts(report, result);
+    put_open(report, result);
     put_parameters(report, result, n_shown);
     if (n_shown < fit->n_recording) {
         cri_report_note(report,
