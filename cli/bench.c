@@ -6,6 +6,7 @@
 #include "commands.h"
 
 #include "bench_boxes.h"
+#include "bench_fit.h"
 #include "bench_gas.h"
 #include "bench_process.h"
 #include "bench_run.h"
@@ -37,6 +38,9 @@
 
 // the lesser gas has this many hundred spheres
 #define GAS_LAYERS 10
+
+// recordings of the fit
+#define FIT_RECORDINGS 100
 
 // steps of an instruction count: 2 s of the bouncing ball
 #define COUNT_STEPS 1000
@@ -130,6 +134,24 @@ static int bench_load(const cli_options *options, rows *r) {
         add(r, 1e6 * seconds, "us", "hopper: load, from text to model");
     }
     return code;
+}
+
+static int bench_fit(const cli_options *options, rows *r) {
+    (void)options;
+    cli_bench_fit_result fit;
+    int code = cli_bench_fit(FIT_RECORDINGS, &fit);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    const char *title = "fit of 100 recordings";
+    add(r, fit.seconds, "s", "%s: time on %d threads", title, fit.n_thread);
+    add(r, fit.processor, "s", "%s: processor time", title);
+    add(r, fit.n_iteration, "", "%s: iterations", title);
+    add(r, fit.rms, "sigma", "%s: rms residual", title);
+    add(r, fit.worst_shared, "stderr", "%s: largest shared error", title);
+    add(r, fit.own_spread, "stderr", "%s: initial values, rms", title);
+    add(r, fit.own_covered, "", "%s: within 2 stderr", title);
+    return CLI_DONE;
 }
 
 static int bench_gas(const cli_options *options, rows *r) {
@@ -266,6 +288,7 @@ static const struct {
     {"ir", bench_ir},
     {"solvers", bench_solvers},
     {"contact", bench_contact},
+    {"fit", bench_fit},
 };
 
 // ---- command -----------------------------------------------------------------------------------
@@ -337,7 +360,7 @@ static int run(const cli_options *options) {
     }
     if (n_run == 0) {
         return cli_usage("unknown benchmark %.40s; there are gradient, long, start, load, gas, "
-                         "boxes, ir, solvers, contact",
+                         "boxes, ir, solvers, contact, fit",
                          name);
     }
     cr_error err = {0};
@@ -352,7 +375,8 @@ const cli_command cli_bench = {
     .name = "bench",
     .arguments = "[NAME [SCENE | FILE]...]",
     .summary = "speed, as ratios in one run",
-    .help = "  carom bench gradient          gradient of a rollout against the rollout\n"
+    .help = "  carom bench fit               100 recordings, 5 shared and 1300 initial values\n"
+            "  carom bench gradient          gradient of a rollout against the rollout\n"
             "  carom bench long              1,000,000 steps: gradient and memory\n"
             "  carom bench start             start of the process to the first gradient\n"
             "  carom bench load              a robot scene, from text to model\n"

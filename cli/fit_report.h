@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The page of a fit: parameters with their error bars, the recording beside the motions that were
-// found and started from, and those motions over each other.
+// The page of a fit: parameters with their error bars, how they hang together, what stays open, and
+// the first recordings beside the motions that were found and started from.
 
 #pragma once
 
@@ -12,8 +12,8 @@
 /// What a fit has left behind.
 typedef struct cli_fit_result {
     const cli_scene *scene;
+    const cri_fit_problem *problem;
     const cri_fit *fit;
-    cri_replay *replay; // its point is the one that was found; used for the runs, and ends there
     double seconds;
 } cli_fit_result;
 

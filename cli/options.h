@@ -12,7 +12,7 @@
 
 // how often an option may be repeated, and how many words a command takes
 #define CLI_REPEAT_LIMIT 256
-#define CLI_WORD_LIMIT 64
+#define CLI_WORD_LIMIT 4096
 
 // exit codes
 #define CLI_DONE 0
@@ -36,10 +36,11 @@ typedef enum cli_known {
     CLI_OVERLAP = 1 << 12,
     CLI_SMOOTHING = 1 << 13,
     CLI_CONTROL = 1 << 14,
-    CLI_PLAN = 1 << 15,    // all of plan_options.h
+    CLI_PLAN = 1 << 15,    // all of plan_options.h, and --bound
     CLI_AT_STEP = 1 << 16, // --at-step
     CLI_CHECKPOINT = 1 << 17,
     CLI_REPORT = 1 << 18,
+    CLI_FIT = 1 << 19, // --noise, --robust, --prior, --bound, --holdout
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 
@@ -63,6 +64,14 @@ typedef struct cli_options {
     int n_set;
     const char *target[CLI_REPEAT_LIMIT];
     int n_target;
+    const char *noise[CLI_REPEAT_LIMIT];
+    int n_noise;
+    const char *prior[CLI_REPEAT_LIMIT];
+    int n_prior;
+    const char *bound[CLI_REPEAT_LIMIT];
+    int n_bound;
+    const char *robust;
+    const char *holdout;
     int n_step;          // 0: not given
     double dt;           // s, 0: not given
     double smoothing;    // of gradients, 0: none

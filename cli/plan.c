@@ -127,8 +127,8 @@ static int hash_problem(const cli_planning *t, uint64_t *out) {
     for (int i = 0; i < o->n_target; i++) {
         h = cri_hash_text(h, o->target[i]);
     }
-    for (int i = 0; i < o->plan.n_bound; i++) {
-        h = cri_hash_text(h, o->plan.bound[i]);
+    for (int i = 0; i < o->n_bound; i++) {
+        h = cri_hash_text(h, o->bound[i]);
     }
     const cri_plan_options *p = &t->plan_options;
     const double numbers[] = {o->smoothing, p->minimise.rate,    p->tolerance,       p->spread,
@@ -163,10 +163,9 @@ static int read_controls(cli_planning *t) {
         return cli_failed("no memory for %d variables", n);
     }
     cri_controls_domain(t->selection, model, t->domain);
-    for (int i = 0; i < o->n_bound; i++) {
-        if (cri_controls_bound(t->selection, o->bound[i], t->domain, &err) != CR_OK) {
-            return cli_error_in("--bound", &err);
-        }
+    int code = cli_scene_bounds(t->options, t->selection, t->domain);
+    if (code != CLI_DONE) {
+        return code;
     }
     if (o->cost > 0.0 && !cri_selection_has(t->selection, CR_VECTOR_U)) {
         return cli_usage("--cost %g: it is for controls u:NAME, and --controls has none", o->cost);
@@ -178,7 +177,7 @@ static int read_controls(cli_planning *t) {
             "of a plan",
             o->file);
     }
-    int code = cli_scene_point(&t->scene, t->selection, &t->aim.schedule, true, &t->point);
+    code = cli_scene_point(&t->scene, t->selection, &t->aim.schedule, true, &t->point);
     if (code == CLI_DONE && !t->scene.has_table &&
         cri_selection_check_ties(t->selection, &t->point, &err) != CR_OK) {
         code = cli_error_in("--controls", &err);
@@ -256,8 +255,8 @@ static int plan_receding(cli_planning *t, cr_error *err) {
     cri_receding_def def = {.model = t->scene.model,
                             .sim_options = &t->scene.sim_options,
                             .controls = o->controls,
-                            .bound = o->bound,
-                            .n_bound = o->n_bound,
+                            .bound = t->options->bound,
+                            .n_bound = t->options->n_bound,
                             .n_knot = o->n_knot,
                             .p = t->point.p,
                             .x = t->point.x0,

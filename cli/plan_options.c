@@ -41,14 +41,6 @@ static int take_seed(const char *name, const char *value, uint64_t *out) {
     return code;
 }
 
-static int take_bound(const char *value, cli_plan_options *out) {
-    if (out->n_bound == CLI_BOUND_LIMIT) {
-        return cli_usage("--bound comes more than %d times", CLI_BOUND_LIMIT);
-    }
-    out->bound[out->n_bound++] = value;
-    return CLI_DONE;
-}
-
 int cli_plan_take(const char *name, const char *value, cli_plan_options *out, bool *is_known) {
     const struct {
         const char *name;
@@ -75,7 +67,6 @@ int cli_plan_take(const char *name, const char *value, cli_plan_options *out, bo
         {"--horizon", NULL, NULL, &out->horizon},
         {"--execute", NULL, NULL, &out->execute},
         {"--seed", NULL, NULL, NULL},
-        {"--bound", NULL, NULL, NULL},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (strcmp(options[i].name, name) != 0) {
@@ -94,8 +85,7 @@ int cli_plan_take(const char *name, const char *value, cli_plan_options *out, bo
         if (options[i].whole) {
             return take_whole(name, value, options[i].whole);
         }
-        bool is_seed = strcmp(name, "--seed") == 0;
-        return is_seed ? take_seed(name, value, &out->seed) : take_bound(value, out);
+        return take_seed(name, value, &out->seed);
     }
     return CLI_DONE;
 }

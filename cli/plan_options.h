@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CLI_BOUND_LIMIT 64
-
 /// Zero or NULL: not given.
 typedef struct cli_plan_options {
     const char *controls;
@@ -19,8 +17,6 @@ typedef struct cli_plan_options {
     const char *file;       // CSV of controls over time
     const char *surrogate;
     const char *beta; // of Adam, A,B
-    const char *bound[CLI_BOUND_LIMIT];
-    int n_bound;
     int n_iteration;
     int n_start;
     int n_knot;

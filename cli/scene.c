@@ -11,12 +11,24 @@
 #include "io/hdf5_table.h"
 #include "io/number.h"
 #include "model/model.h"
+#include "optimize/controls.h"
 #include "sim/scan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+int cli_scene_bounds(const cli_options *options, const cri_selection *selection,
+                     cri_domain *domain) {
+    cr_error err = {0};
+    for (int i = 0; i < options->n_bound; i++) {
+        if (cri_controls_bound(selection, options->bound[i], domain, &err) != CR_OK) {
+            return cli_error_in("--bound", &err);
+        }
+    }
+    return CLI_DONE;
+}
 
 int cli_error(const cr_error *err) {
     return cli_failed("%s", err->text);

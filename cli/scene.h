@@ -55,6 +55,10 @@ int cli_scene_begin(const cli_options *options, bool use_gradient, cli_scene *sc
 /// Copies the start values to a point; every row of its u gets the scene's.
 void cli_scene_fill(const cli_scene *scene, cri_point *point);
 
+/// Narrows domain (n_variable) by every --bound. Returns an exit code.
+int cli_scene_bounds(const cli_options *options, const cri_selection *selection,
+                     cri_domain *domain);
+
 /// The line for a failure of the library. Returns CLI_USAGE for what the command line got wrong,
 /// given by the option that it came from, else CLI_FAILED.
 int cli_error(const cr_error *err);

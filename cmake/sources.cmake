@@ -130,14 +130,18 @@ set(CAROM_SOURCES
     src/sim/stepper.c
     src/sim/warm.c
     src/optimize/aim.c
+    src/optimize/arrow.c
     src/optimize/bundle.c
     src/optimize/check.c
     src/optimize/compare.c
     src/optimize/contact_facts.c
-    src/optimize/differ.c
     src/optimize/control_table.c
     src/optimize/controls.c
+    src/optimize/differ.c
+    src/optimize/ensemble.c
+    src/optimize/explain.c
     src/optimize/fit.c
+    src/optimize/fit_result.c
     src/optimize/horizon.c
     src/optimize/identify.c
     src/optimize/lbfgs.c
@@ -146,10 +150,12 @@ set(CAROM_SOURCES
     src/optimize/minimise.c
     src/optimize/nearest.c
     src/optimize/plan.c
+    src/optimize/plateau.c
     src/optimize/receding.c
     src/optimize/recording.c
     src/optimize/replay.c
     src/optimize/restart.c
+    src/optimize/robust.c
     src/optimize/schedule.c
     src/optimize/select.c
     src/optimize/selection.c
@@ -157,6 +163,7 @@ set(CAROM_SOURCES
     src/optimize/singular.c
     src/optimize/tangent.c
     src/optimize/target.c
+    src/optimize/unknowns.c
     src/report/problem_file.c
     src/report/report.c
     src/report/report_curve.c
@@ -181,6 +188,7 @@ set(CAROM_CLI_SOURCES
     cli/aim.c
     cli/bench.c
     cli/bench_boxes.c
+    cli/bench_fit.c
     cli/bench_gas.c
     cli/bench_process.c
     cli/bench_run.c
@@ -189,6 +197,8 @@ set(CAROM_CLI_SOURCES
     cli/compare.c
     cli/compare_page.c
     cli/fit.c
+    cli/fit_options.c
+    cli/fit_print.c
     cli/fit_report.c
     cli/gradient.c
     cli/laws.c

@@ -250,14 +250,16 @@ static cr_status narrow(const cri_selection *selection, const cri_selection *nam
         domain[j].is_open = domain[j].is_open && domain[j].lower >= limit[0];
         domain[j].lower = fmax(domain[j].lower, limit[0]);
         domain[j].upper = fmin(domain[j].upper, limit[1]);
-        if (!(domain[j].lower <= domain[j].upper)) {
+        bool is_point = domain[j].lower == domain[j].upper && domain[j].is_open;
+        if (!(domain[j].lower <= domain[j].upper) || is_point) {
             return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                            "%.80s: nothing is left of %.60s, which may lie from %g to %g", text,
+                            "%.80s: no value of %.60s is left, it would lie from %g to %g", text,
                             selection->variable[j].name, domain[j].lower, domain[j].upper);
         }
     }
     return is_any ? CR_OK
-                  : cri_fail(err, CR_ERR_ARGUMENT, 0, "%.80s: that is not among --controls", text);
+                  : cri_fail(err, CR_ERR_ARGUMENT, 0, "%.80s: that is not among the chosen names",
+                             text);
 }
 
 cr_status cri_controls_bound(const cri_selection *selection, const char *text, cri_domain *domain,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Least squares over a growing part of a recording.
+// Least squares over a growing part of the recordings.
 //
 // The loss of a motion with impacts has many minima. A wrong restitution or size shifts every later
 // impact, and half a bounce of delay looks like any other; a friction that is too high makes a
 // contact stick, where the motion does not depend on friction at all. A short beginning of the
 // recording has only a few impacts and hardly any wrong minimum. So the first eighth of the samples
-// is fitted first, and each result is the start of the next, longer stage, until all samples are
-// in.
+// of each recording is fitted first, and each result is the start of the next, longer stage, until
+// all samples are in.
 //
 // A stage is in doubt when its residuals are clearly above those of the stages before, or above the
 // noise that the recording itself shows. It is then taken back, and the horizon grows by half as
@@ -15,6 +15,9 @@
 // wrong, and looks for another start (restart.c). What remains after that is taken for a fault of
 // the model and becomes the measure for the stages to come. Only the last stage, with all samples,
 // makes the result.
+//
+// The scale of a robust loss is that of the residuals where a stage begins. The last stage is
+// repeated until it settles.
 
 #include "optimize/horizon.h"
 
@@ -42,33 +45,96 @@
 #define FLAT_STAGE 1e-6
 #define FLAT_LAST 1e-14
 
-cr_status cri_horizon_stage(cri_horizon *horizon, int n_sample, int iteration_limit, double flat,
+// the scale of a robust loss has settled: relative change, and fits at most
+#define SCALE_SETTLED 0.01
+#define SCALE_LIMIT 10
+
+/// The residual that counts as usual: rms, or from the median when the loss is robust.
+static double usual_residual(const cri_horizon *h, const cri_lsq_result *result) {
+    const cri_ensemble *e = h->ensemble;
+    if (e->robust.kind == CRI_LOSS_SQUARES) {
+        return sqrt(result->loss / e->n_data);
+    }
+    memcpy(h->sorted, h->r, (size_t)e->arrow.m * sizeof *h->sorted);
+    return cri_robust_scale(e->arrow.m, h->sorted);
+}
+
+/// Takes the scale of a robust loss from the residuals at z.
+static cr_status set_scale(cri_horizon *h, cr_error *err) {
+    cri_ensemble *e = h->ensemble;
+    if (e->robust.kind == CRI_LOSS_SQUARES) {
+        return CR_OK;
+    }
+    double loss = 0.0;
+    e->robust.scale = INFINITY;
+    CR_TRY(cri_ensemble_residuals(e, h->z, h->r, NULL, &loss, err));
+    double scale = cri_robust_scale(e->arrow.m, h->r);
+    e->robust.scale = fmax(scale, EXACT * cri_ensemble_spread(e));
+    return CR_OK;
+}
+
+void cri_history_keep(cri_history *history, long long i, double value) {
+    if (i <= history->last) {
+        return;
+    }
+    history->last = i;
+    if (i % history->every == 0 && history->n == CRI_HISTORY_LIMIT) {
+        history->n /= 2;
+        history->every *= 2;
+        for (int k = 0; k < history->n; k++) {
+            history->value[k] = history->value[2 * k + 1];
+        }
+    }
+    if (i % history->every == 0) {
+        history->value[history->n++] = value;
+    }
+}
+
+/// Keeps the loss after iteration i, counted from 1 over all stages.
+static void keep_loss(const cri_horizon *h, long long i, double loss) {
+    if (h->history) {
+        double best = h->rival ? fmin(loss, h->rival->loss) : loss;
+        cri_history_keep(h->history, i, sqrt(best / h->ensemble->n_data));
+    }
+}
+
+/// Passes on where a stage stands.
+static bool hear(void *context, const cri_progress_state *state) {
+    cri_horizon *h = context;
+    keep_loss(h, state->done, state->loss);
+    return cri_progress_tell(h->progress, state);
+}
+
+cr_status cri_horizon_stage(cri_horizon *h, int n_sample, int iteration_limit, double flat,
                             cri_lsq_result *out, cr_error *err) {
-    horizon->replay->n_sample = n_sample;
-    cri_lsq problem = {.n = horizon->n,
-                       .m = n_sample * horizon->replay->recording->n_column,
-                       .residuals = cri_replay_residuals,
-                       .context = horizon->replay,
-                       .domain = horizon->domain,
+    cri_ensemble_take(h->ensemble, n_sample);
+    cri_progress progress = {hear, h};
+    cri_lsq problem = {.arrow = &h->ensemble->arrow,
+                       .residuals = cri_ensemble_residuals,
+                       .context = h->ensemble,
+                       .domain = h->domain,
                        .iteration_limit = iteration_limit,
-                       .flat = flat};
-    CR_TRY(cri_lsq_minimise(&problem, horizon->z, horizon->r, horizon->J, out, err));
-    horizon->n_stage++;
-    horizon->n_iteration += out->n_iteration;
+                       .flat = flat,
+                       .progress = &progress,
+                       .n_before = h->n_iteration};
+    CR_TRY(cri_lsq_minimise(&problem, h->z, h->r, h->J, out, err));
+    // most ends are told by no iteration after them
+    keep_loss(h, h->n_iteration + out->n_iteration, out->loss);
+    h->n_stage++;
+    h->n_iteration += out->n_iteration;
+    h->is_stopped = h->is_stopped || out->stop == CRI_LSQ_STOPPED;
     return CR_OK;
 }
 
 /// Samples of the first stage: enough to determine all variables, were they all at work.
-static int first_samples(const cri_horizon *horizon) {
-    const cri_recording *recording = horizon->replay->recording;
-    int enough = 2 + 2 * horizon->n / recording->n_column;
-    int part = recording->n_sample / FIRST_PART;
+static int first_samples(const cri_horizon *h) {
+    const cri_ensemble *e = h->ensemble;
+    int n_column = e->n_data / e->n_replay / e->n_longest;
+    int n_unknown = e->unknowns->n_own + e->unknowns->n_shared / e->n_replay + 1;
+    int enough = 2 + 2 * n_unknown / (n_column > 0 ? n_column : 1);
+    int part = e->n_longest / FIRST_PART;
     int n = enough > part ? enough : part;
-    return n < recording->n_sample ? n : recording->n_sample;
-}
-
-static double rms_of(const cri_horizon *horizon, int n_sample, const cri_lsq_result *result) {
-    return sqrt(result->loss / (n_sample * horizon->replay->recording->n_column));
+    return n < e->n_longest ? n : e->n_longest;
 }
 
 static int grown(int n_sample, int n_all) {
@@ -78,62 +144,84 @@ static int grown(int n_sample, int n_all) {
 
 /// The stages up to the one with all samples.
 static cr_status fit_stages(cri_horizon *h, double *z_good, cr_arena *arena, cr_error *err) {
-    int n_all = h->replay->recording->n_sample;
-    double least = CRI_RECORDING_FLOOR * cri_recording_spread(h->replay->recording);
-    double limit = fmax(DOUBT_NOISE * cri_recording_noise(h->replay->recording), least);
+    int n_all = h->ensemble->n_longest;
+    double least = CRI_RECORDING_FLOOR * cri_ensemble_spread(h->ensemble);
+    double limit = fmax(DOUBT_NOISE * cri_ensemble_noise(h->ensemble), least);
     int n_good = 0; // samples of the last good stage
     int n_sample = first_samples(h);
-    for (;;) {
+    while (!h->is_stopped) {
         cri_lsq_result result = {0};
         memcpy(z_good, h->z, (size_t)h->n * sizeof *z_good);
+        cri_ensemble_take(h->ensemble, n_sample);
+        CR_TRY(set_scale(h, err));
         CR_TRY(cri_horizon_stage(h, n_sample, ITERATION_STAGE, FLAT_STAGE, &result, err));
         bool is_hasty = h->n_stage >= STAGE_LIMIT;
-        bool is_doubtful = rms_of(h, n_sample, &result) > limit;
+        bool is_doubtful = usual_residual(h, &result) > limit && !h->is_stopped;
         if (is_doubtful && !is_hasty && n_good > 0 && n_sample > n_good + 1) {
             memcpy(h->z, z_good, (size_t)h->n * sizeof *z_good);
             n_sample = n_good + (n_sample - n_good) / 2;
             continue;
         }
-        if (is_doubtful && !is_hasty && h->n_restart < RESTART_LIMIT) {
+        if (is_doubtful && !is_hasty && h->use_restart && h->n_restart < RESTART_LIMIT) {
             CR_TRY(cri_horizon_restart(h, n_sample, arena, &result, err));
         }
-        double rms = rms_of(h, n_sample, &result);
-        limit = rms > limit ? DOUBT_STAGE * rms : fmin(limit, fmax(DOUBT_STAGE * rms, least));
+        double usual = usual_residual(h, &result);
+        limit = usual > limit ? DOUBT_STAGE * usual : fmin(limit, fmax(DOUBT_STAGE * usual, least));
         if (n_sample == n_all) {
             return CR_OK;
         }
         n_good = n_sample;
         n_sample = is_hasty ? n_all : grown(n_sample, n_all);
     }
+    return CR_OK;
 }
 
 /// Lets the parameters with a bounded domain take part in restarts; with is_null, only those in it.
 /// False when there are none.
 static bool choose_drawn(cri_horizon *h, const bool *is_null) {
     bool is_any = false;
-    for (int j = 0; j < h->n; j++) {
-        bool is_bounded = isfinite(h->domain[j].lower) || isfinite(h->domain[j].upper);
-        h->is_drawn[j] = is_bounded && (!is_null || is_null[j]);
+    for (int j = 0; j < h->ensemble->arrow.n_shared; j++) {
+        const cri_domain *domain = &h->domain[j];
+        bool is_bounded = isfinite(domain->lower) || isfinite(domain->upper);
+        bool is_fixed = domain->lower == domain->upper;
+        h->is_drawn[j] = is_bounded && !is_fixed && (!is_null || is_null[j]);
         is_any = is_any || h->is_drawn[j];
     }
     return is_any;
+}
+
+/// The stage with all samples, until the scale of a robust loss has settled.
+static cr_status fit_all(cri_horizon *h, cri_lsq_result *out, cr_error *err) {
+    int n_all = h->ensemble->n_longest;
+    cri_ensemble_take(h->ensemble, n_all);
+    double before = 0.0;
+    for (int i = 0; i < SCALE_LIMIT; i++) {
+        CR_TRY(set_scale(h, err));
+        double scale = h->ensemble->robust.scale;
+        CR_TRY(cri_horizon_stage(h, n_all, ITERATION_LAST, FLAT_LAST, out, err));
+        bool is_settled = isinf(scale) || fabs(scale - before) <= SCALE_SETTLED * scale;
+        if (is_settled || h->is_stopped) {
+            return CR_OK;
+        }
+        before = scale;
+    }
+    return CR_OK;
 }
 
 /// The last stage. Variables that show no effect at its result may have one elsewhere: they are
 /// drawn once more.
 static cr_status fit_last(cri_horizon *h, bool *is_null, cr_arena *arena, cri_lsq_result *out,
                           cr_error *err) {
-    int n_all = h->replay->recording->n_sample;
-    int m = n_all * h->replay->recording->n_column;
-    CR_TRY(cri_horizon_stage(h, n_all, ITERATION_LAST, FLAT_LAST, out, err));
-    cri_lsq_find_null(h->n, m, h->z, h->J, is_null);
-    bool is_exact = rms_of(h, n_all, out) <= EXACT * cri_recording_spread(h->replay->recording);
-    if (is_exact || !choose_drawn(h, is_null)) {
+    CR_TRY(fit_all(h, out, err));
+    cri_ensemble *e = h->ensemble;
+    cri_lsq_find_null(&e->arrow, h->z, h->J, h->norm, is_null);
+    bool is_exact = usual_residual(h, out) <= EXACT * cri_ensemble_spread(e);
+    if (is_exact || h->is_stopped || !h->use_restart || !choose_drawn(h, is_null)) {
         return CR_OK;
     }
     cri_lsq_result better = *out;
-    CR_TRY(cri_horizon_restart(h, n_all, arena, &better, err));
-    return cri_horizon_stage(h, n_all, ITERATION_LAST, FLAT_LAST, out, err);
+    CR_TRY(cri_horizon_restart(h, e->n_longest, arena, &better, err));
+    return fit_all(h, out, err);
 }
 
 cr_status cri_horizon_fit(cri_horizon *horizon, cr_arena *arena, cri_lsq_result *out,
@@ -141,7 +229,7 @@ cr_status cri_horizon_fit(cri_horizon *horizon, cr_arena *arena, cri_lsq_result 
     double *z_good = CR_PUSH(arena, double, horizon->n);
     bool *is_null = CR_PUSH(arena, bool, horizon->n);
     if (!z_good || !is_null) {
-        return cri_fail(err, CR_ERR_MEMORY, 0, "no memory to fit %d variables", horizon->n);
+        return cri_fail(err, CR_ERR_MEMORY, 0, "no memory to fit %d unknowns", horizon->n);
     }
     choose_drawn(horizon, NULL);
     CR_TRY(fit_stages(horizon, z_good, arena, err));

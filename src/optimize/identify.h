@@ -2,22 +2,33 @@
 //
 // What a least-squares fit has determined, and how well.
 //
-// The covariance of the unknowns is sigma^2 (J'J)^-1 with sigma^2 = |r|^2/(m - rank), for residuals
-// of one size that do not depend on each other. Directions in which the residuals do not change
-// belong to no unknown's error; the unknowns in them are not identifiable.
+// The covariance of the unknowns is sigma^2 (J'J)^-1, for residuals that do not depend on each
+// other and all have the variance sigma^2. Directions in which the residuals do not change belong
+// to no unknown's error; the unknowns in them are not identifiable.
 
 #pragma once
 
 #include "base/arena.h"
 #include "base/base.h"
+#include "optimize/arrow.h"
 
 typedef struct cri_identity {
-    double deviation;     // standard error, in the unknown's own unit; NaN when there is none
-    bool is_identifiable; // else the recording leaves it open
+    bool is_identifiable; // else the recordings leave it open
     bool is_null;         // the residuals do not depend on it at all
-    int partner;          // else the unknown that it is open together with, -1 when identifiable
+    int partner;          // else the unknown that it is open together with, -1: none, or many
 } cri_identity;
 
-/// Judges n unknowns z from the Jacobian by columns J (n, m) at the result and the loss |r|^2.
-CR_MUST_CHECK cr_status cri_identify(int n, int m, const double *z, const double *J, double loss,
-                                     cri_identity *out, cr_error *err);
+/// The verdict. Covariances are for sigma = 1, and leave directions without effect out.
+typedef struct cri_verdict {
+    int rank;               // directions with an effect
+    cri_identity *identity; // (n)
+    double *shared;         // (n_shared, n_shared) covariance
+    double *own;            // of each block (n_own, n_own), block after block
+    double *cross;          // of each block (n_own, n_shared)
+    size_t *at_own;         // (n_block)
+    size_t *at_cross;
+} cri_verdict;
+
+/// Judges the unknowns z from the Jacobian at the result. The arrays live in arena.
+CR_MUST_CHECK cr_status cri_identify(const cri_arrow *arrow, const double *z, const double *J,
+                                     cr_arena *arena, cri_verdict *out, cr_error *err);

@@ -200,10 +200,16 @@ static cr_status adam(cri_minimiser *m, bool *is_moved, cr_error *err) {
 /// One step of least_squares.c; the gradient is 2 J'r.
 static cr_status gauss_newton(cri_minimiser *m, cri_minimise_stop *stop, cr_error *err) {
     const cri_objective *o = m->objective;
-    cri_lsq_state state = {m->memory, m->number[CRI_NUMBER_DAMPING], m->number[CRI_NUMBER_GROWTH],
-                           m->has_values, m->options.rate};
-    cri_lsq problem = {.n = o->n,
-                       .m = o->m,
+    cri_lsq_state state = {.scale = m->memory,
+                           .damping = m->number[CRI_NUMBER_DAMPING],
+                           .growth = m->number[CRI_NUMBER_GROWTH],
+                           .has_values = m->has_values,
+                           .loss = m->number[CRI_NUMBER_LOSS],
+                           .reach = m->options.rate};
+    cri_arrow_block block = {.m = o->m};
+    cri_arrow arrow = {.n_shared = o->n, .n_block = 1, .block = &block};
+    cri_arrow_place(&arrow);
+    cri_lsq problem = {.arrow = &arrow,
                        .residuals = o->residuals,
                        .context = o->context,
                        .domain = o->domain,
@@ -216,12 +222,9 @@ static cr_status gauss_newton(cri_minimiser *m, cri_minimise_stop *stop, cr_erro
     m->number[CRI_NUMBER_DAMPING] = state.damping;
     m->number[CRI_NUMBER_GROWTH] = state.growth;
     m->number[CRI_NUMBER_LOSS] = result.loss;
+    cri_arrow_slope(&arrow, m->J, m->r, m->gradient);
     for (int j = 0; j < o->n; j++) {
-        double sum = 0.0;
-        for (int i = 0; i < o->m; i++) {
-            sum += m->J[(size_t)j * (size_t)o->m + (size_t)i] * m->r[i];
-        }
-        m->gradient[j] = 2.0 * sum;
+        m->gradient[j] *= 2.0;
     }
     bool is_best = result.stop == CRI_LSQ_GRADIENT || result.stop == CRI_LSQ_FLAT;
     *stop = is_best                            ? CRI_MINIMISE_CONVERGED

@@ -7,6 +7,7 @@
 #include "io/file.h"
 #include "io/number.h"
 #include "optimize/nearest.h"
+#include "optimize/robust.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -128,7 +129,7 @@ cr_status cri_recording_push(const cr_model *model, const cri_table *table, cons
                              cr_arena *arena, cri_recording *out, cr_error *err) {
     CR_ASSERT(model && table && file);
     reader in = {model, table, file, err};
-    cri_recording recording = {.n_sample = table->n_row};
+    cri_recording recording = {.n_sample = table->n_row, .file = file};
     size_t n_cell = (size_t)table->n_row * (size_t)table->n_col;
     recording.time = CR_PUSH(arena, double, table->n_row + 1);
     recording.value = CR_PUSH(arena, double, n_cell + 1);
@@ -162,12 +163,6 @@ bool cri_recording_truth(const cri_recording *recording, const cri_variable *var
     return false;
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double cri_recording_noise(const cri_recording *recording) {
     int n = recording->n_sample - 3;
     double *size = n > 0 ? malloc((size_t)n * sizeof *size) : NULL;
@@ -181,10 +176,8 @@ double cri_recording_noise(const cri_recording *recording) {
         for (int i = 0; i < n; i++) {
             size[i] = fabs(v[(i + 3) * w] - 3.0 * v[(i + 2) * w] + 3.0 * v[(i + 1) * w] - v[i * w]);
         }
-        qsort(size, (size_t)n, sizeof *size, by_size);
-        // the median is 0.6745 standard deviations, and a third difference sums 1 + 9 + 9 + 1
-        // variances
-        double sigma = size[n / 2] / (0.6745 * sqrt(20.0));
+        // a third difference sums 1 + 9 + 9 + 1 variances
+        double sigma = cri_recording_weight(recording, c) * cri_robust_scale(n, size) / sqrt(20.0);
         sum += sigma * sigma;
     }
     free(size);
@@ -200,7 +193,7 @@ double cri_recording_spread(const cri_recording *recording) {
             mean += recording->value[i * w + c] / recording->n_sample;
         }
         for (int i = 0; i < recording->n_sample; i++) {
-            double d = recording->value[i * w + c] - mean;
+            double d = cri_recording_weight(recording, c) * (recording->value[i * w + c] - mean);
             sum += d * d / recording->n_sample;
         }
     }

@@ -5,11 +5,14 @@
 // Gradients cannot lead out of a region where the motion does not depend on a parameter: a contact
 // that sticks, a body that never touches. Random values can. Only parameters with a bounded domain
 // take part: uniform between two bounds, else spread over a factor of ten to both sides of the
-// user's value. Some candidates change all of them, the others one alone, in even steps. Of those
-// with one and the same loss, which lie on one plateau, only one is fitted. The same problem always
-// meets the same candidates.
+// user's value. Some candidates change all of them, the others one alone, in even steps. They are
+// judged by the recordings that fit worst, a few of them when there are many. Of those with one and
+// the same loss, which lie on one plateau, only one is fitted. The same problem always meets the
+// same candidates.
 
 #include "optimize/horizon.h"
+
+#include "math/dense.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -21,14 +24,20 @@
 
 // candidates that are fitted, and how long
 #define N_FITTED 8
+
+// recordings that judge candidates
+#define N_JUDGE 8
+
 #define ITERATION_LIMIT 20
 #define FLAT 1e-6
 
 // losses that agree this well, relative, are one plateau
 #define PLATEAU 1e-6
 
-// a loss must fall by this part of it to be worth a change: far below what noise decides
+// a loss must fall by this part of it to be worth a change, and by this many times the square of a
+// usual residual: noise alone makes another value look better by about one
 #define FALL_LEAST 1e-4
+#define FALL_SQUARES 10.0
 
 // a parameter that starts at zero on an open side is spread below this value
 #define SPREAD_TOP 1.0
@@ -64,7 +73,7 @@ static double draw(const cri_domain *domain, double start, double uniform) {
 /// The candidate with all parameters changed.
 static void draw_joint(const cri_horizon *h, uint64_t *state, double *z) {
     memcpy(z, h->z, (size_t)h->n * sizeof *z);
-    for (int j = 0; j < h->n; j++) {
+    for (int j = 0; j < h->ensemble->arrow.n_shared; j++) {
         if (h->is_drawn[j]) {
             z[j] = draw(&h->domain[j], h->start[j], next_uniform(state));
         }
@@ -79,15 +88,32 @@ static void draw_single(const cri_horizon *h, int j, int k, uint64_t *state, dou
 
 /// Loss of a candidate, infinite where it has none.
 static double loss_at(cri_horizon *h, int n_sample, const double *z) {
-    h->replay->n_sample = n_sample;
-    if (cri_replay_residuals(h->replay, z, h->r, NULL, NULL) != CR_OK) {
-        return INFINITY;
+    double loss = INFINITY;
+    cri_ensemble_take(h->ensemble, n_sample);
+    cr_status status = cri_ensemble_residuals(h->ensemble, z, h->r, NULL, &loss, NULL);
+    return status == CR_OK ? loss : INFINITY;
+}
+
+/// Leaves all but the N_JUDGE recordings with the largest residuals out of losses.
+static void choose_judges(cri_horizon *h) {
+    cri_ensemble *e = h->ensemble;
+    for (int k = 0; k < e->n_replay; k++) {
+        const cri_arrow_block *block = &e->arrow.block[k];
+        double own = cri_dot(block->m, h->r + block->r, h->r + block->r) / block->m;
+        h->sorted[k] = own;
     }
-    double loss = 0.0;
-    for (int i = 0; i < n_sample * h->replay->recording->n_column; i++) {
-        loss += h->r[i] * h->r[i];
+    for (int k = 0; k < e->n_replay; k++) {
+        int n_worse = 0;
+        for (int l = 0; l < e->n_replay; l++) {
+            bool is_before = h->sorted[l] == h->sorted[k] && l < k;
+            n_worse += h->sorted[l] > h->sorted[k] || is_before;
+        }
+        e->is_idle[k] = n_worse >= N_JUDGE;
     }
-    return loss;
+}
+
+static void call_all(cri_horizon *h) {
+    memset(h->ensemble->is_idle, 0, (size_t)h->ensemble->n_replay * sizeof(bool));
 }
 
 /// Puts a candidate among the kept ones, which are in order of their losses.
@@ -113,20 +139,32 @@ static void keep(const cri_horizon *h, candidate *kept, double loss, const doubl
 static cr_status fit_kept(cri_horizon *h, int n_sample, const candidate *kept, double *z_best,
                           cri_lsq_result *best, cr_error *err) {
     size_t n_byte = (size_t)h->n * sizeof *z_best;
-    for (int i = 0; i < N_FITTED && isfinite(kept[i].loss); i++) {
+    double fall = fmin(fmax(FALL_LEAST, FALL_SQUARES / h->ensemble->arrow.m), 0.5);
+    h->rival = best;
+    for (int i = 0; i < N_FITTED && isfinite(kept[i].loss) && !h->is_stopped; i++) {
         cri_lsq_result result = {0};
         memcpy(h->z, kept[i].z, n_byte);
         cr_status status = cri_horizon_stage(h, n_sample, ITERATION_LIMIT, FLAT, &result, err);
         if (status == CR_ERR_MEMORY) {
             return status;
         }
-        if (status == CR_OK && result.loss < (1.0 - FALL_LEAST) * best->loss) {
+        if (status == CR_OK && result.loss < (1.0 - fall) * best->loss) {
             *best = result;
             memcpy(z_best, h->z, n_byte);
         }
     }
+    h->rival = NULL;
     memcpy(h->z, z_best, n_byte);
+    // the residuals of the best point, not of the last one tried
+    (void)loss_at(h, n_sample, h->z);
     return CR_OK;
+}
+
+/// Tells how many candidates were looked at. False: stop.
+static bool may_go_on(cri_horizon *h, int n_done) {
+    cri_progress_state state = {.what = "other start", .done = n_done, .loss = NAN};
+    h->is_stopped = h->is_stopped || !cri_progress_tell(h->progress, &state);
+    return !h->is_stopped;
 }
 
 cr_status cri_horizon_restart(cri_horizon *h, int n_sample, cr_arena *arena, cri_lsq_result *best,
@@ -135,7 +173,7 @@ cr_status cri_horizon_restart(cri_horizon *h, int n_sample, cr_arena *arena, cri
     size_t n = (size_t)h->n;
     double *memory = CR_PUSH(arena, double, (N_FITTED + 2) * n);
     if (!memory) {
-        return cri_fail(err, CR_ERR_MEMORY, 0, "no memory to fit %d variables", h->n);
+        return cri_fail(err, CR_ERR_MEMORY, 0, "no memory to fit %d unknowns", h->n);
     }
     candidate kept[N_FITTED];
     for (int i = 0; i < N_FITTED; i++) {
@@ -144,21 +182,23 @@ cr_status cri_horizon_restart(cri_horizon *h, int n_sample, cr_arena *arena, cri
     double *z = memory + N_FITTED * n;
     double *z_best = z + n;
     memcpy(z_best, h->z, n * sizeof *z_best);
+    choose_judges(h);
     // the present result marks its own plateau
-    kept[0].loss = best->loss;
+    kept[0].loss = loss_at(h, n_sample, h->z);
     memcpy(kept[0].z, h->z, n * sizeof *z);
     uint64_t state = (uint64_t)++h->n_restart;
-    for (int i = 0; i < N_JOINT; i++) {
+    for (int i = 0; i < N_JOINT && may_go_on(h, i); i++) {
         draw_joint(h, &state, z);
         keep(h, kept, loss_at(h, n_sample, z), z);
     }
-    for (int i = 0; i < h->n * N_SINGLE; i++) {
+    for (int i = 0; i < h->ensemble->arrow.n_shared * N_SINGLE; i++) {
         int j = i / N_SINGLE;
-        if (h->is_drawn[j]) {
+        if (h->is_drawn[j] && may_go_on(h, N_JOINT + i)) {
             draw_single(h, j, i % N_SINGLE, &state, z);
             keep(h, kept, loss_at(h, n_sample, z), z);
         }
     }
+    call_all(h);
     cr_status status = fit_kept(h, n_sample, kept, z_best, best, err);
     cri_arena_rewind(arena, mark);
     return status;

@@ -84,11 +84,16 @@ void cri_selection_write(const cri_selection *selection, const double *z, cri_po
 void cri_selection_write_vjp(const cri_selection *selection, const cri_point *point_adj,
                              double *z_adj);
 
-/// Tangents of all variables, one row each, overwritten: p_tan (n_variable, n_p); x0_tan
-/// (n_variable, n_tangent) at the initial state x0; u_tan (n_variable, n_u) during that step.
-void cri_selection_p_tan(const cri_selection *selection, double *p_tan);
-void cri_selection_x0_tan(const cri_selection *selection, const double *x0, double *x0_tan);
-void cri_selection_u_tan(const cri_selection *selection, int step, double *u_tan);
+/// The same for variable j alone.
+double cri_selection_value(const cri_selection *selection, int j, const cri_point *point);
+void cri_selection_put(const cri_selection *selection, int j, double value, cri_point *point);
+
+/// Tangent of one variable, put into zeroed rows: p_tan (n_p); x0_tan (n_tangent) at the initial
+/// state x0; u_tan (n_u) during that step.
+void cri_variable_p_tan(const cri_variable *variable, double *p_tan);
+void cri_variable_x0_tan(const cri_variable *variable, const cr_model *model, const double *x0,
+                         double *x0_tan);
+void cri_variable_u_tan(const cri_variable *variable, int step, double *u_tan);
 
 /// The common domain of all places of variable i.
 cri_domain cri_selection_domain(const cri_selection *selection, const cr_model *model, int i);

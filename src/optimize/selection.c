@@ -130,21 +130,29 @@ cr_status cri_selection_check_ties(const cri_selection *selection, const cri_poi
     return CR_OK;
 }
 
+double cri_selection_value(const cri_selection *selection, int j, const cri_point *point) {
+    return *at_place(selection, point, &selection->variable[j].place[0], 0);
+}
+
 void cri_selection_read(const cri_selection *selection, const cri_point *point, double *z) {
     for (int j = 0; j < selection->n_variable; j++) {
-        z[j] = *at_place(selection, point, &selection->variable[j].place[0], 0);
+        z[j] = cri_selection_value(selection, j, point);
+    }
+}
+
+void cri_selection_put(const cri_selection *selection, int j, double value, cri_point *point) {
+    const cri_variable *variable = &selection->variable[j];
+    for (int k = 0; k < variable->n_place; k++) {
+        const cri_variable_place *place = &variable->place[k];
+        for (int row = 0; row < place_rows(point, place); row++) {
+            *at_place(selection, point, place, row) = value;
+        }
     }
 }
 
 void cri_selection_write(const cri_selection *selection, const double *z, cri_point *point) {
     for (int j = 0; j < selection->n_variable; j++) {
-        const cri_variable *variable = &selection->variable[j];
-        for (int k = 0; k < variable->n_place; k++) {
-            const cri_variable_place *place = &variable->place[k];
-            for (int row = 0; row < place_rows(point, place); row++) {
-                *at_place(selection, point, place, row) = z[j];
-            }
-        }
+        cri_selection_put(selection, j, z[j], point);
     }
 }
 
@@ -164,43 +172,28 @@ void cri_selection_write_vjp(const cri_selection *selection, const cri_point *po
 
 // ---- tangents ----------------------------------------------------------------------------------
 
-void cri_selection_p_tan(const cri_selection *selection, double *p_tan) {
-    size_t n_p = (size_t)selection->sizes.n_p;
-    memset(p_tan, 0, (size_t)selection->n_variable * n_p * sizeof *p_tan);
-    for (int j = 0; j < selection->n_variable; j++) {
-        const cri_variable *variable = &selection->variable[j];
-        for (int k = 0; k < variable->n_place; k++) {
-            if (variable->place[k].vector == CR_VECTOR_P) {
-                p_tan[(size_t)j * n_p + (size_t)variable->place[k].index] = 1.0;
-            }
+void cri_variable_p_tan(const cri_variable *variable, double *p_tan) {
+    for (int k = 0; k < variable->n_place; k++) {
+        if (variable->place[k].vector == CR_VECTOR_P) {
+            p_tan[variable->place[k].index] = 1.0;
         }
     }
 }
 
-void cri_selection_x0_tan(const cri_selection *selection, const double *x0, double *x0_tan) {
-    size_t n = (size_t)selection->sizes.n_tangent;
-    memset(x0_tan, 0, (size_t)selection->n_variable * n * sizeof *x0_tan);
-    for (int j = 0; j < selection->n_variable; j++) {
-        const cri_variable *variable = &selection->variable[j];
-        for (int k = 0; k < variable->n_place; k++) {
-            if (variable->place[k].vector == CR_VECTOR_X) {
-                cri_tangent_of_entry(selection->model, x0, variable->place[k].index,
-                                     x0_tan + (size_t)j * n);
-            }
+void cri_variable_x0_tan(const cri_variable *variable, const cr_model *model, const double *x0,
+                         double *x0_tan) {
+    for (int k = 0; k < variable->n_place; k++) {
+        if (variable->place[k].vector == CR_VECTOR_X) {
+            cri_tangent_of_entry(model, x0, variable->place[k].index, x0_tan);
         }
     }
 }
 
-void cri_selection_u_tan(const cri_selection *selection, int step, double *u_tan) {
-    size_t n_u = (size_t)selection->sizes.n_u;
-    memset(u_tan, 0, (size_t)selection->n_variable * n_u * sizeof *u_tan);
-    for (int j = 0; j < selection->n_variable; j++) {
-        const cri_variable *variable = &selection->variable[j];
-        for (int k = 0; k < variable->n_place; k++) {
-            const cri_variable_place *place = &variable->place[k];
-            if (place->vector == CR_VECTOR_U && (place->step < 0 || place->step == step)) {
-                u_tan[(size_t)j * n_u + (size_t)place->index] = 1.0;
-            }
+void cri_variable_u_tan(const cri_variable *variable, int step, double *u_tan) {
+    for (int k = 0; k < variable->n_place; k++) {
+        const cri_variable_place *place = &variable->place[k];
+        if (place->vector == CR_VECTOR_U && (place->step < 0 || place->step == step)) {
+            u_tan[place->index] = 1.0;
         }
     }
 }

@@ -8,6 +8,7 @@
 #include "optimize/shot.h"
 
 #include "dynamics/body_position.h"
+#include "math/dense.h"
 #include "optimize/controls.h"
 
 #include <math.h>
@@ -55,12 +56,12 @@ static cr_status pull_row(cri_shot *shot, int target, int axis, double *row, cr_
 }
 
 /// A cri_residuals with a cri_shot as context.
-static cr_status residuals(void *context, const double *z, double *r, double *J, cr_error *err) {
+static cr_status residuals(void *context, const double *z, double *r, double *J, double *loss,
+                           cr_error *err) {
     cri_shot *shot = context;
     int n = shot->objective.n;
     size_t m = (size_t)shot->objective.m;
-    double loss = 0.0;
-    CR_TRY(cri_shot_run(shot, z, &loss, err));
+    CR_TRY(cri_shot_run(shot, z, loss, err));
     if (J) {
         memset(J, 0, (size_t)n * m * sizeof *J);
     }
@@ -86,6 +87,7 @@ static cr_status residuals(void *context, const double *z, double *r, double *J,
             J[(size_t)j * m + (size_t)i] = root;
         }
     }
+    *loss = cri_dot((int)m, r, r);
     return CR_OK;
 }
 

@@ -104,24 +104,77 @@ cr_status cri_result_gradient(const char *path, const cri_gradient_result *resul
     return write(path, root, is_built, err);
 }
 
-cr_status cri_result_fit(const char *path, const cri_fit *fit, double seconds, cr_error *err) {
+static bool put_fit_entry(json_t *parameters, const cri_fit_problem *problem,
+                          const cri_fit_entry *entry) {
+    json_t *object = json_object();
+    bool is_built =
+        json_array_append_new(parameters, object) == 0 && put(object, "name", text(entry->name)) &&
+        put(object, "start", number(entry->start)) && put(object, "value", number(entry->value)) &&
+        put(object, "stderr", number(entry->deviation)) &&
+        put(object, "identifiable", json_boolean(entry->is_identifiable));
+    if (is_built && entry->recording >= 0) {
+        is_built = put(object, "recording", text(problem->recording[entry->recording].file));
+    }
+    if (is_built && entry->why[0]) {
+        is_built = put(object, "note", text(entry->why));
+    }
+    return is_built;
+}
+
+static bool put_fit_details(json_t *root, const cri_fit_problem *problem, const cri_fit *fit) {
+    json_t *rows = json_array();
+    json_t *recordings = json_array();
+    bool is_built = put(root, "rms", number(fit->rms)) &&
+                    put(root, "iterations", json_integer(fit->n_iteration)) &&
+                    put(root, "stop", text(cri_lsq_stop_text(fit->stop)));
+    // both references are taken, whether they are there or not
+    is_built = put(root, "correlation", rows) && is_built;
+    is_built = put(root, "recordings", recordings) && is_built;
+    int n = fit->n_correlated;
+    for (int i = 0; i < n && is_built; i++) {
+        const double *row = fit->correlation + (size_t)i * (size_t)n;
+        is_built = json_array_append_new(rows, numbers(n, row)) == 0;
+    }
+    for (int k = 0; k < fit->n_recording && is_built; k++) {
+        json_t *object = json_object();
+        is_built = json_array_append_new(recordings, object) == 0 &&
+                   put(object, "file", text(problem->recording[k].file)) &&
+                   put(object, "rms", number(fit->rms_of[k]));
+    }
+    return is_built;
+}
+
+cr_status cri_result_fit(const char *path, const cri_fit_problem *problem, const cri_fit *fit,
+                         double seconds, cr_error *err) {
     json_t *root = json_object();
     bool is_built = put(root, "loss", number(fit->loss));
     json_t *parameters = is_built ? json_array() : NULL;
     is_built = is_built && put(root, "parameters", parameters);
     for (int i = 0; i < fit->n_entry && is_built; i++) {
-        const cri_fit_entry *entry = &fit->entry[i];
-        json_t *object = json_object();
-        is_built = json_array_append_new(parameters, object) == 0 &&
-                   put(object, "name", text(entry->name)) &&
-                   put(object, "start", number(entry->start)) &&
-                   put(object, "value", number(entry->value)) &&
-                   put(object, "stderr", number(entry->deviation)) &&
-                   put(object, "identifiable", json_boolean(entry->is_identifiable));
+        is_built = put_fit_entry(parameters, problem, &fit->entry[i]);
     }
-    is_built =
-        is_built && put(root, "heldout", json_null()) && put(root, "seconds", number(seconds));
+    is_built = is_built && put(root, "heldout", number(fit->held_out)) &&
+               put(root, "seconds", number(seconds)) && put_fit_details(root, problem, fit);
     return write(path, root, is_built, err);
+}
+
+cr_status cri_result_fit_table(const char *path, const cri_fit_problem *problem, const cri_fit *fit,
+                               cr_error *err) {
+    cri_atomic_file file;
+    CR_TRY(cri_atomic_open(path, &file, err));
+    fputs("name,recording,start,value,stderr,identifiable\n", file.stream);
+    for (int i = 0; i < fit->n_entry; i++) {
+        const cri_fit_entry *entry = &fit->entry[i];
+        const char *recording =
+            entry->recording >= 0 ? problem->recording[entry->recording].file : "";
+        fprintf(file.stream, "%s,\"%s\",%.*g,%.*g,", entry->name, recording, DIGITS, entry->start,
+                DIGITS, entry->value);
+        if (isfinite(entry->deviation)) {
+            fprintf(file.stream, "%.*g", DIGITS, entry->deviation);
+        }
+        fprintf(file.stream, ",%d\n", entry->is_identifiable);
+    }
+    return cri_atomic_commit(&file, err);
 }
 
 static json_t *compare_row(const cri_compare_result *result, int i) {

@@ -7,7 +7,9 @@
 //     gradient  {"scene","law","loss","status","entries":[{"name","value","difference","error"}],
 //                "seconds_forward","seconds_gradient"}; difference and error only when checked
 //     fit       {"loss","parameters":[{"name","start","value","stderr","identifiable"}],"heldout",
-//                "seconds"}
+//                "seconds","rms","iterations","stop","correlation","recordings":[{"file","rms"}]};
+//                an entry may have "recording", whose initial value it is, and "note", a sentence;
+//                correlation is of the first entries: the shared ones, or all of one recording
 //     compare   {"rows":[{"law","status","loss","max_penetration","energy_change","gradient_error",
 //                "gradient_norm","step_us","gradient_us","reason","checked","undecided","wrong",
 //                "impacts","targets":[[x,y,z]]}],"scene","stepper","steps","entries":[names],
@@ -122,8 +124,13 @@ CR_MUST_CHECK cr_status cri_result_simulate(const char *path, const cri_simulate
                                             cr_error *err);
 CR_MUST_CHECK cr_status cri_result_gradient(const char *path, const cri_gradient_result *result,
                                             cr_error *err);
-CR_MUST_CHECK cr_status cri_result_fit(const char *path, const cri_fit *fit, double seconds,
-                                       cr_error *err);
+CR_MUST_CHECK cr_status cri_result_fit(const char *path, const cri_fit_problem *problem,
+                                       const cri_fit *fit, double seconds, cr_error *err);
+
+/// The values of a fit as CSV with the columns name, recording, start, value, stderr, identifiable;
+/// recording is a file, empty for shared values.
+CR_MUST_CHECK cr_status cri_result_fit_table(const char *path, const cri_fit_problem *problem,
+                                             const cri_fit *fit, cr_error *err);
 CR_MUST_CHECK cr_status cri_result_compare(const char *path, const cri_compare_result *result,
                                            cr_error *err);
 CR_MUST_CHECK cr_status cri_result_plan(const char *path, const cri_plan_result *result,

@@ -155,7 +155,7 @@ class Plan(Command):
         self.bad(2, "N:SIGMA", *plan, "--bundle", "20")
         self.bad(2, "--bundle", *plan, "--bundle", "20:1", "--method", "gauss-newton")
         self.bad(2, "LOW:HIGH", *plan, "--bound", "u:push=3")
-        self.bad(2, "nothing is left", *plan, "--bound", "u:push=7:8")
+        self.bad(2, "is left", *plan, "--bound", "u:push=7:8")
         self.bad(2, "--execute", *plan, "--execute", "4")
         self.bad(2, "--cost", "plan", self.scene, *THROW, "--cost", "1")
         self.bad(2, "no controls over time", "plan", self.scene, *THROW, "--plan", "plan.csv")

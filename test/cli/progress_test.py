@@ -20,7 +20,7 @@ import subprocess
 import termios
 import time
 
-from command import CAROM, Command, main
+from command import CAROM, Command, bounce_height, main
 
 # longer than any test runs
 ENDLESS = "2000000000"
@@ -222,6 +222,27 @@ class Progress(Command):
         self.assertRegex(shown.lines()[0], r"^plan: iteration \d+ of 1000000, [\d.]+/s, loss 9\d\d\d")
         self.assertIn("carom: interrupted; --checkpoint FILE would let it go on", shown.text)
         self.assertIn("x0:ball/qvel[0]", out)
+
+    def test_fits_show_their_iterations_and_keep_the_best(self):
+        lines = ["t,ball/qpos[2]"]
+        lines += [f"{0.02 * i:.17g},{bounce_height(0.02 * i):.17g}" for i in range(60)]
+        data = self.write("data.csv", "\n".join(lines) + "\n")
+        shown = Shown("fit", self.scene, data, "--key", "drop", "--wrt",
+                      "floor:ball/restitution,x0:ball/*", "--set", "floor:ball/restitution=0.6",
+                      "--dt", "0.000005", "--holdout", "2", "--json", "out.json",
+                      folder=self.folder.name)
+        self.assertTrue(shown.read_until(": iteration"), shown.text)
+        shown.type("\x03")
+        code, out = shown.finish()
+        self.assertEqual(code, 130)
+        self.assertRegex(shown.lines()[0], r"^fit: iteration \d+")
+        self.assertIn("carom: interrupted: these are the best values so far", shown.text)
+        self.assertIn("stopped on request", out)
+        self.assertNotIn("held out", out)
+        with open(self.path("out.json"), encoding="utf-8") as file:
+            result = json.load(file)
+        self.assertIsNone(result["heldout"])
+        self.assertTrue(0.0 <= result["parameters"][0]["value"] <= 1.0)
 
     # ---- signals -----------------------------------------------------------------------------
 

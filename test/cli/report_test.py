@@ -124,7 +124,7 @@ class Report(Command):
         self.assertAlmostEqual(first["value"], 0.8, 6)
         self.assertIsNone(second["error"])
         self.assertEqual(second["note"], "not identifiable")
-        self.assertIn("does not depend on floor:ball/friction", " ".join(page.words))
+        self.assertIn("do not depend on floor:ball/friction", " ".join(page.words))
         series = self.chart(page, "ball/qpos[2]")["series"]
         names = [line["name"] for one in series for line in one["lines"]]
         self.assertEqual(names, ["recorded", "found", "start"])
@@ -133,6 +133,42 @@ class Report(Command):
             self.assertAlmostEqual(found[t], z, 5)
         names = [variant["name"] for variant in page.data["motions"][0]["variants"]]
         self.assertEqual(names, ["found", "start", "recorded"])
+
+    def test_a_fit_of_several_recordings_shows_each(self):
+        data = []
+        for k in range(6):
+            rows = [0.02 * i for i in range(30 + 5 * k)]
+            lines = ["t,ball/qpos[2]"] + [f"{t:.17g},{bounce_height(t):.17g}" for t in rows]
+            data.append(self.write(f"drop{k}.csv", "\n".join(lines) + "\n"))
+        page = self.report("fit", self.scene, *data, "--key", "drop", "--wrt",
+                           "floor:ball/restitution,gravity[2],x0:ball/qpos[1],x0:ball/qpos[2]", "--set",
+                           "floor:ball/restitution=0.6", "--noise", "1e-3", "--holdout", "1")
+        # two shared values, and the initial ones of the first four of five
+        names = [row["name"] for row in page.data["parameters"]]
+        self.assertEqual(names, ["floor:ball/restitution", "gravity[2]"] +
+                         [f"x0:ball/qpos[{i}] in drop{k}.csv" for k in range(4) for i in (1, 2)])
+        for row in page.data["parameters"]:
+            # a drop says nothing about where it was to the side
+            self.assertEqual(row["error"] is None, "qpos[1]" in row["name"])
+        self.assertEqual([motion["name"] for motion in page.data["motions"]],
+                         [f"drop{k}.csv" for k in range(4)])
+        for k in range(4):
+            # each has its own clock, and its curves follow it
+            variants = page.data["motions"][k]["variants"]
+            self.assertEqual([one["name"] for one in variants], ["found", "start", "recorded"])
+            self.assertAlmostEqual(variants[0]["time"][-1], 0.02 * (29 + 5 * k))
+            self.assertAlmostEqual(variants[2]["time"][-1], 0.02 * (29 + 5 * k))
+            self.assertEqual(self.chart(page, f"ball/qpos[2] in drop{k}.csv")["motion"], k)
+            chart = self.chart(page, f"Residuals of drop{k}.csv")
+            self.assertEqual(chart["motion"], k)
+            self.assertLess(max(map(abs, chart["series"][0]["lines"][0]["y"])), 1e-2)
+        words = " ".join(page.words)
+        for part in ("first 4 of 5 recordings", "drop4.csv: the data do not depend on x0:ball/qpos[1]", "Held out, so that no value comes from them: the last 1 recordings", "Correlation of the errors",
+                     "times the noise"):
+            self.assertIn(part, words)
+        history = self.chart(page, "Residuals during the search")["series"][0]
+        self.assertEqual(history["x"], list(range(1, len(history["x"]) + 1)))
+        self.assertIn(f"iterations {len(history['x'])} ", " ".join(words.split()) + " ")
 
     def test_a_report_that_cannot_be_is_refused(self):
         simulate = ["simulate", self.scene, "--steps", "3", "--report"]

@@ -103,9 +103,9 @@ TEST(bounds_come_from_the_scene_and_are_narrowed_by_name) {
     CHECK_INT(cri_controls_bound(s, "x0:ball/qvel[*]=-1:1", d, &err), CR_OK);
     CHECK(d[4].lower == -1.0 && isinf(d[3].lower));
     static const char *const wrong[][2] = {
-        {"u:turn", "NAME=LOW:HIGH"},       {"u:turn=1", "NAME=LOW:HIGH"},
-        {"u:turn=a:b", "NAME=LOW:HIGH"},   {"u:turn=2:1", "above"},
-        {"u:turn=4:5", "nothing is left"}, {"x0:ball/qvel[1]=0:1", "not among"},
+        {"u:turn", "NAME=LOW:HIGH"},     {"u:turn=1", "NAME=LOW:HIGH"},
+        {"u:turn=a:b", "NAME=LOW:HIGH"}, {"u:turn=2:1", "above"},
+        {"u:turn=4:5", "is left"},       {"x0:ball/qvel[1]=0:1", "not among"},
         {"u:tun=0:1", "did you mean"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -6,6 +6,7 @@
 
 #include "cr_test.h"
 
+#include "optimize/horizon.h"
 #include "optimize/select.h"
 
 #include <math.h>
@@ -36,7 +37,8 @@ typedef struct bench {
     cr_arena *arena;
     cri_selection *selection;
     cri_recording recording;
-    cri_replay replay;
+    cri_point start;
+    cri_fit_problem problem;
 } bench;
 
 static void open_bench(bench *b) {
@@ -77,10 +79,20 @@ static void observe(bench *b, const char *const *column, int n_column, int n_sam
 
 static void select_names(bench *b, const char *names) {
     assert_int_equal(cri_selection_create(b->model, names, &b->selection, NULL), CR_OK);
-    assert_int_equal(cri_replay_init(b->model, b->sim, b->selection, &b->recording, 0.005, b->arena,
-                                     &b->replay, NULL),
-                     CR_OK);
-    cr_model_defaults(b->model, -1, b->replay.point.p, b->replay.point.x0, NULL);
+    assert_int_equal(cri_point_push(b->selection, 1, b->arena, &b->start, NULL), CR_OK);
+    cr_model_defaults(b->model, -1, b->start.p, b->start.x0, NULL);
+    bool *is_given = CR_PUSH(b->arena, bool, cr_model_sizes(b->model).n_x);
+    assert_true(is_given);
+    b->problem = (cri_fit_problem){.model = b->model,
+                                   .sim_options = cr_sim_options_default(b->model),
+                                   .selection = b->selection,
+                                   .n_recording = 1,
+                                   .recording = &b->recording,
+                                   .dt = 0.005,
+                                   .p = b->start.p,
+                                   .x0 = b->start.x0,
+                                   .is_x0_given = is_given,
+                                   .n_thread = 1};
 }
 
 // ---- closed form -------------------------------------------------------------------------------
@@ -138,36 +150,23 @@ static const char *const positions[] = {"ball/qpos[0]", "ball/qpos[1]", "ball/qp
 
 // ---- derivatives -------------------------------------------------------------------------------
 
-TEST(residuals_have_their_jacobian) {
-    bench b;
-    open_bench(&b);
-    static const char *const all[] = {"ball/qpos[0]", "ball/qpos[2]", "ball/qpos[3]",
-                                      "ball/qpos[4]", "ball/qpos[6]", "ball/qvel[0]",
-                                      "ball/qvel[4]"};
-    observe(&b, all, 7, 12, 0.033);
-    select_names(&b, "floor:ball/*,ball/size[0],ball/mass,ball/inertia,gravity,x0:*,"
-                     "u:ball/torque[0],u:ball/force[1][3]");
-    int n = b.selection->n_variable;
-    int m = 7 * 12;
-    double *z = calloc((size_t)n, sizeof *z);
+/// Residuals of a replay at unknowns z against central differences.
+static void check_jacobian(bench *b, cri_replay *replay, double *z) {
+    const cri_unknowns *unknowns = replay->unknowns;
+    int n = unknowns->n_shared + unknowns->n_own;
+    int m = replay->n_sample * replay->recording->n_column;
     double *r = calloc(3 * (size_t)m, sizeof *r);
     double *J = calloc((size_t)n * (size_t)m, sizeof *J);
-    assert_true(z && r && J);
-    // spin, and a quaternion that is not of length one
-    cr_model_defaults(b.model, -1, NULL, b.replay.point.x0, NULL);
-    const double turn[4] = {0.9, 0.3, -0.5, 0.2};
-    memcpy(b.replay.point.x0 + 3, turn, sizeof turn);
-    b.replay.point.x0[10] = 2.0;
-    b.replay.point.x0[11] = -1.0;
-    cri_selection_read(b.selection, &b.replay.point, z);
-    CHECK_INT(cri_replay_residuals(&b.replay, z, r, J, NULL), CR_OK);
+    assert_true(r && J);
+    cri_values values = {z, z + unknowns->n_shared};
+    CHECK_INT(cri_replay_residuals(replay, b->sim, &values, r, J, NULL), CR_OK);
     for (int j = 0; j < n; j++) {
         double at = z[j];
         double h = 1e-5 * fmax(fabs(at), 0.01);
         z[j] = at + h;
-        CHECK_INT(cri_replay_residuals(&b.replay, z, r + m, NULL, NULL), CR_OK);
+        CHECK_INT(cri_replay_residuals(replay, b->sim, &values, r + m, NULL, NULL), CR_OK);
         z[j] = at - h;
-        CHECK_INT(cri_replay_residuals(&b.replay, z, r + 2 * m, NULL, NULL), CR_OK);
+        CHECK_INT(cri_replay_residuals(replay, b->sim, &values, r + 2 * m, NULL, NULL), CR_OK);
         z[j] = at;
         for (int i = 0; i < m; i++) {
             double difference = (r[m + i] - r[2 * m + i]) / (2.0 * h);
@@ -175,10 +174,52 @@ TEST(residuals_have_their_jacobian) {
             CHECK_CLOSE(J[j * m + i], difference, 1e-6, 1e-5);
         }
     }
-    free(z);
     free(r);
     free(J);
+}
+
+static void check_residuals(const char *names, int n_turn) {
+    bench b;
+    open_bench(&b);
+    static const char *const all[] = {"ball/qpos[0]", "ball/qpos[2]", "ball/qpos[3]",
+                                      "ball/qpos[4]", "ball/qpos[6]", "ball/qvel[0]",
+                                      "ball/qvel[4]"};
+    observe(&b, all, 7, 12, 0.033);
+    double sigma[7] = {1.0, 0.5, 1.0, 2.0, 1.0, 1.0, 3.0};
+    b.recording.sigma = sigma;
+    select_names(&b, names);
+    cri_unknowns unknowns;
+    cri_replay replay;
+    assert_int_equal(cri_unknowns_push(b.selection, b.arena, &unknowns, NULL), CR_OK);
+    assert_int_equal(
+        cri_replay_init(b.model, &unknowns, &b.recording, 0.005, b.arena, &replay, NULL), CR_OK);
+    CHECK_INT(unknowns.n_turn, n_turn);
+    // spin, and a quaternion that is not of length one
+    cr_model_defaults(b.model, -1, replay.point.p, replay.point.x0, NULL);
+    const double turn[4] = {0.9, 0.3, -0.5, 0.2};
+    memcpy(replay.point.x0 + 3, turn, sizeof turn);
+    memcpy(replay.base, turn, (size_t)n_turn * sizeof turn);
+    replay.point.x0[10] = 2.0;
+    replay.point.x0[11] = -1.0;
+    int n = unknowns.n_shared + unknowns.n_own;
+    double *z = calloc((size_t)n, sizeof *z);
+    assert_true(z);
+    cri_unknowns_read(&unknowns, &replay.point, z, z + unknowns.n_shared);
+    for (int a = 0; a < 3 * n_turn; a++) {
+        // away from where the rotation vector is its own derivative
+        z[unknowns.n_shared + unknowns.turn[0].own + a] = 0.4 - 0.3 * a;
+    }
+    check_jacobian(&b, &replay, z);
+    free(z);
     clear(&b);
+}
+
+TEST(residuals_have_their_jacobian) {
+    check_residuals("floor:ball/*,ball/size[0],ball/mass,ball/inertia,gravity,x0:*,"
+                    "u:ball/torque[0],u:ball/force[1][3]",
+                    1);
+    // numbers of a quaternion one by one, and a tie of an initial value with a parameter
+    check_residuals("ball/size[0]=x0:ball/qvel[1],x0:ball/qpos[3],x0:ball/qpos[5]", 0);
 }
 
 // ---- fits --------------------------------------------------------------------------------------
@@ -193,16 +234,19 @@ static void check_found(double mu, double e, double r, double vx) {
                      "ball/inertia[1],x0:ball/qvel[0]");
     const double truth[] = {0.12, 0.75, 0.05, 0.4 * 0.05 * 0.05, 6.0};
     const double start[] = {mu, e, r, 0.002, vx};
-    cri_selection_write(b.selection, start, &b.replay.point);
+    cri_selection_write(b.selection, start, &b.start);
     cri_fit fit = {0};
     cr_error err = {0};
-    CHECK_INT(cri_fit_run(b.model, &b.replay, b.arena, &fit, &err), CR_OK);
+    CHECK_INT(cri_fit_run(&b.problem, b.arena, &fit, &err), CR_OK);
     for (int j = 0; j < fit.n_entry; j++) {
         CHECK(fit.entry[j].start == start[j]);
         CHECK(fit.entry[j].is_identifiable && fit.entry[j].deviation < 1e-8);
         CHECK_CLOSE(fit.entry[j].value, truth[j], 1e-9, 1e-7);
     }
     CHECK(fit.rms < 1e-9);
+    if (CHECK(fit.history_every == 1 && fit.n_history == fit.n_iteration)) {
+        CHECK(fit.history[0] > 1e-6 && fit.history[fit.n_history - 1] < 1e-9);
+    }
     clear(&b);
 }
 
@@ -239,7 +283,7 @@ TEST(standard_errors_are_those_of_the_noise) {
         }
         select_names(&b, "floor:ball/restitution,ball/size[0]");
         cri_fit fit = {0};
-        CHECK_INT(cri_fit_run(b.model, &b.replay, b.arena, &fit, NULL), CR_OK);
+        CHECK_INT(cri_fit_run(&b.problem, b.arena, &fit, NULL), CR_OK);
         double d = fit.entry[0].value - 0.75;
         square += d * d / N_RECORDING;
         claimed += fit.entry[0].deviation * fit.entry[0].deviation / N_RECORDING;
@@ -258,7 +302,7 @@ TEST(names_that_act_as_one_are_reported_together) {
     // in free flight gravity and a constant force of the same direction are one acceleration
     select_names(&b, "gravity[2],u:ball/force[2],x0:ball/qvel[0]");
     cri_fit fit = {0};
-    CHECK_INT(cri_fit_run(b.model, &b.replay, b.arena, &fit, NULL), CR_OK);
+    CHECK_INT(cri_fit_run(&b.problem, b.arena, &fit, NULL), CR_OK);
     CHECK(!fit.entry[0].is_identifiable && strstr(fit.entry[0].why, "u:ball/force[2]"));
     CHECK(!fit.entry[1].is_identifiable && strstr(fit.entry[1].why, "gravity[2]"));
     CHECK(fit.entry[2].is_identifiable);
@@ -275,11 +319,11 @@ TEST(a_name_without_effect_is_reported_and_left_alone) {
     // the pair has a friction of its own
     select_names(&b, "floor/friction,floor:ball/restitution");
     const double start[] = {0.7, 0.6};
-    cri_selection_write(b.selection, start, &b.replay.point);
+    cri_selection_write(b.selection, start, &b.start);
     cri_fit fit = {0};
-    CHECK_INT(cri_fit_run(b.model, &b.replay, b.arena, &fit, NULL), CR_OK);
+    CHECK_INT(cri_fit_run(&b.problem, b.arena, &fit, NULL), CR_OK);
     CHECK(!fit.entry[0].is_identifiable && fit.entry[0].value == 0.7);
-    CHECK(strstr(fit.entry[0].why, "does not depend on floor/friction") != NULL);
+    CHECK(strstr(fit.entry[0].why, "do not depend on floor/friction") != NULL);
     CHECK(isnan(fit.entry[0].deviation));
     CHECK_CLOSE(fit.entry[1].value, 0.75, 0.0, 1e-8);
     clear(&b);
@@ -301,7 +345,21 @@ TEST(noise_is_seen_through_bounces) {
     clear(&b);
 }
 
+TEST(a_long_history_keeps_every_second_value) {
+    cri_history history = {.every = 1};
+    for (int i = 1; i <= 5 * CRI_HISTORY_LIMIT; i++) {
+        cri_history_keep(&history, i, i);
+        cri_history_keep(&history, i, -1.0); // not again
+    }
+    CHECK_INT(history.every, 8);
+    CHECK_INT(history.n, 5 * CRI_HISTORY_LIMIT / 8);
+    for (int k = 0; k < history.n; k++) {
+        CHECK(history.value[k] == 8.0 * (k + 1));
+    }
+}
+
 CR_TEST_MAIN(residuals_have_their_jacobian, a_near_start_leads_to_the_truth,
              far_starts_lead_to_the_truth, standard_errors_are_those_of_the_noise,
              names_that_act_as_one_are_reported_together,
-             a_name_without_effect_is_reported_and_left_alone, noise_is_seen_through_bounces)
+             a_name_without_effect_is_reported_and_left_alone, noise_is_seen_through_bounces,
+             a_long_history_keeps_every_second_value)

@@ -17,6 +17,8 @@
 typedef struct setting {
     cr_model *model;
     cr_sim *sim;
+    double p[64];
+    double x0[64];
 } setting;
 
 /// Calls that allocate, release everything again and return what became of it.
@@ -26,6 +28,9 @@ static void fail_every_allocation(call *f) {
     setting s = {.model = fixture_model()};
     cr_sim_options options = cr_sim_options_default(s.model);
     options.use_gradient = true;
+    cr_sizes sizes = cr_model_sizes(s.model);
+    assert_true(sizes.n_p <= 64 && sizes.n_x <= 64);
+    cr_model_defaults(s.model, -1, s.p, s.x0, NULL);
     assert_int_equal(cr_sim_create(s.model, &options, &s.sim, NULL), CR_OK);
 
     // twice, so that the workspace of the sim has its final size
@@ -97,11 +102,23 @@ static cr_status fit_in(const setting *s, const cri_selection *selection, cr_are
     }
     cri_recording recording = {
         .n_sample = 16, .n_column = 1, .time = time, .value = value, .x_index = &x_index};
-    cri_replay replay;
-    CR_TRY(cri_replay_init(s->model, s->sim, selection, &recording, 0.01, arena, &replay, err));
-    cr_model_defaults(s->model, -1, replay.point.p, replay.point.x0, NULL);
+    cri_recording all[3] = {recording, recording, recording};
+    const cri_prior prior = {0, -9.81, 1.0};
+    cri_fit_problem problem = {.model = s->model,
+                               .sim_options = cr_sim_options_default(s->model),
+                               .selection = selection,
+                               .n_recording = 3,
+                               .recording = all,
+                               .dt = 0.01,
+                               .p = s->p,
+                               .x0 = s->x0,
+                               .n_prior = 1,
+                               .prior = &prior,
+                               .loss = CRI_LOSS_HUBER,
+                               .n_held_out = 1,
+                               .n_thread = 1};
     cri_fit fit;
-    return cri_fit_run(s->model, &replay, arena, &fit, err);
+    return cri_fit_run(&problem, arena, &fit, err);
 }
 
 /// A plan by each method, the last one with a bundle.

@@ -16,11 +16,12 @@ static const cri_method methods[] = {CRI_METHOD_ADAM, CRI_METHOD_LBFGS, CRI_METH
 
 // Rosenbrock's valley as two residuals, 10 (y - x^2) and 1 - x; least at (1, 1)
 static cr_status valley_residuals(void *context, const double *z, double *r, double *J,
-                                  cr_error *err) {
+                                  double *loss, cr_error *err) {
     (void)context;
     (void)err;
     r[0] = 10.0 * (z[1] - z[0] * z[0]);
     r[1] = 1.0 - z[0];
+    *loss = r[0] * r[0] + r[1] * r[1];
     if (J) {
         J[0] = -20.0 * z[0];
         J[1] = -1.0;
@@ -33,8 +34,7 @@ static cr_status valley_residuals(void *context, const double *z, double *r, dou
 static cr_status valley(void *context, const double *z, double *loss, double *gradient,
                         cr_error *err) {
     double r[2], J[4];
-    CR_TRY(valley_residuals(context, z, r, J, err));
-    *loss = r[0] * r[0] + r[1] * r[1];
+    CR_TRY(valley_residuals(context, z, r, J, loss, err));
     if (gradient) {
         gradient[0] = 2.0 * (J[0] * r[0] + J[1] * r[1]);
         gradient[1] = 2.0 * (J[2] * r[0] + J[3] * r[1]);

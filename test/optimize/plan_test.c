@@ -40,14 +40,15 @@ TEST(residuals_and_gradient_are_those_of_the_loss) {
     CHECK_INT(o->n, 10);
     CHECK_INT(o->m, 6 + 10);
     double z[10] = {1.0, 0.1, 0.5, 0.2, -0.1, 0.3, 1.0, -1.0, 0.5, 2.0};
-    double r[16], J[160], g[10], loss = 0.0;
+    double r[16], J[160], g[10], loss = 0.0, sum_loss = 0.0;
     assert_int_equal(o->loss(o->context, z, &loss, g, NULL), CR_OK);
-    assert_int_equal(o->residuals(o->context, z, r, J, NULL), CR_OK);
+    assert_int_equal(o->residuals(o->context, z, r, J, &sum_loss, NULL), CR_OK);
     double sum = 0.0;
     for (int i = 0; i < 16; i++) {
         sum += r[i] * r[i];
     }
     CHECK_CLOSE(sum, loss, 0.0, 1e-14);
+    CHECK_CLOSE(sum_loss, sum, 0.0, 1e-14);
     // cost: 0.3 times 10 steps of 0.02 s for each of four forces
     CHECK_CLOSE(cri_shot_cost(&shot, z), 0.3 * 0.2 * (1.0 + 1.0 + 0.25 + 4.0), 0.0, 1e-14);
     for (int j = 0; j < 10; j++) {

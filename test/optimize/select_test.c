@@ -205,15 +205,17 @@ TEST(tangents_are_ones_at_the_places) {
     double *x = calloc((size_t)sizes.n_x, sizeof *x);
     assert_true(p_tan && u_tan && x_tan && x);
     cr_model_defaults(model, -1, NULL, x, NULL);
-    cri_selection_p_tan(s, p_tan);
+    for (int j = 0; j < 3; j++) {
+        cri_variable_p_tan(&s->variable[j], p_tan + j * sizes.n_p);
+        cri_variable_x0_tan(&s->variable[j], model, x, x_tan + j * sizes.n_tangent);
+    }
     CHECK(p_tan[cr_model_find(model, CR_VECTOR_P, "ball/mass", NULL)] == 1.0);
     CHECK(p_tan[cr_model_find(model, CR_VECTOR_P, "box/mass", NULL)] == 1.0);
     CHECK(p_tan[sizes.n_p + cr_model_find(model, CR_VECTOR_P, "box/mass", NULL)] == 0.0);
-    cri_selection_u_tan(s, 0, u_tan);
+    cri_variable_u_tan(&s->variable[1], 0, u_tan + sizes.n_u);
     CHECK(u_tan[sizes.n_u + 11] == 0.0);
-    cri_selection_u_tan(s, 1, u_tan);
+    cri_variable_u_tan(&s->variable[1], 1, u_tan + sizes.n_u);
     CHECK(u_tan[sizes.n_u + 11] == 1.0);
-    cri_selection_x0_tan(s, x, x_tan);
     CHECK(x_tan[2 * sizes.n_tangent + sizes.n_tangent - 1] == 1.0);
     free(p_tan);
     free(u_tan);
