@@ -239,8 +239,7 @@ static void corner_start(search *t, bool is_lemke) {
         return;
     }
     cri_arena_mark mark = cri_arena_get_mark(t->scratch);
-    cri_friction problem = cri_scaled_problem(s);
-    problem.l = CR_PUSH(t->scratch, double, s->n); // bounds do not matter for a start
+    const cri_friction problem = cri_scaled_problem(s);
     const cri_lcp lcp = cri_octagon_lcp(&problem, t->scratch);
     double *z = CR_PUSH(t->scratch, double, lcp.n);
     if (is_lemke) {
@@ -422,6 +421,9 @@ static bool is_still(const cri_friction *p) {
 // Newton's method, and all of the others behind it unless is_quick
 static cri_solve_report solve(const cri_friction *p, double *f, bool is_quick, cr_arena *scratch) {
     CR_ASSERT(p->n > 0 && f && scratch);
+    for (int i = 0; p->kind == CRI_OCTAGON && i < p->n; i++) {
+        CR_ASSERT(p->l[i] == 0.0);
+    }
     if (is_still(p)) {
         memset(f, 0, sizeof(double) * 3 * (size_t)p->n);
         return (cri_solve_report){.outcome = CR_SOLVED, .residual = cri_friction_certificate(p, f)};
