@@ -12,6 +12,7 @@
 #include "bench_run.h"
 #include "bench_scenes.h"
 #include "bench_solvers.h"
+#include "bench_spheres.h"
 #include "report/result.h"
 #include "scene.h"
 
@@ -22,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// five laws with eight families and all, nine numbers each, and a count
+// five laws with eight families and all, nine numbers each, two spheres twice, and three counts
 #define ROW_LIMIT 512
 
 // rollouts whose times are compared: long enough for the clock, repeated for the least time
@@ -308,6 +309,10 @@ static int run_work(const cli_options *options) {
     }
     if (strcmp(options->work, "solvers") == 0) {
         return cli_bench_solves(scene, (int)n_step);
+    }
+    bool is_vjp = strcmp(options->work, "spheres-vjp") == 0;
+    if (is_vjp || strcmp(options->work, "spheres") == 0) {
+        return cli_bench_spheres_work(scene, is_vjp, (int)n_step);
     }
     cli_bench_times times;
     int code = cli_bench_rollout(scene, (int)n_step, LONG_REPEATS, &times);

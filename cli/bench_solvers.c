@@ -11,6 +11,7 @@
 #include "bench_solvers.h"
 
 #include "bench_process.h"
+#include "bench_spheres.h"
 #include "contact/certificate.h"
 #include "contact/problem_make.h"
 #include "report/problem_file.h"
@@ -280,6 +281,56 @@ static void print_line(const table *t, const char *law, const char *family, int 
     add(t, microseconds, "us", "%s, %s: median time", law, family);
 }
 
+/// Two spheres under one law: without restitution, which is what other programs solve, and with.
+static int run_spheres(const cri_law *law, const table *t) {
+    static const double restitution[] = {0.0, 0.5};
+    for (int i = 0; i < 2; i++) {
+        cli_spheres_times times;
+        double e = restitution[i];
+        int code = cli_bench_spheres(law, e, &times);
+        if (code != CLI_DONE) {
+            return code;
+        }
+        printf("%-12s two spheres, e = %.1f: solve %.2f us, with cache %.2f, vjp %.2f; "
+               "f_n %.4f, residual %.2g\n",
+               law->name, e, 1e6 * times.solve, 1e6 * times.prepared, 1e6 * times.vjp, times.f_n,
+               times.residual);
+        add(t, 1e6 * times.solve, "us", "%s, two spheres, e = %.1f: solve", law->name, e);
+        add(t, 1e6 * times.prepared, "us", "%s, two spheres, e = %.1f: solve with cache", law->name,
+            e);
+        add(t, 1e6 * times.vjp, "us", "%s, two spheres, e = %.1f: vjp", law->name, e);
+        add(t, times.f_n, "N s", "%s, two spheres, e = %.1f: f_n", law->name, e);
+        add(t, times.residual, "tolerances", "%s, two spheres, e = %.1f: residual", law->name, e);
+    }
+    return CLI_DONE;
+}
+
+static int count_instructions(const cri_law *law, const table *t) {
+    static const struct {
+        const char *work, *unit, *title;
+        int n_before, n_step, n_each;
+    } counts[] = {
+        {"solvers", "Ir/solve", "mean of 16 problems", 1, 1, N_COUNTED},
+        {"spheres", "Ir/solve", "two spheres", 10, 100, 1},
+        {"spheres-vjp", "Ir/vjp", "two spheres, vjp", 10, 100, 1},
+    };
+    int code = CLI_DONE;
+    for (int i = 0; i < 3 && code == CLI_DONE; i++) {
+        double instructions = 0.0;
+        code = cli_bench_instructions(&(cli_bench_count){.work = counts[i].work,
+                                                         .scene = law->name,
+                                                         .n_before = counts[i].n_before,
+                                                         .n_step = counts[i].n_step},
+                                      &instructions, NULL);
+        if (code == CLI_DONE) {
+            instructions /= counts[i].n_each;
+            printf("%-12s %.6g %s, %s\n", law->name, instructions, counts[i].unit, counts[i].title);
+            add(t, instructions, counts[i].unit, "%s: %s", law->name, counts[i].title);
+        }
+    }
+    return code;
+}
+
 static void print_head(void) {
     // rounded: part of solved, see outcome; disputed: called solved by the law alone
     printf("%-12s %-10s %8s %8s %8s %8s %8s %8s %15s %10s %10s\n", "law", "family", "problems",
@@ -316,17 +367,11 @@ static int run_law(const cli_options *options, const cri_law *law, const table *
     }
     free(all);
     free(sorted);
-    double instructions = 0.0;
+    if (code == CLI_DONE && is_whole) {
+        code = run_spheres(law, t);
+    }
     if (code == CLI_DONE && is_whole && cli_bench_has_valgrind()) {
-        code = cli_bench_instructions(
-            &(cli_bench_count){.work = "solvers", .scene = law->name, .n_before = 1, .n_step = 1},
-            &instructions, NULL);
-        if (code == CLI_DONE) {
-            printf("%-12s %.6g Ir/solve, mean of %d problems\n", law->name,
-                   instructions / N_COUNTED, N_COUNTED);
-            add(t, instructions / N_COUNTED, "Ir/solve", "%s: mean of %d problems", law->name,
-                N_COUNTED);
-        }
+        code = count_instructions(law, t);
     }
     return code;
 }

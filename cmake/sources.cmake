@@ -194,6 +194,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_run.c
     cli/bench_scenes.c
     cli/bench_solvers.c
+    cli/bench_spheres.c
     cli/compare.c
     cli/compare_page.c
     cli/fit.c

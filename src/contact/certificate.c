@@ -19,8 +19,9 @@
 //
 // Two phases, when the law reports a compression f_c: c = b, l = 0 for f_c, then
 // c = A f_c + b - v* e_n, l = e f_c,n (0 for plain contacts) for f - f_c, and |f_c| + |f - f_c| in
-// place of |f|: the same impulse is not judged harder because it has come in two parts. A law that
-// shifts the diagonal of A is judged with it.
+// place of |f|: the same impulse is not judged harder because it has come in two parts. Where v*
+// counts, tangents are less the drift of the problem, if it has one. A law that shifts the diagonal
+// of A is judged with it.
 
 #include "contact/certificate.h"
 
@@ -166,7 +167,11 @@ static long double row_of(const phase *ph, int i, long double *c, long double *u
         moved += a * impulse(ph, j);
         size += fabsl(a) * (fabsl(first) + fabsl(impulse(ph, j)));
     }
-    if (i % 3 == 0 && (ph->compression || ph->is_newton)) {
+    bool takes_target = ph->compression || ph->is_newton;
+    if (i % 3 != 0 && takes_target && p->drift) {
+        before -= p->drift[i];
+    }
+    if (i % 3 == 0 && takes_target) {
         long double bounce = p->is_plain[k] || ph->compression
                                  ? -INFINITY
                                  : p->e[k] * fmaxl(0.0L, -(long double)p->b[i]);

@@ -13,7 +13,6 @@
 // along the tangents, the direction with less of it is the softer one.
 
 #include "contact/impulse_law.h"
-#include "solvers/friction_reduced.h"
 
 static const void *solve_cone(const cri_contact_problem *problem, double *f, bool has_cache,
                               cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
@@ -30,12 +29,7 @@ const cri_law cri_law_cone = {
     .is_poisson = true,
     .is_lifting = true,
     .solve = solve_cone,
-    .vjp = cri_impulse_vjp,
-    .jvp = cri_impulse_jvp,
-    .split = cri_impulse_split,
-    .jvp_many = cri_impulse_jvp_many,
-    .n_byte_many = cri_friction_many_bytes,
-    .n_byte = cri_impulse_bytes,
+    CRI_IMPULSE_FUNCTIONS,
     .n_byte_smooth = cri_impulse_smooth_bytes,
 };
 
@@ -54,11 +48,6 @@ const cri_law cri_law_cone_reg = {
     .is_poisson = true,
     .is_lifting = true,
     .solve = solve_cone_reg,
-    .vjp = cri_impulse_vjp,
-    .jvp = cri_impulse_jvp,
-    .split = cri_impulse_split,
-    .jvp_many = cri_impulse_jvp_many,
-    .n_byte_many = cri_friction_many_bytes,
-    .n_byte = cri_impulse_bytes,
+    CRI_IMPULSE_FUNCTIONS,
     .n_byte_smooth = cri_impulse_smooth_bytes,
 };

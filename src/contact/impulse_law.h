@@ -5,7 +5,7 @@
 #pragma once
 
 #include "contact/law.h"
-#include "solvers/friction.h"
+#include "solvers/friction_reduced.h"
 
 /// What makes an impulse law.
 typedef struct cri_impulse_form {
@@ -29,6 +29,12 @@ bool cri_impulse_split(const cri_contact_problem *problem, const void *cache,
                        cri_contact_split *split);
 void cri_impulse_jvp_many(const void *cache, int n_column, double *F, const double *A_q,
                           cr_arena *scratch);
+
+/// What every impulse law has alike, as designators of its cri_law.
+#define CRI_IMPULSE_FUNCTIONS                                                                      \
+    .vjp = cri_impulse_vjp, .jvp = cri_impulse_jvp, .split = cri_impulse_split,                    \
+    .jvp_many = cri_impulse_jvp_many, .n_byte_many = cri_friction_many_bytes,                      \
+    .n_byte = cri_impulse_bytes
 
 /// n_byte_smooth of convex ones.
 size_t cri_impulse_smooth_bytes(int n);

@@ -10,7 +10,6 @@
 // friction turns by up to 22.5 degrees from the slip, and its size varies by 8 per cent.
 
 #include "contact/impulse_law.h"
-#include "solvers/friction_reduced.h"
 
 static const void *solve_lcp(const cri_contact_problem *problem, double *f, bool has_cache,
                              cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
@@ -26,10 +25,5 @@ const cri_law cri_law_lcp = {
                "lift.",
     .is_octagon = true,
     .solve = solve_lcp,
-    .vjp = cri_impulse_vjp,
-    .jvp = cri_impulse_jvp,
-    .split = cri_impulse_split,
-    .jvp_many = cri_impulse_jvp_many,
-    .n_byte_many = cri_friction_many_bytes,
-    .n_byte = cri_impulse_bytes,
+    CRI_IMPULSE_FUNCTIONS,
 };

@@ -5,11 +5,10 @@
 //   0 <= f_n - l  perp  u_n >= 0,    |f_t| <= mu f_n,    f_t = -mu f_n u_t/|u_t| where u_t != 0
 //
 // A sliding contact stays down (u_n = 0). Not convex: solutions need not be unique, and a solve may
-// fail. Restitution is Newton's (`ncp`), or Poisson's (`ncp-poisson`), which never adds energy
-// where one coefficient holds for the whole island.
+// fail. Restitution is Newton's (`ncp`), or Poisson's (`ncp-poisson`), which was not seen to add
+// energy where one coefficient holds for the whole island.
 
 #include "contact/impulse_law.h"
-#include "solvers/friction_reduced.h"
 
 static const void *solve_ncp(const cri_contact_problem *problem, double *f, bool has_cache,
                              cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
@@ -24,12 +23,7 @@ const cri_law cri_law_ncp = {
                "directions. Not convex: a solve can fail, and the step then says so. Energy can "
                "grow in an impact that friction turns round.",
     .solve = solve_ncp,
-    .vjp = cri_impulse_vjp,
-    .jvp = cri_impulse_jvp,
-    .split = cri_impulse_split,
-    .jvp_many = cri_impulse_jvp_many,
-    .n_byte_many = cri_friction_many_bytes,
-    .n_byte = cri_impulse_bytes,
+    CRI_IMPULSE_FUNCTIONS,
 };
 
 static const void *solve_ncp_poisson(const cri_contact_problem *problem, double *f, bool has_cache,
@@ -45,10 +39,5 @@ const cri_law cri_law_ncp_poisson = {
                "was seen to gain energy.",
     .is_poisson = true,
     .solve = solve_ncp_poisson,
-    .vjp = cri_impulse_vjp,
-    .jvp = cri_impulse_jvp,
-    .split = cri_impulse_split,
-    .jvp_many = cri_impulse_jvp_many,
-    .n_byte_many = cri_friction_many_bytes,
-    .n_byte = cri_impulse_bytes,
+    CRI_IMPULSE_FUNCTIONS,
 };

@@ -199,7 +199,7 @@ static void back_many(const cri_tree *tree, const cri_tree_factor *factor, int n
 
 void cri_tree_accel_jac(const cri_tree *tree, double *jac, cr_arena *scratch) {
     const cri_tree_plan *plan = tree->plan;
-    CR_ASSERT(tree->factor && cri_tree_has_jac(tree));
+    CR_ASSERT(tree->factor && cri_tree_has_jac(tree) && jac && scratch);
     int n = plan->n_v;
     size_t width = 2 * (size_t)n;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
@@ -249,7 +249,7 @@ void cri_tree_accel_jac(const cri_tree *tree, double *jac, cr_arena *scratch) {
 void cri_tree_response_jac(const cri_tree *tree, const double *w, const double *force, int n_column,
                            double *R, cr_arena *scratch) {
     const cri_tree_plan *plan = tree->plan;
-    CR_ASSERT(plan->n_row == 0);
+    CR_ASSERT(plan->n_row == 0 && w && force && n_column >= plan->n_v && R && scratch);
     const double *own_w = w + tree->unit->first_v, *own = force + 6 * tree->unit->first_body;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_spatial *X = CR_PUSH_RAW(scratch, cri_spatial, plan->n_node + 1);
@@ -295,7 +295,7 @@ void cri_tree_solve_many(const cri_tree *tree, int n_column, double *X) {
 }
 
 void cri_tree_solve_rows(const cri_tree *tree, int n, double *X, cr_arena *scratch) {
-    CR_ASSERT(tree->plan->n_row == 0 && X && scratch);
+    CR_ASSERT(tree->plan->n_row == 0 && n >= 0 && X && scratch);
     int n_v = tree->plan->n_v;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *columns = CR_PUSH_RAW(scratch, double, n *n_v);

@@ -59,6 +59,7 @@ void cri_lu_solve(int n, const double *lu, const int *pivot, double *b) {
 }
 
 void cri_lu_solve_many(int n, const double *lu, const int *pivot, int n_column, double *B) {
+    CR_ASSERT(n > 0 && lu && pivot && n_column > 0 && B);
     size_t width = (size_t)n_column;
     for (int k = 0; k < n; k++) {
         double *a = B + (size_t)k * width, *b = B + (size_t)pivot[k] * width;

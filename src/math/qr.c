@@ -5,7 +5,6 @@
 //
 //   solve    x = P [R1^-1 (Q' b)_1; 0]
 //   adjoint  b_adj = Q [R1^-T (P' x_adj)_1; 0]
-//   null     z = P [-R1^-1 R2 e_k; e_k]
 
 #include "math/qr.h"
 
@@ -162,19 +161,5 @@ void cri_qr_solve_vjp(const cri_qr *qr, const double *x_adj, double *b_adj) {
     }
     for (int k = qr->n - 1; k >= 0; k--) {
         apply(qr, k, b_adj);
-    }
-}
-
-void cri_qr_null_vector(const cri_qr *qr, int k, double *z) {
-    CR_ASSERT(k >= 0 && k < qr->n - qr->rank);
-    int place = qr->rank + k;
-    memset(z, 0, sizeof *z * (size_t)qr->n);
-    z[qr->column[place]] = 1.0;
-    for (int i = qr->rank - 1; i >= 0; i--) {
-        double sum = -qr->a[i * qr->n + place];
-        for (int j = i + 1; j < qr->rank; j++) {
-            sum -= qr->a[i * qr->n + j] * z[qr->column[j]];
-        }
-        z[qr->column[i]] = sum / qr->a[i * qr->n + i];
     }
 }

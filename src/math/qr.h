@@ -28,6 +28,3 @@ void cri_qr_solve(const cri_qr *qr, double *b, double *x);
 
 /// Its adjoint: b_adj (m) = (A^+)' x_adj (n), for the x of cri_qr_solve.
 void cri_qr_solve_vjp(const cri_qr *qr, const double *x_adj, double *b_adj);
-
-/// Null vector k (n), k < n - rank: A z = 0. Not normalised.
-void cri_qr_null_vector(const cri_qr *qr, int k, double *z);

@@ -49,7 +49,7 @@ static void write_all(FILE *out, const cri_problem_text *t) {
 }
 
 cr_status cri_problem_write(const char *path, const cri_problem_text *text, cr_error *err) {
-    CR_ASSERT(path && text && text->problem.data.n > 0);
+    CR_ASSERT(path && text && text->problem.data.n > 0 && !text->problem.data.drift);
     CR_ASSERT(!text->remark || !strchr(text->remark, '\n'));
     cri_atomic_file file;
     CR_TRY(cri_atomic_open(path, &file, err));

@@ -32,7 +32,7 @@ typedef struct cri_problem_text {
     const double *impulse; // (3n) or NULL
 } cri_problem_text;
 
-/// Writes the problem. The file appears whole or not at all.
+/// Writes the problem, which has no drift. The file appears whole or not at all.
 CR_MUST_CHECK cr_status cri_problem_write(const char *path, const cri_problem_text *text,
                                           cr_error *err);
 

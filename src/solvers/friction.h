@@ -4,7 +4,8 @@
 //
 //   u = A f + c,    A (3n, 3n) symmetric, positive semidefinite, often singular
 //
-// under one of three laws of friction, all with lower bounds l of the normal impulses:
+// under one of three laws of friction, all but the octagon's (l = 0) with lower bounds l of the
+// normal impulses:
 //
 //   Coulomb   0 <= f_n - l  perp  u_n >= 0,  |f_t| <= mu f_n,  f_t = -mu f_n u_t/|u_t| if u_t != 0
 //   convex    f = argmin 1/2 f'A f + c'f  over  |f_t| <= mu f_n, f_n >= l
@@ -36,7 +37,7 @@ typedef struct cri_friction {
     const double *c;  // (3n)
     const double *b;  // (3n) velocity before, a scale for the certificate
     const double *mu; // (n), >= 0
-    const double *l;  // (n), >= 0, lower bounds of the normal impulses
+    const double *l;  // (n), >= 0, lower bounds of the normal impulses; octagon: 0
     // where A is not zero (friction_sparse.h); NULL: everywhere
     const struct cri_blocks *blocks;
     // pivots of A (math/psd.h, to 1e-11), NULL: not there

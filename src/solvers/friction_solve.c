@@ -4,13 +4,14 @@
 // stands behind it when that fails. Each stage hands a point to Newton, the best point is kept.
 //
 //   all       ladder        Newton with other prox terms and other rho from the best point
-//   convex    interior      central path to 1e-10, then the ladder; proximal points behind it:
-//                           A + 1e-5 1, c - 1e-5 f_k
+//             balanced      Newton in units of impulse of each contact's own
+//   convex    interior      central path to 1e-10, then to 1e-20, the ladder behind each; proximal
+//                           points behind them: A + 1e-5 1, c - 1e-5 f_k
 //   Coulomb   De Saxce      f = convex solution for c + mu |u_t| e_n, iterated
+//             fans          polygons that turn to where friction points (friction_fan.c)
 //   octagon   interior      of the complementarity problem, then Lemke's method
 //   the last  sweeps        Gauss-Seidel
-//   two       corners       Lemke's points of turned octagons as starts for Coulomb's law
-//             homotopy      mu -> theta mu, theta from 0 to 1, each warm-started
+//   two       homotopy      mu -> theta mu, theta from 0 to 1, each warm-started
 //             Tikhonov      A + d 1 with d from 1 down by tens, homotopy where a step fails
 //             restarts      impulses scaled up and down, other prox and rho
 // Source: contact solves by projections and their continuation, De Saxce and Feng 1998; Acary and
@@ -420,6 +421,9 @@ static bool is_still(const cri_friction *p) {
 // Newton's method, and all of the others behind it unless is_quick
 static cri_solve_report solve(const cri_friction *p, double *f, bool is_quick, cr_arena *scratch) {
     CR_ASSERT(p->n > 0 && f && scratch);
+    for (int i = 0; p->kind == CRI_OCTAGON && i < p->n; i++) {
+        CR_ASSERT(p->l[i] == 0.0);
+    }
     if (is_still(p)) {
         memset(f, 0, sizeof(double) * 3 * (size_t)p->n);
         return (cri_solve_report){.outcome = CR_SOLVED, .residual = cri_friction_certificate(p, f)};

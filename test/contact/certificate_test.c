@@ -164,6 +164,37 @@ TEST(targets_plain_contacts_and_shifts_count) {
     CHECK(judge("ncp", &slide, shifted, NULL, NULL) > 1e4);
 }
 
+// A plain contact that opens at (0.2, 0.05, 0) m/s: friction brings it there, c = b - drift
+TEST(friction_brings_tangents_to_the_drift) {
+    const one o = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {-1.0, 0.1, 0.0}, 0.5, 0.0, 0.2, true};
+    const double drift[3] = {0.2, 0.05, 0.0}, none[3] = {0.0}, still[3] = {1.2, -0.1, 0.0};
+    cri_contact_problem p = {.n = 1,
+                             .A = o.A,
+                             .b = o.b,
+                             .mu = &o.mu,
+                             .e = &o.e,
+                             .target = &o.target,
+                             .drift = drift,
+                             .is_plain = &o.is_plain};
+    static const char *const laws[] = {"ncp", "ncp-poisson", "cone", "cone-reg", "lcp"};
+    cr_arena *keep = cri_arena_create(1 << 16), *scratch = cri_arena_create(1 << 16);
+    assert_true(keep && scratch);
+    for (int k = 0; k < 5; k++) {
+        cri_trial trial;
+        assert_true(cri_trial_run(cri_law_find(laws[k]), &p, &trial, keep, scratch));
+        CHECK_INT(trial.verdict, CRI_SOLVED);
+        CHECK_CLOSE(trial.f[0], 1.2, 1e-12, 0.0);
+        CHECK_CLOSE(trial.f[1], -0.05, 1e-12, 0.0);
+        // the impulse that stops it, and that of another drift
+        CHECK(cri_certificate_of(laws[k], &p, still, NULL, NULL).residual > 1e4);
+        p.drift = none;
+        CHECK(cri_certificate_of(laws[k], &p, trial.f, NULL, NULL).residual > 1e4);
+        p.drift = drift;
+    }
+    cri_arena_destroy(keep);
+    cri_arena_destroy(scratch);
+}
+
 TEST(what_is_not_finite_is_unsolved) {
     const double f[3] = {1.5, NAN, 0.0}, good[3] = {1.5, -0.75, 0.0};
     const double first[3] = {INFINITY, 0.0, 0.0};
@@ -199,4 +230,5 @@ TEST(an_impulse_that_runs_away_is_no_solution) {
 CR_TEST_MAIN(an_impulse_that_runs_away_is_no_solution, the_projection_of_cone_is_the_nearest_point,
              the_projections_of_ncp_and_lcp_clip_then_cut,
              solutions_by_hand_pass_and_wrong_ones_do_not, the_octagon_has_sides,
-             targets_plain_contacts_and_shifts_count, what_is_not_finite_is_unsolved)
+             targets_plain_contacts_and_shifts_count, friction_brings_tangents_to_the_drift,
+             what_is_not_finite_is_unsolved)
