@@ -13,6 +13,7 @@
 #include "bench_scenes.h"
 #include "bench_solvers.h"
 #include "bench_spheres.h"
+#include "report.h"
 #include "report/result.h"
 #include "scene.h"
 
@@ -343,6 +344,21 @@ static int check_words(const cli_options *options, const char *name) {
     return CLI_DONE;
 }
 
+/// The page of --report: the rows as a table.
+static int write_page(const cli_options *options, const rows *r) {
+    cri_report *report = NULL;
+    int code = cli_report_open(options, "Benchmarks", NULL, &report);
+    const cri_report_column column[] = {
+        {.name = "what"}, {.name = "value", .kind = CRI_COLUMN_NUMBER}, {.name = "unit"}};
+    cri_report_table(report, "Benchmarks", 3, column);
+    for (int i = 0; i < r->n; i++) {
+        const cri_bench_row *row = &r->row[i];
+        cri_report_row(report,
+                       (cri_report_cell[]){{row->name, 0.0}, {NULL, row->value}, {row->unit, 0.0}});
+    }
+    return cli_report_close(options, report, code);
+}
+
 static int run(const cli_options *options) {
     if (options->work) {
         return run_work(options);
@@ -373,7 +389,7 @@ static int run(const cli_options *options) {
         cri_result_bench(options->json, r.n, r.row, &err) != CR_OK) {
         code = cli_error(&err);
     }
-    return code;
+    return code == CLI_DONE ? write_page(options, &r) : code;
 }
 
 const cli_command cli_bench = {
@@ -397,8 +413,9 @@ const cli_command cli_bench = {
             "  --seed K                      solvers: the first seed\n"
             "  --families                    solvers: a row for each family too\n"
             "  --keep DIR                    solvers: writes what is not solved there\n"
-            "  --json FILE                   the rows as JSON\n",
-    .known = CLI_STEPS | CLI_WORK | CLI_STEPPER | CLI_LAW | CLI_PROBLEMS,
+            "  --json FILE                   the rows as JSON\n"
+            "  --report FILE.html            a page with the rows as a table\n",
+    .known = CLI_STEPS | CLI_WORK | CLI_STEPPER | CLI_LAW | CLI_PROBLEMS | CLI_REPORT,
     .n_word_least = 0,
     .n_word_most = CLI_WORD_LIMIT,
     .run = run,

@@ -6,6 +6,7 @@
 
 #include "io/atomic_file.h"
 #include "optimize/linearise.h"
+#include "report.h"
 #include "report/result.h"
 #include "scene.h"
 
@@ -17,6 +18,9 @@
 
 // columns that are printed side by side
 #define PRINT_LIMIT 8
+
+// columns of a matrix on a page; what has more is for -o
+#define PAGE_LIMIT 120
 
 typedef struct task {
     cli_scene scene;
@@ -119,6 +123,45 @@ static int write_csv(const task *t, const char *path) {
     return cri_atomic_commit(&file, &err) == CR_OK ? CLI_DONE : cli_error(&err);
 }
 
+static void put_matrix(const task *t, cri_report *report, const char *title, int n_col,
+                       const double *value, const char *const *name) {
+    if (n_col == 0 || n_col > PAGE_LIMIT) {
+        cri_report_note(report, "%s has %d columns%s.", title, n_col,
+                        n_col ? ", more than a page shows; -o FILE.csv writes them" : "");
+        return;
+    }
+    cri_report_column column[PAGE_LIMIT + 1] = {{.name = ""}};
+    cri_report_cell cell[PAGE_LIMIT + 1];
+    for (int j = 0; j < n_col; j++) {
+        column[j + 1] = (cri_report_column){.name = name[j], .kind = CRI_COLUMN_NUMBER};
+    }
+    cri_report_table(report, title, n_col + 1, column);
+    for (int i = 0; i < t->map.n; i++) {
+        cell[0] = (cri_report_cell){.text = t->row[i]};
+        for (int j = 0; j < n_col; j++) {
+            cell[j + 1] = (cri_report_cell){.value = value[(size_t)i * (size_t)n_col + (size_t)j]};
+        }
+        cri_report_row(report, cell);
+    }
+}
+
+static int write_page(const task *t, const cli_options *options) {
+    cri_report *report = NULL;
+    int code = cli_report_open(options, "Linearisation", &t->scene, &report);
+    if (code != CLI_DONE || !report) {
+        return code;
+    }
+    char label[64];
+    cri_grad_text(t->map.grad, label);
+    cri_report_fact(report, "gradient", "%s", label);
+    cri_report_fact(report, "after steps", "%d", options->at_step);
+    cri_report_fact(report, "tangent coordinates", "%d", t->map.n);
+    cri_report_fact(report, "controls", "%d", t->map.n_u);
+    put_matrix(t, report, "A = dx'/dx", t->map.n, t->map.A, t->row);
+    put_matrix(t, report, "B = dx'/du", t->map.n_u, t->map.B, t->column);
+    return cli_report_close(options, report, CLI_DONE);
+}
+
 static int write_all(const task *t, const cli_options *options) {
     int code = options->output ? write_csv(t, options->output) : CLI_DONE;
     cri_linear_result result = {.scene = t->scene.path,
@@ -133,7 +176,7 @@ static int write_all(const task *t, const cli_options *options) {
         cri_result_linear(options->json, &result, &err) != CR_OK) {
         code = cli_error(&err);
     }
-    return code;
+    return code == CLI_DONE ? write_page(t, options) : code;
 }
 
 static int check_format(const char *path) {
@@ -184,8 +227,9 @@ const cli_command cli_linearize = {
         "  --control FILE        controls over time, as for 'carom simulate'\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  -o FILE               A beside B as CSV, a row a tangent coordinate\n"
-        "  --json FILE           both as JSON\n",
-    .known = CLI_RUN | CLI_CONTROL | CLI_AT_STEP | CLI_SMOOTHING | CLI_OUTPUT,
+        "  --json FILE           both as JSON\n"
+        "  --report FILE.html    a page with both as tables\n",
+    .known = CLI_RUN | CLI_CONTROL | CLI_AT_STEP | CLI_SMOOTHING | CLI_OUTPUT | CLI_REPORT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

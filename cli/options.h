@@ -46,11 +46,9 @@ typedef enum cli_known {
 
 /// A command line, taken apart. Strings belong to argv.
 typedef struct cli_options {
-    const char *command; // its name
-    int n_arg;
+    const char *command;              // its name
     char **arg;                       // (n_arg) all that stood behind the name
     const char *word[CLI_WORD_LIMIT]; // what is no option
-    int n_word;
     const char *law;
     const char *stepper;
     const char *key;
@@ -61,27 +59,29 @@ typedef struct cli_options {
     const char *work;
     const char *overlap; // warn or refuse, NULL: not given
     const char *set[CLI_REPEAT_LIMIT];
-    int n_set;
     const char *target[CLI_REPEAT_LIMIT];
-    int n_target;
     const char *noise[CLI_REPEAT_LIMIT];
-    int n_noise;
     const char *prior[CLI_REPEAT_LIMIT];
-    int n_prior;
     const char *bound[CLI_REPEAT_LIMIT];
-    int n_bound;
     const char *robust;
     const char *holdout;
-    int n_step;          // 0: not given
+    const char *keep;    // folder
+    const char *control; // file of controls over time
     double dt;           // s, 0: not given
     double smoothing;    // of gradients, 0: none
-    int n_problem;       // 0: not given
     uint64_t seed;       // 0: not given
-    const char *keep;    // folder
-    bool use_families;   // a row for each
-    const char *control; // file of controls over time
-    int at_step;         // 0: not given
     cli_plan_options plan;
+    int n_arg;
+    int n_word;
+    int n_set;
+    int n_target;
+    int n_noise;
+    int n_prior;
+    int n_bound;
+    int n_step;        // 0: not given
+    int n_problem;     // 0: not given
+    int at_step;       // 0: not given
+    bool use_families; // a row for each
     bool use_check;
     bool use_help;
     bool use_quiet; // no progress, no warnings

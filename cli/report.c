@@ -48,7 +48,8 @@ int cli_report_open(const cli_options *options, const char *what, const cli_scen
         return CLI_DONE;
     }
     char title[300], command[COMMAND_LIMIT];
-    snprintf(title, sizeof title, "%s of %.200s", what, file_name(scene->path));
+    snprintf(title, sizeof title, "%s%s%.200s", what, scene ? " of " : "",
+             scene ? file_name(scene->path) : "");
     size_t n = (size_t)snprintf(command, sizeof command, "carom %s", options->command);
     for (int i = 0; i < options->n_arg; i++) {
         n = put_argument(command, n, options->arg[i]);
@@ -58,8 +59,10 @@ int cli_report_open(const cli_options *options, const char *what, const cli_scen
         return cli_error(&err);
     }
     cri_report_command(*out, command);
-    cri_report_fact(*out, "contact law", "%s", scene->sim_options.law);
-    cri_report_fact(*out, "time step", "%g s", scene->dt);
+    if (scene) {
+        cri_report_fact(*out, "contact law", "%s", scene->sim_options.law);
+        cri_report_fact(*out, "time step", "%g s", scene->dt);
+    }
     return CLI_DONE;
 }
 

@@ -19,7 +19,8 @@
 #include "scene.h"
 
 /// Makes a report with title, command line, scene, law and step, when the options ask for one; else
-/// *out is NULL. what is the title's first word, such as "Simulation".
+/// *out is NULL. what is the title's first word, such as "Simulation"; the whole title when scene
+/// is NULL.
 int cli_report_open(const cli_options *options, const char *what, const cli_scene *scene,
                     cri_report **out);
 

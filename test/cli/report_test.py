@@ -170,16 +170,61 @@ class Report(Command):
         self.assertEqual(history["x"], list(range(1, len(history["x"]) + 1)))
         self.assertIn(f"iterations {len(history['x'])} ", " ".join(words.split()) + " ")
 
+    def test_a_linearisation_has_its_matrices(self):
+        page = self.report("linearize", self.scene, "--key", "drop", "--dt", "0.01", "--json",
+                           self.path("out.json"))
+        with open(self.path("out.json"), encoding="utf-8") as file:
+            result = json.load(file)
+        a, b = page.data["tables"]
+        for table, matrix, columns in ((a, result["A"], result["state"]),
+                                       (b, result["B"], result["controls"])):
+            self.assertEqual([column["name"] for column in table["columns"]], [""] + columns)
+            self.assertEqual([row[0] for row in table["rows"]], result["state"])
+            for row, expected in zip(table["rows"], matrix):
+                self.assertEqual(len(row), len(expected) + 1)
+                for value, wanted in zip(row[1:], expected):
+                    self.assertAlmostEqual(value, wanted, 9)
+        # in free flight a position grows by dt times its rate
+        fall = a["rows"][result["state"].index("ball/dq[2]")]
+        self.assertAlmostEqual(fall[1 + result["state"].index("ball/qvel[2]")], 0.01, 9)
+        facts = {fact["name"]: fact["value"] for fact in page.data["facts"]}
+        self.assertEqual((facts["gradient"], facts["tangent coordinates"]), ("exact", "12"))
+
+    def test_a_large_linearisation_names_another_way(self):
+        bodies = "".join(f"<body pos='{i} 0 1'><freejoint/><geom size='0.1' mass='1'/></body>"
+                         for i in range(11))
+        scene = self.write("many.xml", f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+        page = self.report("linearize", scene)
+        self.assertEqual([table["title"] for table in page.data["tables"]], ["B = dx'/du"])
+        self.assertIn("A = dx'/dx has 132 columns, more than a page shows; -o FILE.csv writes them.",
+                      page.data["notes"])
+
+    def test_a_benchmark_has_its_rows(self):
+        page = self.report("bench", "load", "--json", self.path("out.json"))
+        with open(self.path("out.json"), encoding="utf-8") as file:
+            self.assertIn("hopper: load, from text to model", file.read())
+        self.assertEqual(page.data["title"], "Benchmarks")
+        self.assertEqual(len(page.data["tables"][0]["rows"]), 1)
+        name, value, unit = page.data["tables"][0]["rows"][0]
+        self.assertEqual((name, unit), ("hopper: load, from text to model", "us"))
+        self.assertGreater(value, 0.0)
+        self.assertEqual(page.data["motions"], [])
+
     def test_a_report_that_cannot_be_is_refused(self):
         simulate = ["simulate", self.scene, "--steps", "3", "--report"]
         gradient = ["gradient", self.scene, "--target", "ball:1,0,0@0.1", "--wrt", "gravity[2]",
                     "--report"]
-        for command in (simulate, gradient):
+        linearize = ["linearize", self.scene, "--report"]
+        for command in (simulate, gradient, linearize):
             self.bad(2, ["--report", "out.pdf", ".html"], *command, self.path("out.pdf"))
             self.bad(2, "--report needs a value", *command)
             self.bad(1, "nothere", *command, self.path("nothere/out.html"))
             self.bad(1, "cannot be written", *command, self.folder.name)
             self.bad(1, "/dev/full", *command, "/dev/full")
+        # rows of a benchmark are printed as they come
+        done = self.run_carom("bench", "load", "--report", self.path("nothere/out.html"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("nothere/out.html: cannot be written", done.stderr)
         self.bad(2, "comes twice", *simulate, "a.html", "--report", "b.html")
         self.bad(2, "unknown option --report", "laws", "--report", "a.html")
         # no motion is left behind when its report fails

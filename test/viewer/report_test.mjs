@@ -34,7 +34,7 @@ async function test(name, run) {
 }
 
 /** Opens a report; complaints gathers what a page must not do. */
-async function open(name, { colorScheme = 'light', width = 1440, hash = '' } = {}) {
+async function open(name, { colorScheme = 'light', width = 1440, hash = '', script } = {}) {
     const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
     const address = `file://${reports[name]}`;
     page.complaints = [];
@@ -46,6 +46,9 @@ async function open(name, { colorScheme = 'light', width = 1440, hash = '' } = {
             page.complaints.push(`request: ${url}`);
         }
     });
+    if (script) {
+        await page.addInitScript(script);
+    }
     await page.goto(address + hash);
     await page.waitForFunction(() => document.documentElement.dataset.ready);
     return page;
@@ -224,6 +227,34 @@ await test('charts and motion share their time', async () => {
     assert.ok(Math.abs(await timeOf(page) - 0.25) < 0.01, `${await timeOf(page)}`);
     assert.match(await page.locator('.u-legend').first().textContent(), /0\.25/);
     await close(page);
+});
+
+await test('numbers of an axis keep their distance', async () => {
+    for (const name of ['plan', 'fit', 'box']) {
+        // what every chart writes where
+        const page = await open(name, { script: () => {
+            window.written = [];
+            const { fillText } = CanvasRenderingContext2D.prototype;
+            CanvasRenderingContext2D.prototype.fillText = function write(text, x, y) {
+                if (this.canvas.closest('.plot-area') && this.textAlign === 'right') {
+                    window.written.push({ canvas: this.canvas, text, y });
+                }
+                return fillText.call(this, text, x, y);
+            };
+        } });
+        await page.waitForFunction(() => document.querySelectorAll('.plot-area').length ===
+            document.querySelectorAll('.plot-area .uplot').length);
+        const charts = await page.evaluate(() => [...document.querySelectorAll('.plot-area canvas')]
+            .map((canvas) => window.written.filter((one) => one.canvas === canvas && one.text !== '')
+                .map((one) => one.y)));
+        for (const heights of charts) {
+            const places = [...new Set(heights)].sort((a, b) => a - b);
+            assert.ok(places.length >= 2, `${name}: an axis has ${places.length} numbers`);
+            const gaps = places.slice(1).map((y, i) => y - places[i]);
+            assert.ok(Math.min(...gaps) >= 11, `${name}: ${Math.min(...gaps)} pixels apart`);
+        }
+        await close(page);
+    }
 });
 
 await test('everything fits a narrow screen', async () => {

@@ -60,17 +60,27 @@ function formatted(value) {
     return text.replaceAll('-', MINUS);
 }
 
-/** Powers of ten, as many as there is room for; all numbers within less than two of them. */
+/** Where a logarithmic axis has lines: at powers of ten, or within less than two of them at round numbers. */
+function powerSplits(u, axis, low, high) {
+    const [first, last] = [low, high].map((value) => Math.log10(value));
+    const isShort = last - first < 2;
+    const stride = isShort ? 1 : Math.ceil((last - first) / 6);
+    const found = (digits) => {
+        const list = [];
+        for (let k = Math.floor(first / stride); k * stride <= last; k++) {
+            list.push(...digits.map((digit) => digit * 10 ** (k * stride)));
+        }
+        return list.filter((value) => value > low * (1 - 1e-9) && value < high * (1 + 1e-9));
+    };
+    const round = found(isShort ? [1, 2, 5] : [1]);
+    return round.length > 1 ? round : found([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+}
+
 function powerTexts(u, values) {
     if (Math.max(...values) < 100 * Math.min(...values)) {
         return values.map(formatted);
     }
-    const powers = values.map((value) => Math.round(Math.log10(value)));
-    const stride = Math.max(1, Math.ceil((Math.max(...powers) - Math.min(...powers)) / 6));
-    return values.map((value, i) => {
-        const isPower = Math.abs(value / 10 ** powers[i] - 1) < 1e-6;
-        return isPower && powers[i] % stride === 0 ? `1e${powers[i]}`.replace('-', MINUS) : '';
-    });
+    return values.map((value) => `1e${Math.round(Math.log10(value))}`.replace('-', MINUS));
 }
 
 /** Numbers of an axis: all plain, or all with exponents. */
@@ -132,7 +142,7 @@ function options(chart, colours, width, show) {
         axes: [
             { ...axis, size: 30, gap: 4, values: tickTexts },
             { ...axis, size: 54, gap: 4, values: chart.log ? powerTexts : tickTexts,
-                filter: (u, splits) => splits },
+                ...(chart.log ? { splits: powerSplits } : {}), filter: (u, splits) => splits },
         ],
     };
 }

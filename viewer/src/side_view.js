@@ -449,7 +449,8 @@ export class SideView {
             this.segment([x - 10, y], [x + 10, y]);
             this.segment([x, y - 10], [x, y + 10]);
             context.fillStyle = colours.text;
-            const isRight = x + 16 + context.measureText(marker.name).width < this.width;
+            const { width } = context.measureText(marker.name);
+            const isRight = x + 12 + width < this.width - AXIS.right;
             context.textAlign = isRight ? 'left' : 'right';
             context.fillText(marker.name, isRight ? x + 9 : x - 9, y - 5);
         }
