@@ -28,12 +28,11 @@ static void write_scene(FILE *to, cli_boxes kind) {
     int height = kind == CLI_BOXES_STACKS ? STACK : 1;
     fputs("<mujoco><option timestep='0.002'/><worldbody><geom type='plane' size='9 9 1'/>", to);
     for (int i = 0; i < N_BOX; i++) {
-        int place = i / height, level = i % height;
+        int place = i / height, level = i % height, row = place / 8;
         fprintf(to,
                 "<body pos='%g %g %g'><freejoint/><geom type='box' size='%g %g %g'/>"
                 "</body>",
-                SPACING * (place % 8), SPACING * (place / 8), HALF * (2 * level + 1), HALF, HALF,
-                HALF);
+                SPACING * (place % 8), SPACING * row, HALF * (2 * level + 1), HALF, HALF, HALF);
     }
     fputs("</worldbody></mujoco>", to);
 }

@@ -4,6 +4,8 @@
 
 #include "options.h"
 
+#include "base/base.h"
+
 #include "io/number.h"
 
 #include <string.h>
@@ -42,6 +44,7 @@ static int take_seed(const char *name, const char *value, uint64_t *out) {
 }
 
 int cli_plan_take(const char *name, const char *value, cli_plan_options *out, bool *is_known) {
+    CR_ASSERT(name && out && is_known);
     const struct {
         const char *name;
         const char **text;

@@ -128,6 +128,7 @@ static void response(const tangents *t, const cri_jump_base *base, const double 
             continue;
         }
         size_t n_byte = sizeof *w * (size_t)u->n_v;
+        CR_ASSERT(t->wide[0] && t->wide[1] && t->wide[2]);
         memcpy(t->wide[0] + u->first_v, w_tan + at, n_byte);
         memcpy(t->wide[1] + u->first_v, w + at, n_byte);
         cri_tree_solve_jvp(jump->state->tree[jump->unit[k]], t->tree[k], t->wide[0], t->wide[1],

@@ -148,13 +148,14 @@ static cr_status check_frame(const char *path, reader *r, cr_error *err) {
         return cri_file_fail(err, CR_ERR_SYNTAX, path, 0,
                              "this is no checkpoint; name another file");
     }
-    const double order = ORDER;
+    double order = 0.0;
     const char *found = take(r, sizeof order);
     int64_t version = 0;
     if (!found || n_byte < n_magic + 3 * sizeof(int64_t) || !take_whole(r, &version)) {
         return damaged(path, err);
     }
-    if (memcmp(found, &order, sizeof order) != 0 || version != VERSION) {
+    memcpy(&order, found, sizeof order);
+    if (order != ORDER || version != VERSION) {
         return cri_file_fail(err, CR_ERR_UNSUPPORTED, path, 0,
                              "this checkpoint is of another machine or version; remove it to "
                              "begin anew");

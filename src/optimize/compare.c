@@ -112,6 +112,7 @@ static void step_law(work *w, int i, int k, double dt, double time) {
 
 /// Largest distance of a body's origins in two states, m.
 static double distance(const cr_model *model, const cri_state *a, const cri_state *b) {
+    CR_ASSERT(model->sizes.n_body == 0 || (a->pose && b->pose));
     double most = 0.0;
     for (int k = 0; k < model->sizes.n_body; k++) {
         most = fmax(most, cri_v3_norm(cri_v3_sub(a->pose[k].pos, b->pose[k].pos)));

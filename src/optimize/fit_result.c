@@ -26,8 +26,8 @@ typedef struct joint {
 
 static bool push_joint(const cri_fit_work *w, joint *out) {
     const cri_unknowns *unknowns = &w->unknowns;
-    size_t n = (size_t)(unknowns->n_shared + unknowns->n_own);
-    size_t n_row = (size_t)(unknowns->n_shared + unknowns->n_own_variable);
+    size_t n = (size_t)unknowns->n_shared + (size_t)unknowns->n_own;
+    size_t n_row = (size_t)unknowns->n_shared + (size_t)unknowns->n_own_variable;
     out->n = (int)n;
     out->C = CR_PUSH(w->arena, double, n *n);
     out->g = CR_PUSH(w->arena, double, n_row *n);
@@ -64,7 +64,7 @@ static void fill_derivatives(const cri_fit_work *w, int k, joint *out) {
     const cri_replay *replay = &w->ensemble.replay[k];
     const double *own = w->horizon.z + w->ensemble.arrow.block[k].z;
     int n_shared = unknowns->n_shared, n = out->n;
-    size_t n_row = (size_t)(n_shared + unknowns->n_own_variable);
+    size_t n_row = (size_t)n_shared + (size_t)unknowns->n_own_variable;
     memset(out->g, 0, n_row * (size_t)n * sizeof *out->g);
     for (int i = 0; i < n_shared; i++) {
         out->g[i * n + i] = 1.0;

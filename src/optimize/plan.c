@@ -164,9 +164,8 @@ static void iterate_attempt(const search *s, attempt *a) {
 static cr_status for_all(search *s, const double *z, cr_error *err) {
     int n_start = s->options->n_start;
 #ifdef _OPENMP
-    int n_thread = s->options->n_thread > 0 ? s->options->n_thread : omp_get_max_threads();
-    n_thread = n_thread < n_start ? n_thread : n_start;
-#pragma omp parallel for num_threads(n_thread) schedule(dynamic)
+    int most = s->options->n_thread > 0 ? s->options->n_thread : omp_get_max_threads();
+#pragma omp parallel for num_threads(most < n_start ? most : n_start) schedule(dynamic)
 #endif
     for (int k = 0; k < n_start; k++) {
         if (z) {

@@ -68,7 +68,7 @@ cr_status cri_replay_init(const cr_model *model, const cri_unknowns *unknowns,
     CR_TRY(cri_point_push(selection, replay.schedule.n_step, arena, &replay.point, err));
     replay.has_control = cri_selection_has(selection, CR_VECTOR_U);
 
-    size_t n = (size_t)(unknowns->n_shared + unknowns->n_own);
+    size_t n = (size_t)unknowns->n_shared + (size_t)unknowns->n_own;
     replay.base = CR_PUSH(arena, double, 4 * unknowns->n_turn);
     replay.quat = cri_arena_push(arena, sizeof *replay.quat * (size_t)recording->n_column);
     replay.sign = CR_PUSH(arena, double, recording->n_column);

@@ -140,7 +140,7 @@ void cri_unknowns_write(const cri_unknowns *unknowns, const double *shared, cons
 void cri_unknowns_p_tan(const cri_unknowns *unknowns, double *p_tan) {
     const cri_selection *selection = unknowns->selection;
     size_t n_p = (size_t)selection->sizes.n_p;
-    size_t n = (size_t)(unknowns->n_shared + unknowns->n_own);
+    size_t n = (size_t)unknowns->n_shared + (size_t)unknowns->n_own;
     memset(p_tan, 0, n * n_p * sizeof *p_tan);
     for (int i = 0; i < unknowns->n_shared; i++) {
         cri_variable_p_tan(&selection->variable[unknowns->shared[i]], p_tan + (size_t)i * n_p);
@@ -150,7 +150,7 @@ void cri_unknowns_p_tan(const cri_unknowns *unknowns, double *p_tan) {
 void cri_unknowns_u_tan(const cri_unknowns *unknowns, int step, double *u_tan) {
     const cri_selection *selection = unknowns->selection;
     size_t n_u = (size_t)selection->sizes.n_u;
-    size_t n = (size_t)(unknowns->n_shared + unknowns->n_own);
+    size_t n = (size_t)unknowns->n_shared + (size_t)unknowns->n_own;
     memset(u_tan, 0, n * n_u * sizeof *u_tan);
     for (int i = 0; i < unknowns->n_shared; i++) {
         cri_variable_u_tan(&selection->variable[unknowns->shared[i]], step,

@@ -372,11 +372,11 @@ void cri_octagon_impulse(int n, const double *z, double *f) {
 
 cri_lcp cri_polygon_lcp(const cri_friction *p, const double *corner, cr_arena *keep) {
     CR_ASSERT(p->n > 0 && corner);
-    return fill(p, corner, (size_t)(2 * N_SIDE), keep);
+    return fill(p, corner, 2 * (size_t)N_SIDE, keep);
 }
 
 void cri_polygon_impulse(const cri_friction *p, const double *corner, const double *z, double *f) {
-    read_impulse(p->n, corner, (size_t)(2 * N_SIDE), z, f);
+    read_impulse(p->n, corner, 2 * (size_t)N_SIDE, z, f);
     for (int i = 0; i < p->n; i++) {
         f[3 * i] += p->l[i];
     }
