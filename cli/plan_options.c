@@ -5,7 +5,6 @@
 #include "options.h"
 
 #include "base/base.h"
-
 #include "io/number.h"
 
 #include <string.h>

@@ -160,12 +160,18 @@ static void iterate_attempt(const search *s, attempt *a) {
 
 // ---- all attempts ------------------------------------------------------------------------------
 
+#ifdef _OPENMP
+static int threads_of(const cri_plan_options *options) {
+    int most = options->n_thread > 0 ? options->n_thread : omp_get_max_threads();
+    return most < options->n_start ? most : options->n_start;
+}
+#endif
+
 /// All starts make one iteration, or begin at z when that is not NULL.
 static cr_status for_all(search *s, const double *z, cr_error *err) {
     int n_start = s->options->n_start;
 #ifdef _OPENMP
-    int most = s->options->n_thread > 0 ? s->options->n_thread : omp_get_max_threads();
-#pragma omp parallel for num_threads(most < n_start ? most : n_start) schedule(dynamic)
+#pragma omp parallel for num_threads(threads_of(s->options)) schedule(dynamic)
 #endif
     for (int k = 0; k < n_start; k++) {
         if (z) {
