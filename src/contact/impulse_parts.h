@@ -33,20 +33,20 @@ typedef struct cri_impulse_cache {
     cri_phase phase[2];
 } cri_impulse_cache;
 
-/// what tangents of contact i are brought to, off their velocities in c (3n)
+/// Takes what tangents of contact i are brought to off their velocities in c (3n).
 static inline void cri_take_drift(const double *drift, int i, double *c) {
     for (int r = 3 * i + 1; drift && r < 3 * i + 3; r++) {
         c[r] -= drift[r];
     }
 }
 
-/// has contact i a bound in Poisson's second solve? Of a plain one it is zero, and only the
-/// derivative for e -> 0+ asks for it
+/// Has contact i a bound in Poisson's second solve? Of a plain one it is zero, and only the
+/// derivative for e -> 0+ asks for it.
 static inline bool cri_restores(const cri_contact_problem *p, int i) {
     return !p->is_plain[i] || (p->has_e && p->has_e[i] && p->e[i] == 0.0);
 }
 
-/// y = A x + c0 with the matrix of the solves
+/// y = A x + c0 with the matrix of the solves.
 static inline void cri_affine(const cri_friction *p, const double *x, const double *c0, double *y) {
     int m = 3 * p->n;
     for (int i = 0; i < m; i++) {
