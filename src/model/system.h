@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+//
+// A system that brings its own step: points, learned dynamics. It has no bodies in the sense of a
+// scene, only flat coordinates q, their rates v (n_q = n_v), and parameters with names.
+//
+// A step takes a batch of rows at once, since nets want matrices; the simulator uses batches of
+// one, the trainer shards of many. Rows never influence one another.
+//
+//   x_next = step(p, h, x)          x, x_next (n_row, n_x), x = [q | v]
+//   x_adj, p_adj += vjp(cache, x_next_adj)
+//
+// The step of a gated or thresholded system fixes its branches; the vjp keeps them.
+
+#pragma once
+
+#include "base/arena.h"
+#include "carom/carom.h"
+
+/// One batch of steps: what goes in.
+typedef struct cri_system_batch {
+    const double *p; // (n_p) of the model
+    double h;        // s
+    int n_row;
+    int law;         // index in the system's list of laws
+    const double *x; // (n_row, n_x)
+    const double *u; // (n_row, n_u), NULL: zero
+} cri_system_batch;
+
+/// What a step says of each row.
+typedef struct cri_system_row {
+    bool is_failed; // no gradient, and x_next is the best that there is, always finite
+    int n_event;    // contacts that acted
+} cri_system_row;
+
+/// The methods of a kind of system. self is the system's own description.
+typedef struct cri_system_kind {
+    const char *name;       // as in weight files: "central-difference"
+    const char *const *law; // names, NULL behind the last; the first is the default
+
+    /// x_next (n_row, n_x); row (n_row). *cache lives on the arena, NULL: none is wanted. False for
+    /// lack of memory.
+    bool (*step)(const void *self, const cri_system_batch *batch, double *x_next,
+                 cri_system_row *row, const void **cache, cr_arena *arena);
+
+    /// Adds to x_adj (n_row, n_x), u_adj (n_row, n_u) and p_adj (n_p), each of which may be NULL.
+    bool (*vjp)(const void *self, const cri_system_batch *batch, const void *cache,
+                const double *x_next_adj, double *x_adj, double *u_adj, double *p_adj,
+                cr_arena *work);
+
+    /// Energy of one row at p, J. NULL: there is none.
+    double (*energy)(const void *self, const double *p, const double *x, cr_arena *work);
+
+    /// World position (3) of a body at x, and its adjoint, which adds to x_adj (n_x). A system of
+    /// one or two dimensions leaves the other coordinates zero.
+    void (*position)(const void *self, const double *x, int body, double *out);
+    void (*position_vjp)(const void *self, const double *x, int body, const double *out_adj,
+                         double *x_adj);
+} cri_system_kind;
+
+/// One parameter of a system.
+typedef struct cri_system_slot {
+    const char *name;
+    double value;
+    double lower, upper;
+    bool is_open_lower;
+} cri_system_slot;
+
+/// What a model of a system is built from. All of it is copied but self, which goes over to the
+/// model: release is called for it when the model goes, and when building fails.
+typedef struct cri_system_def {
+    const cri_system_kind *kind;
+    void *self;
+    void (*release)(void *self);
+    double dt;
+    int n_q; // = n_v
+    int n_u;
+    int n_p;
+    int n_body;
+    const cri_system_slot *slot;  // (n_p)
+    const char *const *x_name;    // (n_x)
+    const char *const *u_name;    // (n_u)
+    const char *const *body_name; // (n_body)
+    const double *x0;             // (n_x)
+} cri_system_def;
+
+/// Builds the model, which the public interface then treats like any other.
+CR_MUST_CHECK cr_status cri_model_from_system(const cri_system_def *def, cr_model **out,
+                                              cr_error *err);
