@@ -58,6 +58,7 @@ set(CAROM_SOURCES
     src/model/builder_slots.c
     src/model/derived.c
     src/model/names.c
+    src/model/system.c
     src/model/scene_def.c
     src/dynamics/advance.c
     src/dynamics/body_position.c
@@ -127,6 +128,7 @@ set(CAROM_SOURCES
     src/sim/sim.c
     src/sim/step_end.c
     src/sim/step_located.c
+    src/sim/step_system.c
     src/sim/stepper.c
     src/sim/warm.c
     src/optimize/aim.c

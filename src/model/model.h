@@ -124,7 +124,11 @@ struct cr_model {
     char warning[240];
     cri_place law_place;
     cri_place stepper_place;
-    struct cr_arena *memory; // owns everything above
+    const struct cri_system_kind *system; // NULL: a scene of bodies
+    void *system_self;
+    void (*system_release)(void *self); // NULL: nothing to do
+    double *system_radius;              // (n_body) of the balls in pictures, m
+    struct cr_arena *memory;            // owns everything above but system_self
 };
 
 /// Builds the model. def is read, not kept.

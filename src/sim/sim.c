@@ -8,6 +8,7 @@
 //   x_adj  ->  y_adj     position, velocity as they are, rotation by cri_quat_tangent_vjp at x_next
 //   y_adj  ->  x_adj     rotation by cri_quat_normalise_vjp at the raw x
 
+#include "model/system.h"
 #include "sim/scan.h"
 
 #include <math.h>
@@ -114,7 +115,28 @@ static cr_status check_smoothing(const cr_sim_options *o, cr_error *err) {
                     o->law, names);
 }
 
-static cr_status check_options(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+// a system has one stepper and laws of its own
+static cr_status check_system(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+    char names[120] = "";
+    if (!o->stepper || strcmp(o->stepper, m->system->name) != 0) {
+        return fail_choice("stepper of this system", o->stepper, (cri_place){0}, m->system->name,
+                           err);
+    }
+    if (!o->law || cri_system_find_law(m->system, o->law) < 0) {
+        for (int i = 0; m->system->law[i]; i++) {
+            list_name(names, sizeof names, m->system->law[i]);
+        }
+        return fail_choice("contact law of this system", o->law, (cri_place){0}, names, err);
+    }
+    if (o->smoothing != 0.0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "a system such as %.40s has no smoothed gradient; set smoothing to 0",
+                        m->system->name);
+    }
+    return CR_OK;
+}
+
+static cr_status check_choice(const cr_model *m, const cr_sim_options *o, cr_error *err) {
     char names[120] = "";
     if (!o->stepper || !cri_stepper_find(o->stepper)) {
         for (int i = 0; cri_stepper_at(i); i++) {
@@ -130,13 +152,17 @@ static cr_status check_options(const cr_model *m, const cr_sim_options *o, cr_er
         cri_place place = o->law == m->law ? m->law_place : (cri_place){0};
         return fail_choice("contact law", o->law, place, names, err);
     }
+    return check_smoothing(o, err);
+}
+
+static cr_status check_options(const cr_model *m, const cr_sim_options *o, cr_error *err) {
     if (!(o->eps_gap > 0.0) || !(o->eps_speed > 0.0) || !(o->eps_time > 0.0) || o->event_cap < 1 ||
         o->checkpoint_every < 0) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
                         "eps_gap, eps_speed, eps_time and event_cap must be positive, "
                         "checkpoint_every not negative");
     }
-    return check_smoothing(o, err);
+    return m->system ? check_system(m, o, err) : check_choice(m, o, err);
 }
 
 cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr_sim **out,
@@ -149,7 +175,8 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
         return cri_no_memory(err);
     }
     sim->model = model;
-    sim->stepper = cri_stepper_find(options->stepper);
+    sim->stepper = model->system ? &cri_stepper_system : cri_stepper_find(options->stepper);
+    sim->system_law = model->system ? cri_system_find_law(model->system, options->law) : -1;
     sim->eps_gap = options->eps_gap;
     sim->eps_speed = options->eps_speed;
     sim->eps_time = options->eps_time;
@@ -212,7 +239,7 @@ cr_status cr_sim_set_params(cr_sim *sim, const double *p, cr_error *err) {
     cri_derive(sim->model, sim->p, &sim->d);
     cri_warm_clear(&sim->warm);
     forget(sim);
-    return cri_scan_prepare(sim) ? CR_OK : cri_no_memory(err);
+    return sim->model->system || cri_scan_prepare(sim) ? CR_OK : cri_no_memory(err);
 }
 
 cr_status cri_sim_check_state(const cr_sim *sim, const double *x, cr_error *err) {
@@ -456,6 +483,7 @@ cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const do
     CR_TRY(check_last(sim, err));
     cri_arena_reset(sim->scratch);
     memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
+    sim->system_jac = NULL;
     sim->is_d_fixed = !p_tan;
     bool is_state = sim->stepper->jac && x_tan && !u_tan && !p_tan;
     cr_status status = is_state ? sim->stepper->jac(sim, sim->last, n_seed, x_tan, x_next_tan, err)
@@ -490,6 +518,10 @@ double cr_sim_energy(cr_sim *sim, const double *x) {
     const cri_mechanism *mech = &sim->model->mech;
     double sum = 0.0;
     cri_arena_reset(sim->scratch);
+    if (sim->model->system) {
+        const cri_system_kind *kind = sim->model->system;
+        return kind->energy ? kind->energy(sim->model->system_self, sim->p, x, sim->scratch) : 0.0;
+    }
     for (int k = 0; k < mech->n_unit; k++) {
         const cri_unit *u = &mech->unit[k];
         if (!u->is_free_body) {
