@@ -129,6 +129,7 @@ set(CAROM_SOURCES
     src/sim/step_end.c
     src/sim/step_located.c
     src/sim/step_system.c
+    src/sim/options.c
     src/sim/stepper.c
     src/sim/warm.c
     src/optimize/aim.c

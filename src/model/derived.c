@@ -29,7 +29,7 @@ enum { MAX_SOLID = 64 };
 cri_derived cri_derived_push(const cr_model *model, cr_arena *arena) {
     CR_ASSERT(model && arena);
     const cri_mechanism *mech = &model->mech;
-    if (model->system) {
+    if (model->system_kind) {
         return (cri_derived){.block = CR_PUSH(arena, double, model->sizes.n_p),
                              .n_double = model->sizes.n_p};
     }
@@ -87,7 +87,7 @@ static bool is_positive(const double *J) {
 
 cr_status cri_derived_check(const cr_model *model, const cri_derived *d, cr_error *err) {
     CR_ASSERT(model && d->block);
-    if (model->system) {
+    if (model->system_kind) {
         return CR_OK;
     }
     if (!cri_all_finite(d->n_double, d->block)) {
@@ -344,7 +344,7 @@ static void copy_out(const copy *c, void *context) {
 void cri_derive(const cr_model *m, const double *p, cri_derived *d) {
     CR_ASSERT(d->block);
     CR_VALIDATE(cri_all_finite(m->sizes.n_p, p));
-    if (m->system) {
+    if (m->system_kind) {
         memcpy(d->block, p, sizeof *p * (size_t)m->sizes.n_p);
         return;
     }
@@ -357,10 +357,10 @@ void cri_derive(const cr_model *m, const double *p, cri_derived *d) {
 void cri_derive_vjp(const cr_model *m, const double *p, const cri_derived *d,
                     const cri_derived *d_adj, double *p_adj) {
     CR_ASSERT(d_adj->block && p_adj);
-    for (int i = 0; m->system && i < m->sizes.n_p; i++) {
+    for (int i = 0; m->system_kind && i < m->sizes.n_p; i++) {
         p_adj[i] += d_adj->block[i];
     }
-    if (m->system) {
+    if (m->system_kind) {
         return;
     }
     visit_copies(m, d_adj, copy_out, p_adj);
@@ -372,7 +372,7 @@ void cri_derive_vjp(const cr_model *m, const double *p, const cri_derived *d,
 void cri_derive_jvp(const cr_model *m, const double *p, const cri_derived *d, const double *p_tan,
                     cri_derived *d_tan) {
     CR_ASSERT(d_tan->block && p_tan);
-    if (m->system) {
+    if (m->system_kind) {
         memcpy(d_tan->block, p_tan, sizeof *p_tan * (size_t)m->sizes.n_p);
         return;
     }

@@ -124,7 +124,7 @@ struct cr_model {
     char warning[240];
     cri_place law_place;
     cri_place stepper_place;
-    const struct cri_system_kind *system; // NULL: a scene of bodies
+    const struct cri_system_kind *system_kind; // NULL: a scene of bodies
     void *system_self;
     void (*system_release)(void *self); // NULL: nothing to do
     double *system_radius;              // (n_body) of the balls in pictures, m

@@ -155,7 +155,7 @@ cr_status cri_model_from_system(const cri_system_def *def, cr_model **out, cr_er
     cr_model *m = memory ? CR_PUSH(memory, cr_model, 1) : NULL;
     if (m) {
         m->memory = memory;
-        m->system = def->kind;
+        m->system_kind = def->kind;
         m->system_self = def->self;
     }
     if (!m || !fill(def, m)) {

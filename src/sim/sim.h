@@ -163,6 +163,10 @@ CR_MUST_CHECK cr_status cri_sim_step_vjp(cr_sim *sim, const cri_step_record *rec
                                          const double *x_next_adj, double *x_adj, double *u_adj,
                                          cr_error *err);
 
+/// Every choice one that there is, every number in its range; else a message that names it.
+CR_MUST_CHECK cr_status cri_sim_check_options(const cr_model *model, const cr_sim_options *options,
+                                              cr_error *err);
+
 /// x, u and dt as they must be, else a message that names the entry.
 CR_MUST_CHECK cr_status cri_sim_check_state(const cr_sim *sim, const double *x, cr_error *err);
 CR_MUST_CHECK cr_status cri_sim_check_control(const cr_sim *sim, const double *u, cr_error *err);

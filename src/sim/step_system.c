@@ -36,7 +36,7 @@ static cr_status system_step(cr_sim *sim, cri_step_record *record, double *x_nex
     const void **cache = sim->has_cache ? &data->cache : NULL;
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
     cr_arena *arena = sim->has_cache ? sim->tape : sim->scratch;
-    if (!m->system->step(m->system_self, &data->batch, x_next, &row, cache, arena)) {
+    if (!m->system_kind->step(m->system_self, &data->batch, x_next, &row, cache, arena)) {
         return cri_no_memory(err);
     }
     cri_arena_rewind(sim->scratch, mark);
@@ -54,8 +54,8 @@ static cr_status system_vjp(cr_sim *sim, const cri_step_record *record, double *
     size_t n_x = (size_t)m->sizes.n_x;
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
     double *x_adj = CR_PUSH(sim->scratch, double, n_x);
-    bool is_good = x_adj && m->system->vjp(m->system_self, &data->batch, data->cache, y_adj, x_adj,
-                                           u_adj, sim->d_adj.block, sim->scratch);
+    bool is_good = x_adj && m->system_kind->vjp(m->system_self, &data->batch, data->cache, y_adj,
+                                                x_adj, u_adj, sim->d_adj.block, sim->scratch);
     if (is_good) {
         memcpy(y_adj, x_adj, sizeof *x_adj * n_x);
     }
@@ -73,8 +73,8 @@ static bool make_jac(cr_sim *sim, const system_data *data) {
     for (int i = 0; jac && seed && i < n_x; i++) {
         double *row = jac + (size_t)i * n_col, *u = row + n_x;
         seed[i] = 1.0;
-        if (!m->system->vjp(m->system_self, &data->batch, data->cache, seed, row, u,
-                            n_p > 0 ? u + m->sizes.n_u : NULL, sim->scratch)) {
+        if (!m->system_kind->vjp(m->system_self, &data->batch, data->cache, seed, row, u,
+                                 n_p > 0 ? u + m->sizes.n_u : NULL, sim->scratch)) {
             return false;
         }
         seed[i] = 0.0;
