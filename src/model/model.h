@@ -128,7 +128,9 @@ struct cr_model {
     void *system_self;
     void (*system_release)(void *self); // NULL: nothing to do
     double *system_radius;              // (n_body) of the balls in pictures, m
-    struct cr_arena *memory;            // owns everything above but system_self
+    int n_system_wall;
+    struct cri_system_wall *system_wall; // (n_system_wall) planes in pictures
+    struct cr_arena *memory;             // owns everything above but system_self
 };
 
 /// Builds the model. def is read, not kept.

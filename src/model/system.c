@@ -119,6 +119,16 @@ static bool fill_slots(const cri_system_def *def, cr_model *m) {
     return !cri_arena_has_failed(m->memory);
 }
 
+static bool fill_walls(const cri_system_def *def, cr_model *m) {
+    m->n_system_wall = def->n_wall;
+    m->system_wall = CR_PUSH(m->memory, cri_system_wall, def->n_wall);
+    for (int i = 0; m->system_wall && i < def->n_wall; i++) {
+        m->system_wall[i] = def->wall[i];
+        m->system_wall[i].name = cri_arena_push_text(m->memory, def->wall[i].name);
+    }
+    return !cri_arena_has_failed(m->memory);
+}
+
 static bool fill(const cri_system_def *def, cr_model *m) {
     m->sizes = (cr_sizes){.n_p = def->n_p,
                           .n_x = 2 * def->n_q,
@@ -145,7 +155,7 @@ static bool fill(const cri_system_def *def, cr_model *m) {
     snprintf(m->law, sizeof m->law, "%s", def->kind->law[0]);
     snprintf(m->stepper, sizeof m->stepper, "%s", def->kind->name);
     return fill_joints(def, m) && fill_control(def, m) && fill_names(def, m) &&
-           fill_slots(def, m) && !cri_arena_has_failed(m->memory);
+           fill_walls(def, m) && fill_slots(def, m) && !cri_arena_has_failed(m->memory);
 }
 
 cr_status cri_model_from_system(const cri_system_def *def, cr_model **out, cr_error *err) {

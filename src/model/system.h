@@ -68,6 +68,13 @@ typedef struct cri_system_body {
     double radius; // of the ball that pictures show, m
 } cri_system_body;
 
+/// A plane for pictures, the system on the side that its normal points to.
+typedef struct cri_system_wall {
+    const char *name;
+    cri_vec3 normal; // unit
+    double offset;   // normal . x, m
+} cri_system_wall;
+
 /// What one number of q does to its body. Those of a body follow one another, bodies in order.
 typedef struct cri_system_coordinate {
     int body;
@@ -87,7 +94,9 @@ typedef struct cri_system_def {
     int n_u;
     int n_p;
     int n_body;
+    int n_wall;
     const cri_system_body *body;             // (n_body)
+    const cri_system_wall *wall;             // (n_wall)
     const cri_system_coordinate *coordinate; // (n_q)
     const cri_system_slot *slot;             // (n_p)
     const char *const *u_name;               // (n_u)
