@@ -135,6 +135,7 @@ set(CAROM_SOURCES
     src/sim/step_located.c
     src/sim/stepper.c
     src/sim/warm.c
+    src/learn/trainer.c
     src/optimize/aim.c
     src/optimize/arrow.c
     src/optimize/bundle.c
