@@ -98,7 +98,7 @@ static bool prepare(cri_opening *o, cr_arena *keep, cr_arena *scratch) {
     o->K = o->X + o->n_null * o->rank;
     cri_psd_null_basis(&o->psd, o->rank, o->X);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *slack = CR_PUSH_RAW(scratch, double, 2 * m);
+    double *slack = CR_PUSH_RAW(scratch, double, m + o->n_null * o->rank);
     for (int i = 0; i < m; i++) {
         slack[i] = slack_of(i);
     }

@@ -56,6 +56,14 @@ static void exchange(cri_psd *psd, double *left, double *first, int k, int best)
     psd->order[best] = t;
 }
 
+// row *= k, and left loses its squares
+static void finish_row(int n, double k, double *restrict row, double *restrict left) {
+    for (int i = 0; i < n; i++) {
+        row[i] *= k;
+        left[i] -= row[i] * row[i];
+    }
+}
+
 // row k of U, from those before it; left loses its squares
 static void add_row(const cri_psd *psd, const double *S, double *left, int k) {
     int n = psd->n;
@@ -65,10 +73,7 @@ static void add_row(const cri_psd *psd, const double *S, double *left, int k) {
         row[i] = from[psd->order[i]];
     }
     cri_add_rows(n - k - 1, k, -1.0, psd->U + k, n, psd->U + k + 1, n, row + k + 1);
-    for (int i = k + 1; i < n; i++) {
-        row[i] *= inverse;
-        left[i] -= row[i] * row[i];
-    }
+    finish_row(n - k - 1, inverse, row + k + 1, left + k + 1);
 }
 
 cri_psd cri_psd_pivot(int n, const double *S, double tolerance, struct cr_arena *arena) {
@@ -117,18 +122,21 @@ void cri_psd_null_basis(const cri_psd *psd, int rank, double *X) {
 
 bool cri_psd_null_factor(const cri_psd *psd, int rank, const double *X, const double *D, double *K,
                          double *work) {
-    CR_ASSERT(rank < psd->n && X && K && work);
+    CR_ASSERT(rank < psd->n && X && K && (work || !D));
     int n_null = psd->n - rank;
     const int *order = psd->order;
+    for (int i = 0; D && i < rank; i++) {
+        for (int k = 0; k < n_null; k++) {
+            work[i * n_null + k] = D[order[i]] * X[i * n_null + k];
+        }
+    }
     // the upper triangle
+    const double *DX = D ? work : X;
     for (int i = 0; i < n_null; i++) {
         double *row = K + i * n_null;
         memset(row + i, 0, sizeof *row * (size_t)(n_null - i));
         row[i] = D ? D[order[rank + i]] : 1.0;
-        for (int k = 0; k < rank; k++) {
-            work[k] = (D ? D[order[k]] : 1.0) * X[k * n_null + i];
-        }
-        cri_add_rows(n_null - i, rank, 1.0, work, 1, X + i, n_null, row + i);
+        cri_add_rows(n_null - i, rank, 1.0, DX + i, n_null, X + i, n_null, row + i);
     }
     return cri_cholesky_factor(n_null, K);
 }
@@ -172,10 +180,8 @@ void cri_psd_finish(cri_psd *psd) {
     if (n_null == 0) {
         return;
     }
-    // behind X and K there is the room of the pivots
-    double *work = psd->X + n * n;
     cri_psd_null_basis(psd, psd->rank, psd->X);
-    if (!cri_psd_null_factor(psd, psd->rank, psd->X, NULL, psd->K, work)) {
+    if (!cri_psd_null_factor(psd, psd->rank, psd->X, NULL, psd->K, NULL)) {
         // rows beyond all scales: those that depend on others get nothing
         memset(psd->X, 0, sizeof *psd->X * (size_t)(n_null * n));
         for (int i = 0; i < n_null; i++) {

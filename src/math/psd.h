@@ -33,7 +33,7 @@ void cri_psd_finish(cri_psd *psd);
 void cri_psd_null_basis(const cri_psd *psd, int rank, double *X);
 
 /// K = N' D N for such a basis N = [X; 1] and weights D (n) by rows of S, NULL: 1; factored as
-/// math/cholesky.h has it. work (rank). False for numbers beyond all scales.
+/// math/cholesky.h has it. work (rank, n - rank), with D only. False for numbers beyond all scales.
 bool cri_psd_null_factor(const cri_psd *psd, int rank, const double *X, const double *D, double *K,
                          double *work);
 
