@@ -74,8 +74,8 @@ static int prepare(task *t, const cli_options *options) {
     if (!options->wrt) {
         return cli_usage("fit needs --wrt NAMES; see 'carom help fit'");
     }
-    const char *end = options->output ? strrchr(options->output, '.') : ".csv";
-    if (!end || strcmp(end, ".csv") != 0) {
+    const char *end = options->output ? cli_extension(options->output) : NULL;
+    if (end && strcmp(end, ".csv") != 0) {
         return cli_usage("-o %.80s: expected a name that ends in .csv", options->output);
     }
     int code = cli_scene_open(options->word[0], options, &t->scene);

@@ -65,6 +65,12 @@ class Fit(Command):
         self.bad(1, "2 rows", "fit", self.scene, self.path("bad.csv"), *end)
         self.write("bad.csv", "t,ball/qpos[2]\n0,0.5\n90000,0.5\n")
         self.bad(1, ["bad.csv", "is t in seconds"], "fit", self.scene, self.path("bad.csv"), *end)
+        # a step is 5 ms
+        self.write("bad.csv", "t,ball/qpos[2]\n0,0.5\n0.001,0.5\n")
+        self.bad(1, ["bad.csv", "lasts 0.001 s, less than a step of 0.005 s", "--dt"], "fit",
+                 self.scene, self.path("bad.csv"), *end)
+        self.write("bad.csv", "t,ball/qpos[2]\n7,0.5\n7.005,0.5\n")
+        self.good("fit", self.scene, self.path("bad.csv"), *end[:-2])
         self.write("bad.csv", "t\n0\n1\n")
         self.bad(1, "beside t", "fit", self.scene, self.path("bad.csv"), *end)
         self.write("bad.csv", "")
@@ -204,10 +210,11 @@ class Fit(Command):
             done = self.run_carom(*arguments, option, "/nowhere/at/all/out.csv")
             self.assertEqual(done.returncode, 1)
             self.assertIn("/nowhere/at/all/out.csv", done.stderr)
-            if os.path.exists("/dev/full") and option == "--json":
+            if os.path.exists("/dev/full"):
                 done = self.run_carom(*arguments, option, "/dev/full")
                 self.assertEqual(done.returncode, 1)
-                self.assertIn("/dev/full", done.stderr)
+                self.assertIn("/dev/full: cannot be written", done.stderr)
+        self.bad(2, ["out.json", ".csv"], *arguments, "-o", "out.json")
 
     def result(self, *arguments):
         """The JSON of a fit, without what a clock decides, and the seconds."""
