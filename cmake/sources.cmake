@@ -152,8 +152,10 @@ set(CAROM_SOURCES
     src/optimize/explain.c
     src/optimize/fit.c
     src/optimize/fit_result.c
+    src/optimize/history.c
     src/optimize/horizon.c
     src/optimize/identify.c
+    src/optimize/journal.c
     src/optimize/lbfgs.c
     src/optimize/least_squares.c
     src/optimize/linearise.c
@@ -212,6 +214,7 @@ set(CAROM_CLI_SOURCES
     cli/fit_options.c
     cli/fit_print.c
     cli/fit_report.c
+    cli/fit_save.c
     cli/gradient.c
     cli/laws.c
     cli/linearize.c

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Motions as HDF5 files in memory.
+// Motions and linear maps as HDF5 files in memory.
 //
 // The library's core driver holds the whole file in memory and never touches a disk. Objects keep
 // no times, so that equal motions give equal bytes. Metadata of format 1.10 have checksums, the
@@ -61,7 +61,8 @@ static bool write_number(const cri_hdf5_api *h5, hid_t owner, const char *name, 
     return shut(space, h5->Sclose) && is_good;
 }
 
-static bool write_names(const cri_hdf5_api *h5, hid_t owner, int n, const char *const *name) {
+static bool write_names(const cri_hdf5_api *h5, hid_t owner, const char *attribute, int n,
+                        const char *const *name) {
     size_t size = 1;
     for (int i = 0; i < n; i++) {
         size = strlen(name[i]) > size ? strlen(name[i]) : size;
@@ -76,7 +77,8 @@ static bool write_names(const cri_hdf5_api *h5, hid_t owner, int n, const char *
     hsize_t extent = (hsize_t)n;
     hid_t type = text_type(h5, size);
     hid_t space = h5->Screate_simple(1, &extent, NULL);
-    bool is_good = type >= 0 && space >= 0 && write_attribute(h5, owner, "names", type, space, all);
+    bool is_good =
+        type >= 0 && space >= 0 && write_attribute(h5, owner, attribute, type, space, all);
     is_good = shut(type, h5->Tclose) && is_good;
     is_good = shut(space, h5->Sclose) && is_good;
     free(all);
@@ -99,9 +101,10 @@ static hid_t creation(const cri_hdf5_api *h5, int rank, const hsize_t *extent) {
     return is_good ? list : -1;
 }
 
-// names may be NULL
+// names of columns and of rows may be NULL
 static bool write_dataset(const cri_hdf5_api *h5, hid_t file, const char *path, int rank,
-                          const hsize_t *extent, const double *value, const char *const *name) {
+                          const hsize_t *extent, const double *value, const char *const *name,
+                          const char *const *row) {
     hid_t space = h5->Screate_simple(rank, extent, NULL);
     hid_t list = creation(h5, rank, extent);
     hid_t set = -1;
@@ -113,27 +116,42 @@ static bool write_dataset(const cri_hdf5_api *h5, hid_t file, const char *path, 
         is_good = h5->Dwrite(set, h5->native_double, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0;
     }
     if (is_good && name) {
-        is_good = write_names(h5, set, (int)extent[1], name);
+        is_good = write_names(h5, set, "names", (int)extent[1], name);
+    }
+    if (is_good && row) {
+        is_good = write_names(h5, set, "rows", (int)extent[0], row);
     }
     is_good = shut(set, h5->Dclose) && is_good;
     is_good = shut(list, h5->Pclose) && is_good;
     return shut(space, h5->Sclose) && is_good;
 }
 
-static bool write_motion(const cri_hdf5_api *h5, hid_t file, const cri_track *m) {
+static bool write_motion(const cri_hdf5_api *h5, hid_t file, const void *what) {
+    const cri_track *m = what;
     static const char *const path[] = {"qpos", "qvel", "ctrl"};
     hsize_t extent[2] = {(hsize_t)m->n_row, 0};
     bool is_good = write_text(h5, file, "format", "carom trajectory 1") &&
                    write_text(h5, file, "scene", m->scene) && write_text(h5, file, "law", m->law) &&
                    write_number(h5, file, "dt", m->dt) &&
-                   write_dataset(h5, file, "time", 1, extent, m->time, NULL);
+                   write_dataset(h5, file, "time", 1, extent, m->time, NULL, NULL);
     for (int i = 0; i < CRI_N_MOTION_PART && is_good; i++) {
         const cri_motion_block *part = &m->part[i];
         extent[1] = (hsize_t)part->n_col;
-        is_good =
-            !part->value || write_dataset(h5, file, path[i], 2, extent, part->value, part->name);
+        is_good = !part->value ||
+                  write_dataset(h5, file, path[i], 2, extent, part->value, part->name, NULL);
     }
     return is_good;
+}
+
+static bool write_map(const cri_hdf5_api *h5, hid_t file, const void *what) {
+    const cri_map *m = what;
+    hsize_t square[2] = {(hsize_t)m->n, (hsize_t)m->n};
+    hsize_t wide[2] = {(hsize_t)m->n, (hsize_t)m->n_u};
+    return write_text(h5, file, "format", "carom linearisation 1") &&
+           write_text(h5, file, "scene", m->scene) && write_text(h5, file, "law", m->law) &&
+           write_number(h5, file, "dt", m->dt) && write_number(h5, file, "step", m->step) &&
+           write_dataset(h5, file, "A", 2, square, m->A, m->state, m->state) &&
+           write_dataset(h5, file, "B", 2, wide, m->B, m->control, m->state);
 }
 
 // ---- memory ------------------------------------------------------------------------------------
@@ -220,10 +238,11 @@ static bool trim(image *made) {
     return is_good;
 }
 
-cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes, size_t *n_byte,
-                        cr_error *err) {
-    CR_ASSERT(motion && motion->n_row >= 0 && (motion->time || motion->n_row == 0));
-    CR_ASSERT(motion->scene && motion->law && file && bytes && n_byte);
+// what goes into a file; true when it is there
+typedef bool writer(const cri_hdf5_api *h5, hid_t file, const void *what);
+
+static cr_status make(writer *write, const void *what, const char *file, char **bytes,
+                      size_t *n_byte, cr_error *err) {
     *bytes = NULL;
     *n_byte = 0;
 
@@ -237,7 +256,7 @@ cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes,
     h5.Eset_auto2(H5E_DEFAULT, NULL, NULL);
     image made = {0};
     hid_t id = open_empty(&h5, &made);
-    bool is_good = id >= 0 && write_motion(&h5, id, motion);
+    bool is_good = id >= 0 && write(&h5, id, what);
     is_good = shut(id, h5.Fclose) && is_good;
     h5.Eset_auto2(H5E_DEFAULT, print, data);
 
@@ -250,6 +269,19 @@ cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes,
     }
     return is_good ? CR_OK
                    : cri_file_fail(err, CR_ERR_MEMORY, file, 0,
-                                   "cannot be written: HDF5 found no memory for %d rows",
-                                   motion->n_row);
+                                   "cannot be written: HDF5 found no memory");
+}
+
+cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes, size_t *n_byte,
+                        cr_error *err) {
+    CR_ASSERT(motion && motion->n_row >= 0 && (motion->time || motion->n_row == 0));
+    CR_ASSERT(motion->scene && motion->law && file && bytes && n_byte);
+    return make(write_motion, motion, file, bytes, n_byte, err);
+}
+
+cr_status cri_hdf5_make_map(const cri_map *map, const char *file, char **bytes, size_t *n_byte,
+                            cr_error *err) {
+    CR_ASSERT(map && map->n > 0 && map->n_u >= 0 && map->A && (map->B || map->n_u == 0));
+    CR_ASSERT(map->scene && map->law && file && bytes && n_byte);
+    return make(write_map, map, file, bytes, n_byte, err);
 }
