@@ -62,6 +62,11 @@ set(CAROM_SOURCES
     src/dynamics/advance.c
     src/dynamics/body_position.c
     src/dynamics/flow.c
+    src/dynamics/points_flow.c
+    src/dynamics/points_field.c
+    src/dynamics/points_potential.c
+    src/dynamics/points_system.c
+    src/dynamics/points_ties.c
     src/dynamics/state.c
     src/dynamics/tree.c
     src/dynamics/tree_accel.c
@@ -112,6 +117,12 @@ set(CAROM_SOURCES
     src/contact/impulse_diff.c
     src/contact/near.c
     src/contact/opening.c
+    src/contact/points_goal.c
+    src/contact/points_jump.c
+    src/contact/points_jump_diff.c
+    src/contact/points_row.c
+    src/contact/points_scene.c
+    src/contact/points_step.c
     src/contact/problem_make.c
     src/contact/problem_reach.c
     src/contact/problem_scene.c
