@@ -216,13 +216,13 @@ static void step_forward(const double *x, double *y) {
 }
 
 static void step_vjp(const double *x, const double *y_adj, double *x_adj) {
-    cri_points_step_vjp(stage.scene, p_of(x), stage.tape, y_adj, x_adj,
-                        x_adj + stage.B * stage.scene->n_x, stage.rooms.scratch);
+    assert_true(cri_points_step_vjp(stage.scene, p_of(x), stage.tape, y_adj, x_adj,
+                                    x_adj + stage.B * stage.scene->n_x, stage.rooms.scratch));
 }
 
 static void step_jvp(const double *x, const double *x_tan, double *y_tan) {
-    cri_points_step_jvp(stage.scene, p_of(x), stage.tape, x_tan, p_of(x_tan), y_tan,
-                        stage.rooms.scratch);
+    assert_true(cri_points_step_jvp(stage.scene, p_of(x), stage.tape, x_tan, p_of(x_tan), y_tan,
+                                    stage.rooms.scratch));
 }
 
 // a batch of a state in contact and of another

@@ -126,6 +126,10 @@ typedef struct cri_points_jump {
 bool cri_points_jump_solve(const cri_jump_world *w, const double *x, const double *v,
                            double *v_next, cri_points_jump *out, cr_arena *keep, cr_arena *scratch);
 
+/// Room in scratch that its derivatives need.
+size_t cri_points_jump_bytes(const cri_points *s, const cri_points_law *law,
+                             const cri_points_jump *jump);
+
 /// Is it worth its derivatives?
 bool cri_points_jump_is_solved(const cri_points_jump *jump);
 

@@ -255,8 +255,8 @@ static problem_arrays make_arrays(const cri_jump_world *w, const cri_points_jump
     cri_rows_times(j, w->s->d, NULL, j->v, a.b);
     for (int i = 0; i < n; i++) {
         int k = w->touch[j->row[i].touch].coefficient;
-        // a limit has no friction
-        a.mu[i] = j->row[i].n_row > 1 ? w->p[law->i_mu + k] : 0.0;
+        // a limit has no tangents: inside some cone its class is never in doubt
+        a.mu[i] = j->row[i].n_row > 1 ? w->p[law->i_mu + k] : 1.0;
         a.e[i] = w->p[law->i_e + k];
         a.target[i] = j->goal.value[3 * i];
         CR_ASSERT(a.mu[i] >= 0.0 && a.e[i] >= 0.0 && a.e[i] <= 1.0);
@@ -298,6 +298,27 @@ static bool solve_island(const cri_jump_world *w, cri_points_jump *j, cri_jump_i
     j->is_one_sided = j->is_one_sided || report.is_one_sided;
     cri_arena_rewind(scratch, mark);
     return !cri_arena_has_failed(keep) && !cri_arena_has_failed(scratch);
+}
+
+size_t cri_points_jump_bytes(const cri_points *s, const cri_points_law *law,
+                             const cri_points_jump *j) {
+    int most = 0;
+    for (int k = 0; k < j->n_island; k++) {
+        most = j->island[k].problem.n > most ? j->island[k].problem.n : most;
+    }
+    // vectors of the adjoint and of the tangent, which is the longer one, and 400 numbers a
+    // contact: its blocks, and pairs of A_adj
+    size_t room = 40 * (size_t)(s->n_dof + s->n_tie) + 4 * (size_t)(s->n_slot * s->d);
+    room += 400 * (size_t)j->n;
+    return sizeof(double) * room + (most > 0 ? law->law->n_byte(most) : 0) + 8192;
+}
+
+// room in scratch that a solve needs but for the law
+static size_t solve_bytes(const cri_jump_world *w) {
+    const cri_points *s = w->s;
+    size_t vectors = 40 * (size_t)(s->n_dof + s->n_tie) + 4 * (size_t)(s->n_slot * s->d);
+    size_t entries = s->n_tie > 0 ? (size_t)s->pattern.first[s->n_tie] : 0;
+    return sizeof(double) * (vectors + entries + 8 * (size_t)(w->n_touch + s->n_point)) + 8192;
 }
 
 // ---- the jump ----------------------------------------------------------------------------------
@@ -359,11 +380,11 @@ bool cri_points_jump_solve(const cri_jump_world *w, const double *x, const doubl
                            cr_arena *scratch) {
     const cri_points *s = w->s;
     cri_points_jump j = {.outcome = CR_SOLVED};
-    cri_arena_mark mark = cri_arena_get_mark(scratch);
-    int *hit = CR_PUSH_RAW(scratch, int, w->n_touch + 1);
-    if (!hit) {
+    if (!cri_arena_reserve(scratch, solve_bytes(w))) {
         return false;
     }
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    int *hit = CR_PUSH_RAW(scratch, int, w->n_touch + 1);
     for (int i = 0; i < w->n_touch; i++) {
         if (cri_points_gap(s, &w->touch[i], x) < 0.0) {
             hit[j.n++] = i;

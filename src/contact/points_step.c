@@ -55,6 +55,27 @@ void cri_points_energy(const cri_points_scene *scene, const double *p, int B, co
     cri_arena_rewind(scratch, mark);
 }
 
+// room in scratch of the smooth part of a step, and of its derivatives
+static size_t motion_bytes(const cri_points_scene *scene, int B) {
+    const cri_points *s = &scene->s;
+    size_t row = 40 * (size_t)(s->n_dof + s->n_tie) + 4 * (size_t)(s->n_slot * s->d);
+    size_t entries = s->n_tie > 0 ? (size_t)s->pattern.first[s->n_tie] : 0;
+    size_t own = scene->potential.n_byte ? scene->potential.n_byte(&scene->potential, B) : 0;
+    // stages, their adjoints, and the potential's
+    size_t batch = 10 * (size_t)B * (size_t)scene->n_x;
+    return sizeof(double) * (row + entries + batch + (size_t)s->n_minv) + own + 8192;
+}
+
+// the same with the derivatives of jumps
+static size_t tape_bytes(const cri_points_scene *scene, const cri_points_tape *tape) {
+    size_t most = 0;
+    for (int b = 0; b < tape->B; b++) {
+        size_t n = cri_points_jump_bytes(&scene->s, &scene->law, &tape->jump[b]);
+        most = n > most ? n : most;
+    }
+    return motion_bytes(scene, tape->B) + most;
+}
+
 // ---- forward -----------------------------------------------------------------------------------
 
 static bool jump_rows(const cri_points_scene *scene, const double *p, cri_points_tape *tape,
@@ -109,8 +130,8 @@ const cri_points_tape *cri_points_step(const cri_points_scene *scene, const doub
     size_t n = (size_t)B * (size_t)scene->n_x;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_points_tape *tape = push_tape(scene, p, B, keep);
-    double *next = CR_PUSH_RAW(scratch, double, n);
-    bool has_room = tape && next;
+    bool has_room = tape && cri_arena_reserve(scratch, motion_bytes(scene, B));
+    double *next = has_room ? CR_PUSH_RAW(scratch, double, n) : NULL;
     if (has_room) {
         const cri_points_call call = call_of(scene, p, tape, keep, scratch);
         has_room = cri_points_flow(&call, scene->dt, x, next, &tape->flow);
@@ -138,10 +159,13 @@ const cri_points_tape *cri_points_step(const cri_points_scene *scene, const doub
 
 // ---- adjoint -----------------------------------------------------------------------------------
 
-void cri_points_step_vjp(const cri_points_scene *scene, const double *p,
+bool cri_points_step_vjp(const cri_points_scene *scene, const double *p,
                          const cri_points_tape *tape, const double *x_next_adj, double *x_adj,
                          double *p_adj, cr_arena *scratch) {
     size_t n_x = (size_t)scene->n_x, D = n_x / 2;
+    if (!cri_arena_reserve(scratch, tape_bytes(scene, tape))) {
+        return false;
+    }
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     const cri_points_call call = call_of(scene, p, tape, NULL, scratch);
     const cri_jump_world w = world_of(scene, p, tape);
@@ -164,12 +188,16 @@ void cri_points_step_vjp(const cri_points_scene *scene, const double *p,
     cri_points_flow_vjp(&call, &tape->flow, state_adj, x_adj, &adj);
     cri_points_masses_vjp(&scene->s, p, adj.minv, p_adj);
     cri_arena_rewind(scratch, mark);
+    return true;
 }
 
-void cri_points_step_jvp(const cri_points_scene *scene, const double *p,
+bool cri_points_step_jvp(const cri_points_scene *scene, const double *p,
                          const cri_points_tape *tape, const double *x_tan, const double *p_tan,
                          double *x_next_tan, cr_arena *scratch) {
     size_t n_x = (size_t)scene->n_x, D = n_x / 2;
+    if (!cri_arena_reserve(scratch, tape_bytes(scene, tape))) {
+        return false;
+    }
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     const cri_points_call call = call_of(scene, p, tape, NULL, scratch);
     const cri_jump_world w = world_of(scene, p, tape);
@@ -192,4 +220,5 @@ void cri_points_step_jvp(const cri_points_scene *scene, const double *p,
         }
     }
     cri_arena_rewind(scratch, mark);
+    return true;
 }

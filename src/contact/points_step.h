@@ -81,12 +81,13 @@ const cri_points_tape *cri_points_step(const cri_points_scene *scene, const doub
                                        const double *x, double *x_next, cr_outcome *outcome,
                                        cr_arena *keep, cr_arena *scratch);
 
-/// Adds to x_adj (B, n_x) and p_adj (n_p). Rows that failed have no part in it.
-void cri_points_step_vjp(const cri_points_scene *scene, const double *p,
+/// Adds to x_adj (B, n_x) and p_adj (n_p). Rows that failed have no part in it. False, and nothing
+/// added, when there is no memory.
+bool cri_points_step_vjp(const cri_points_scene *scene, const double *p,
                          const cri_points_tape *tape, const double *x_next_adj, double *x_adj,
                          double *p_adj, cr_arena *scratch);
 
-/// Overwrites x_next_tan (B, n_x); zero for rows that failed.
-void cri_points_step_jvp(const cri_points_scene *scene, const double *p,
+/// Overwrites x_next_tan (B, n_x); zero for rows that failed. False when there is no memory.
+bool cri_points_step_jvp(const cri_points_scene *scene, const double *p,
                          const cri_points_tape *tape, const double *x_tan, const double *p_tan,
                          double *x_next_tan, cr_arena *scratch);

@@ -119,6 +119,9 @@ struct cri_potential {
     const void *context;
     int first, n_param;
 
+    /// Room in scratch that grad_vjp and grad_jvp need for B rows. NULL: none.
+    size_t (*n_byte)(const cri_potential *self, int B);
+
     /// V (B)
     void (*value)(const cri_potential *self, const double *p, int B, const double *x, double *V);
 
