@@ -128,7 +128,7 @@ static int touch_groups(const cri_points *s, const cri_touch *t, int group[3]) {
 
 // joins what the hits connect; parent (n_point)
 static void join_groups(const cri_jump_world *w, int n, const int *hit, int *parent) {
-    int group[3];
+    int group[3] = {0};
     for (int i = 0; i < w->s->n_point; i++) {
         parent[i] = i;
     }
@@ -144,7 +144,7 @@ static void join_groups(const cri_jump_world *w, int n, const int *hit, int *par
 // Rows island after island, islands by their least point, contacts of one in the order of touches.
 static void make_rows(const cri_jump_world *w, const int *hit, cri_points_jump *j,
                       cr_arena *scratch) {
-    int n = j->n, group[3];
+    int n = j->n, group[3] = {0};
     int *parent = CR_PUSH_RAW(scratch, int, w->s->n_point);
     int *count = CR_PUSH(scratch, int, w->s->n_point + 1);
     int *root = CR_PUSH_RAW(scratch, int, n);

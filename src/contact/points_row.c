@@ -65,7 +65,7 @@ static double rim_gap(const double h[4], const double c[3]) {
 }
 
 static double deepest(const cri_points *s, const cri_touch *t, const double *x, double out[3]) {
-    double h[4], c[3], least = INFINITY;
+    double h[4] = {0.0}, c[3] = {0.0}, least = INFINITY;
     wall_heights(s, t, x, h);
     for (int k = 0; k < t->n_sample; k++) {
         rim_point(t, k, c);
@@ -124,7 +124,7 @@ static void set_direction(const cri_points *s, const cri_touch *t, const double 
 static void disk_weights(const double *x, int centre, double q, const double *n, double *w) {
     w[0] = 1.0;
     for (int k = 1; k < 3; k++) {
-        double e[2];
+        double e[2] = {0.0};
         span(2, x, centre, centre + k, e);
         w[k] = q * dot(2, e, n);
         w[0] -= w[k];
@@ -289,7 +289,7 @@ static void direction_vjp(const cri_points *s, const cri_touch *t, const cri_poi
 static void weights_vjp(const double *x, int centre, double q, const double *n, const double *w_adj,
                         double *n_adj, double *x_adj) {
     for (int k = 1; k < 3; k++) {
-        double e[2], c_adj = w_adj[k] - w_adj[0];
+        double e[2] = {0.0}, c_adj = w_adj[k] - w_adj[0];
         span(2, x, centre, centre + k, e);
         for (int c = 0; c < 2; c++) {
             double e_adj = q * n[c] * c_adj;
@@ -342,7 +342,7 @@ static void disk_wall_vjp(const cri_touch *t, const double *x, blocks J_adj, dou
 
 static void stretch_vjp(const cri_points *s, const cri_touch *t, const cri_points_row *r,
                         blocks J_adj, double *x_adj) {
-    double n_adj[3];
+    double n_adj[3] = {0.0};
     bool has_a = t->a >= 0;
     for (int c = 0; c < s->d; c++) {
         n_adj[c] = r->sign * (J_adj[0][has_a][c] - (has_a ? J_adj[0][0][c] : 0.0));
@@ -404,7 +404,7 @@ static const double *gap_gradient(const cri_touch *t, const cri_points_row *r, i
 void cri_points_row_vjp(const cri_points *s, const cri_touch *t, const double *x,
                         const cri_points_row *row, double J_adj[3][CRI_ROW_POINTS][3],
                         double gap_adj, double *x_adj) {
-    double g[3];
+    double g[3] = {0.0};
     for (int k = 0; k < row->n_slot && gap_adj != 0.0; k++) {
         gap_gradient(t, row, k, s->d, g);
         for (int c = 0; c < s->d; c++) {
@@ -446,7 +446,7 @@ static void weights_jvp(const double *x, const double *x_tan, int centre, double
                         const double *n_tan, double *w_tan) {
     w_tan[0] = 0.0;
     for (int k = 1; k < 3; k++) {
-        double e[2], e_tan[2];
+        double e[2] = {0.0}, e_tan[2] = {0.0};
         span(2, x, centre, centre + k, e);
         span(2, x_tan, centre, centre + k, e_tan);
         w_tan[k] = q * (dot(2, e_tan, n) + (n_tan ? dot(2, e, n_tan) : 0.0));
@@ -456,7 +456,7 @@ static void weights_jvp(const double *x, const double *x_tan, int centre, double
 
 static void pair_jvp(const cri_points *s, const cri_touch *t, const double *x,
                      const cri_points_row *r, const double *x_tan, blocks J_tan) {
-    double n_tan[3], a[2][2], a_tan[2][2];
+    double n_tan[3] = {0.0}, a[2][2], a_tan[2][2];
     int n = t->kind == CRI_TOUCH_POINTS ? 1 : 3;
     direction_jvp(s, t, r, x_tan, n_tan);
     memcpy(a[0], r->n, sizeof a[0]);
@@ -502,7 +502,7 @@ static void angle_gradient_jvp(const double *d, const double *d_tan, double *G_t
 
 static void limit_jvp(const cri_points *s, const cri_touch *t, const double *x,
                       const cri_points_row *r, const double *x_tan, blocks J_tan) {
-    double first[3], second[3] = {0.0}, d[3], d_tan[3];
+    double first[3] = {0.0}, second[3] = {0.0}, d[3] = {0.0}, d_tan[3] = {0.0};
     bool has_a = t->a >= 0, is_bend = t->kind == CRI_TOUCH_BEND;
     if (is_bend) {
         span(2, x, t->a, t->b, d);
@@ -528,7 +528,7 @@ static void limit_jvp(const cri_points *s, const cri_touch *t, const double *x,
 double cri_points_row_jvp(const cri_points *s, const cri_touch *t, const double *x,
                           const cri_points_row *row, const double *x_tan,
                           double J_tan[3][CRI_ROW_POINTS][3]) {
-    double gap_tan = 0.0, g[3];
+    double gap_tan = 0.0, g[3] = {0.0};
     memset(J_tan, 0, sizeof(blocks));
     for (int k = 0; k < row->n_slot; k++) {
         gap_gradient(t, row, k, s->d, g);

@@ -75,6 +75,7 @@ static bool begin(draft *b, int n_touch, int n_coefficient) {
     for (int k = 0; k < s->n_block; k++) {
         sc->p[s->i_mass + k] = b->mass ? b->mass[k] : b->mass_all;
     }
+    CR_ASSERT(s->n_lam == 0 || b->lam);
     for (int k = 0; k < s->n_lam; k++) {
         sc->p[s->i_lam + k] = b->lam[k];
     }

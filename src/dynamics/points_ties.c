@@ -125,7 +125,7 @@ void cri_ties_add(const cri_points *s, const double *J, const double *k, double 
 
 void cri_ties_add_curve(const cri_points *s, double factor, const double *k, const double *y,
                         double *out) {
-    double blocks[CRI_TIE_POINTS * CRI_AXES];
+    double blocks[CRI_TIE_POINTS * CRI_AXES] = {0.0};
     int d = s->d;
     for (int e = 0; e < s->n_tie; e++) {
         const cri_tie *t = &s->tie[e];

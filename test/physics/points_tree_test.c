@@ -102,16 +102,21 @@ static double chain_error(cri_points_form form, double dt) {
     return worst(12, state, want);
 }
 
-TEST(a_chain_of_points_moves_like_a_tree) {
+// errors of fourth order, in both forms
+static void check_errors(double (*error)(cri_points_form, double)) {
     rooms = fixture_open();
     for (int k = 0; k < 2; k++) {
         cri_points_form form = k ? CRI_HAMILTON : CRI_LAGRANGE;
-        double coarse = chain_error(form, 5e-3), fine = chain_error(form, 1e-3);
+        double coarse = error(form, 5e-3), fine = error(form, 1e-3);
         CHECK(coarse < 1e-5);
         CHECK(fine < 1e-8);
-        CHECK(fine < coarse / 200.0); // fourth order: 625
+        CHECK(fine < coarse / 200.0); // 625
     }
     fixture_close(&rooms);
+}
+
+TEST(a_chain_of_points_moves_like_a_tree) {
+    check_errors(chain_error);
 }
 
 // ---- top ---------------------------------------------------------------------------------------
@@ -171,15 +176,7 @@ static double top_error(cri_points_form form, double dt) {
 }
 
 TEST(a_top_of_points_moves_like_a_tree) {
-    rooms = fixture_open();
-    for (int k = 0; k < 2; k++) {
-        cri_points_form form = k ? CRI_HAMILTON : CRI_LAGRANGE;
-        double coarse = top_error(form, 5e-3), fine = top_error(form, 1e-3);
-        CHECK(coarse < 1e-5);
-        CHECK(fine < 1e-8);
-        CHECK(fine < coarse / 200.0);
-    }
-    fixture_close(&rooms);
+    check_errors(top_error);
 }
 
 // ---- disk --------------------------------------------------------------------------------------
