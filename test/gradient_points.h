@@ -61,6 +61,16 @@ static inline void set_point(const double *state) {
         bool is_mass = i < stage.scene->s.i_gravity;
         stage.move[n + i] = is_mass ? TABLE_POSITIVE : TABLE_FREE;
     }
+    // edges of friction and restitution
+    const cri_points_law *law = &stage.scene->law;
+    for (int i = law->i_mu; i < law->i_epsilon; i++) {
+        double value = stage.scene->p[i];
+        if (value == 0.0) {
+            stage.move[n + i] = TABLE_UP;
+        } else if (i >= law->i_e && value == 1.0) {
+            stage.move[n + i] = TABLE_DOWN;
+        }
+    }
     stage.n_in = n + stage.scene->n_p;
 }
 

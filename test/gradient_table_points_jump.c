@@ -158,20 +158,28 @@ static void check_jump(const double *state, int n) {
 }
 
 // a chain 2 mm in the ground, with rates that slide, stick or lift
-static void check_chain_jump(const double *rates, double mu) {
+static void check_chain_jump(const double *rates, double mu, double e) {
     double state[12];
     open_stage("cp3", 0);
     fixture_chain((double[]){0.3, -0.2, 0.5}, rates, state);
     stage.scene->touch[0].offset = state[5] - 0.1 + 0.002;
     stage.scene->p[stage.scene->law.i_mu] = mu;
+    stage.scene->p[stage.scene->law.i_e] = e;
     check_jump(state, 1);
     close_stage();
 }
 
 TEST(jumps_of_a_chain_have_their_gradients) {
-    check_chain_jump((double[]){0.5, -1.5, -0.5}, 0.9);
-    check_chain_jump((double[]){-2.0, -1.0, -1.0}, 0.1);
-    check_chain_jump((double[]){-2.0, 1.6, 0.0}, 1.5);
+    check_chain_jump((double[]){0.5, -1.5, -0.5}, 0.9, 0.5);
+    check_chain_jump((double[]){-2.0, -1.0, -1.0}, 0.1, 0.5);
+    check_chain_jump((double[]){-2.0, 1.6, 0.0}, 1.5, 0.5);
+}
+
+// the coefficients of the tasks: mu = 0 with e = 1, and e = 0
+TEST(jumps_at_edges_of_coefficients_have_one_sided_gradients) {
+    check_chain_jump((double[]){-2.0, -1.0, -1.0}, 0.0, 1.0);
+    check_chain_jump((double[]){-2.0, -1.0, -1.0}, 0.5, 0.0);
+    check_chain_jump((double[]){-2.0, 1.6, 0.0}, 1.5, 0.0);
 }
 
 TEST(jumps_of_balls_disks_tops_and_ropes_have_their_gradients) {
@@ -253,5 +261,6 @@ TEST(steps_of_points_have_their_gradients) {
 
 TABLE_PART(gradient_table_points_jump, contact_rows_of_points_have_their_gradients,
            jumps_of_a_chain_have_their_gradients,
+           jumps_at_edges_of_coefficients_have_one_sided_gradients,
            jumps_of_balls_disks_tops_and_ropes_have_their_gradients,
            steps_of_points_have_their_gradients)
