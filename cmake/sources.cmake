@@ -121,6 +121,7 @@ set(CAROM_SOURCES
     src/contact/points_jump.c
     src/contact/points_jump_diff.c
     src/contact/points_row.c
+    src/contact/points_sample.c
     src/contact/points_scene.c
     src/contact/points_step.c
     src/contact/problem_make.c

@@ -169,6 +169,7 @@ static bool build_balls(cri_points_scene *sc, bool is_elastic) {
                .mass = is_elastic ? even : five_masses,
                .mu = is_elastic ? &none : mu,
                .e = is_elastic ? &one : e};
+    sc->kind = CRI_POINTS_BALLS;
     sc->body_name = "ball";
     if (!begin(&b, 30, is_elastic ? 1 : 30)) {
         return false;
@@ -203,6 +204,7 @@ static bool build_disks(cri_points_scene *sc) {
                .lam = lam,
                .mu = mu,
                .e = e};
+    sc->kind = CRI_POINTS_DISKS;
     sc->body_name = "disk";
     if (!begin(&b, 30, 30)) {
         return false;
@@ -223,6 +225,7 @@ static bool build_throw(cri_points_scene *sc) {
                .gravity = 9.81,
                .mu = &mu,
                .e = &e};
+    sc->kind = CRI_POINTS_DISKS;
     sc->body_name = "disk";
     if (!begin(&b, 4, 1)) {
         return false;
@@ -240,6 +243,7 @@ static bool build_billiards(cri_points_scene *sc) {
                .mass_all = 1.0,
                .mu = &mu,
                .e = &e};
+    sc->kind = CRI_POINTS_BILLIARDS;
     sc->body_name = "ball";
     sc->dt = 0.003;
     sc->n_step = 1024;
@@ -284,6 +288,7 @@ static bool build_pendulum(cri_points_scene *sc, bool is_elastic) {
                .gravity = 9.81,
                .mu = &mu,
                .e = &e};
+    sc->kind = CRI_POINTS_PENDULUM;
     sc->body_name = "mass";
     if (!begin(&b, 1, 1)) {
         return false;
@@ -315,6 +320,7 @@ static bool build_rope(cri_points_scene *sc, int n) {
                .gravity = 9.81,
                .mu = &none,
                .e = &none};
+    sc->kind = CRI_POINTS_ROPE;
     sc->body_name = "point";
     sc->dt = 0.005;
     sc->n_step = 20;
@@ -355,6 +361,7 @@ static bool build_top(cri_points_scene *sc, bool is_elastic) {
                .gravity = 9.81,
                .mu = &mu,
                .e = &e};
+    sc->kind = CRI_POINTS_TOP;
     sc->body_name = "top";
     sc->dt = 0.02;
     if (!begin(&b, 1, 1)) {
@@ -489,4 +496,26 @@ void cri_points_param_name(const cri_points_scene *sc, int i, char *out, size_t 
     } else {
         snprintf(out, n_byte, "potential[%d]", i - law->i_epsilon - 1);
     }
+}
+
+cr_status cri_points_check(const cri_points_scene *sc, const double *p, cr_error *err) {
+    const cri_points *s = &sc->s;
+    const cri_points_law *law = &sc->law;
+    for (int i = 0; i < sc->n_p; i++) {
+        bool is_positive = i < s->i_gravity;
+        bool is_coefficient = i >= law->i_mu && i <= law->i_epsilon;
+        double low = is_positive || is_coefficient ? 0.0 : -INFINITY;
+        double high = i >= law->i_e && i < law->i_epsilon ? 1.0 : INFINITY;
+        if (!isfinite(p[i]) || p[i] < low || p[i] > high || (is_positive && p[i] == 0.0)) {
+            char name[64];
+            cri_points_param_name(sc, i, name, sizeof name);
+            return cri_fail(err, CR_ERR_ARGUMENT, 0, "%s of system '%s' is %g; it must be %s", name,
+                            sc->name, p[i],
+                            is_positive       ? "positive"
+                            : high < INFINITY ? "between 0 and 1"
+                            : is_coefficient  ? "at least 0"
+                                              : "a finite number");
+        }
+    }
+    return CR_OK;
 }

@@ -13,11 +13,23 @@
 
 #pragma once
 
+#include "base/random.h"
 #include "contact/points_contact.h"
+
+/// How a system is set up.
+typedef enum cri_points_kind {
+    CRI_POINTS_BALLS,
+    CRI_POINTS_DISKS,
+    CRI_POINTS_PENDULUM,
+    CRI_POINTS_ROPE,
+    CRI_POINTS_TOP,
+    CRI_POINTS_BILLIARDS,
+} cri_points_kind;
 
 typedef struct cri_points_scene {
     cr_arena *arena; // owns all of it
     const char *name;
+    cri_points_kind kind;
     const char *body_name; // ball, disk, ...: bodies are called ball1, ball2, ...
     cri_points s;
     int n_touch;
@@ -56,6 +68,19 @@ bool cri_points_scene_set_law(cri_points_scene *scene, const char *law);
 /// Name of parameter i: ball1/mass, top/lam[0], gravity[1], stiffness, ball1:left/friction,
 /// contact/restitution, epsilon, potential[0]. Cut to n_byte.
 void cri_points_param_name(const cri_points_scene *scene, int i, char *out, size_t n_byte);
+
+/// Are all n_p parameters in their domains: masses and moments positive, friction and epsilon not
+/// negative, restitution in [0, 1], all finite? The error names the first that is not. Steps
+/// assert.
+CR_MUST_CHECK cr_status cri_points_check(const cri_points_scene *scene, const double *p,
+                                         cr_error *err);
+
+/// Draws an initial state (n_x) without overlap as the paper does; x0 for billiards. False when a
+/// million draws have found none.
+bool cri_points_sample(const cri_points_scene *scene, cri_random *r, double *x);
+
+/// Does some touch overlap at x (D)?
+bool cri_points_overlap(const cri_points_scene *scene, const double *x);
 
 /// Kinetic and potential energy (B) of states (B, n_x). Each may be NULL.
 void cri_points_energy(const cri_points_scene *scene, const double *p, int B, const double *x,
