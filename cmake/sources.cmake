@@ -202,6 +202,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_boxes.c
     cli/bench_fit.c
     cli/bench_gas.c
+    cli/bench_points.c
     cli/bench_process.c
     cli/bench_run.c
     cli/bench_scenes.c
