@@ -71,6 +71,11 @@ set(CAROM_SOURCES
     src/dynamics/advance.c
     src/dynamics/body_position.c
     src/dynamics/flow.c
+    src/dynamics/points_flow.c
+    src/dynamics/points_field.c
+    src/dynamics/points_potential.c
+    src/dynamics/points_system.c
+    src/dynamics/points_ties.c
     src/dynamics/state.c
     src/dynamics/tree.c
     src/dynamics/tree_accel.c
@@ -121,6 +126,13 @@ set(CAROM_SOURCES
     src/contact/impulse_diff.c
     src/contact/near.c
     src/contact/opening.c
+    src/contact/points_goal.c
+    src/contact/points_jump.c
+    src/contact/points_jump_diff.c
+    src/contact/points_row.c
+    src/contact/points_sample.c
+    src/contact/points_scene.c
+    src/contact/points_step.c
     src/contact/problem_make.c
     src/contact/problem_reach.c
     src/contact/problem_scene.c
@@ -208,6 +220,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_fit.c
     cli/bench_gas.c
     cli/bench_nets.c
+    cli/bench_points.c
     cli/bench_process.c
     cli/bench_run.c
     cli/bench_scenes.c

@@ -352,6 +352,13 @@ class Bench(Command):
                           (", 128 contacts: step", ": step, full Jacobian"))
         self.assertLess(step, jacobian)
 
+    def test_points(self):
+        rows = {row["name"]: row["value"] for row in self.json_of("bench", "points")["rows"]}
+        self.assertEqual(len(rows), 14)
+        rope = [rows[f"rope, {n} coordinates, batch 1: window, smooth"] for n in (100, 400)]
+        # linear is 4, a dense factor would be 64; a shared machine is no stopwatch
+        self.assertLess(rope[1], 12 * rope[0])
+
     def test_solvers(self):
         folder = self.path("unsolved")
         rows = self.json_of("bench", "solvers", "--law", "ncp", "--problems", "64", "--seed", "3", "--families",
