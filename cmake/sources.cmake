@@ -41,7 +41,10 @@ set(CAROM_SOURCES
     src/geometry/collide.c
     src/geometry/collide_plane.c
     src/geometry/epa.c
+    src/geometry/field.c
+    src/geometry/field_shape.c
     src/geometry/gjk.c
+    src/geometry/grid.c
     src/geometry/hull.c
     src/geometry/hull_merge.c
     src/geometry/mass.c
