@@ -40,6 +40,7 @@ set(CAROM_SOURCES
     src/geometry/broad_phase.c
     src/geometry/collide.c
     src/geometry/collide_plane.c
+    src/geometry/cube_table.c
     src/geometry/epa.c
     src/geometry/field.c
     src/geometry/field_shape.c
@@ -47,6 +48,7 @@ set(CAROM_SOURCES
     src/geometry/grid.c
     src/geometry/hull.c
     src/geometry/hull_merge.c
+    src/geometry/march.c
     src/geometry/mass.c
     src/geometry/meet.c
     src/geometry/mesh_mass.c
@@ -54,6 +56,7 @@ set(CAROM_SOURCES
     src/geometry/patch.c
     src/geometry/pieces.c
     src/geometry/support.c
+    src/geometry/surface.c
     src/geometry/touch_system.c
     src/model/builder.c
     src/model/builder_mechanism.c

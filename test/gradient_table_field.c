@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows of the gradient table: value and gradient of fields for point and parameters, and grids for
-// their samples.
+// Rows of the gradient table: value and gradient of fields for point and parameters, grids for
+// their samples, meshes for theirs, and masses of both.
 
 #include "cr_test.h"
 
 #include "base/arena.h"
 #include "field_fixture.h"
 #include "geometry/grid.h"
+#include "geometry/hull.h"
+#include "geometry/march.h"
 
 #include <math.h>
 #include <string.h>
@@ -163,5 +165,220 @@ TEST(fields_of_grids_have_their_gradients) {
     check_at(5, where, 1e-4);
 }
 
+// ---- meshes ------------------------------------------------------------------------------------
+
+enum { N_CORNER = 6, N_TRIANGLE = 8 };
+static const int octahedron[N_TRIANGLE][3] = {{0, 2, 4}, {2, 1, 4}, {1, 3, 4}, {3, 0, 4},
+                                              {2, 0, 5}, {1, 2, 5}, {3, 1, 5}, {0, 3, 5}};
+
+static void store_mass(const cri_mesh_mass *m, double *y) {
+    y[0] = m->volume;
+    memcpy(y + 1, m->centre, sizeof m->centre);
+    memcpy(y + 4, m->inertia, sizeof m->inertia);
+}
+
+static cri_mesh_mass load_mass(const double *y) {
+    cri_mesh_mass m = {.volume = y[0]};
+    memcpy(m.centre, y + 1, sizeof m.centre);
+    memcpy(m.inertia, y + 4, sizeof m.inertia);
+    return m;
+}
+
+static void mass_forward(const double *x, double *y, void *cache) {
+    (void)cache;
+    cri_mesh_mass m;
+    CHECK(cri_mesh_integrals(N_CORNER, x, N_TRIANGLE, octahedron[0], &m));
+    store_mass(&m, y);
+}
+
+static void mass_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
+    (void)cache;
+    cri_mesh_mass adj = load_mass(y_adj);
+    cri_mesh_integrals_vjp(N_CORNER, x, N_TRIANGLE, octahedron[0], &adj, x_adj);
+}
+
+static void mass_jvp(const double *x, const void *cache, const double *x_tan, double *y_tan) {
+    (void)cache;
+    cri_mesh_mass tan = cri_mesh_integrals_jvp(N_CORNER, x, N_TRIANGLE, octahedron[0], x_tan);
+    store_mass(&tan, y_tan);
+}
+
+static void origin_forward(const double *x, double *y, void *cache) {
+    (void)cache;
+    cri_mesh_mass m = load_mass(x), moved = cri_mesh_mass_at_origin(&m);
+    store_mass(&moved, y);
+}
+
+static void origin_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
+    (void)cache;
+    cri_mesh_mass m = load_mass(x), adj = load_mass(y_adj), m_adj = load_mass(x_adj);
+    cri_mesh_mass_at_origin_vjp(&m, &adj, &m_adj);
+    store_mass(&m_adj, x_adj);
+}
+
+TEST(masses_of_meshes_have_their_gradients) {
+    static const double corner[3 * N_CORNER] = {1.3, 0.2,  0.1, -0.9, 0.3, 0.2, 0.1, 1.1, 0.3,
+                                                0.2, -0.8, 0.1, 0.3,  0.2, 1.5, 0.1, 0.2, -0.7};
+    cr_test_vjp(&(cr_vjp_case){.name = "mass of a mesh",
+                               .vjp_name = "cri_mesh_integrals_vjp",
+                               .jvp_name = "cri_mesh_integrals_jvp",
+                               .n_in = 3 * N_CORNER,
+                               .n_out = 10,
+                               .forward = mass_forward,
+                               .vjp = mass_vjp,
+                               .jvp = mass_jvp,
+                               .points = corner,
+                               .n_points = 1});
+    static const double mass[10] = {1.3, 0.2, -0.4, 0.3, 1.1, 1.2, 1.3, 0.1, -0.2, 0.05};
+    cr_test_vjp(&(cr_vjp_case){.name = "inertia about the origin",
+                               .vjp_name = "cri_mesh_mass_at_origin_vjp",
+                               .n_in = 10,
+                               .n_out = 10,
+                               .forward = origin_forward,
+                               .vjp = origin_vjp,
+                               .points = mass,
+                               .n_points = 1});
+}
+
+// ---- marching cubes ----------------------------------------------------------------------------
+
+enum { CUBES = 4, N_CUBES = CUBES * CUBES * CUBES, VERTICES = 24 };
+
+static cr_arena *arena, *scratch;
+static cri_surface surface;
+
+static void begin_surfaces(void) {
+    cri_arena_destroy(arena);
+    cri_arena_destroy(scratch);
+    arena = cri_arena_create(1 << 16);
+    scratch = cri_arena_create(1 << 16);
+    assert_non_null(arena);
+    assert_non_null(scratch);
+}
+
+// x = samples, those at the border held by the caller
+static void march_forward(const double *x, double *y, void *cache) {
+    (void)cache;
+    cri_arena_reset(arena);
+    cri_march_box box = {{CUBES, CUBES, CUBES}, {-1, -1, -1}, 0.7};
+    cr_error err;
+    assert_int_equal(cri_march(&box, x, arena, scratch, &surface, &err), CR_OK);
+    assert_int_equal(surface.n_vertex, VERTICES);
+    memcpy(y, surface.vertex, sizeof *y * 3 * VERTICES);
+}
+
+static void march_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
+    (void)x;
+    (void)cache;
+    double adj[N_CUBES] = {0};
+    cri_march_vjp(&surface, y_adj, adj);
+    for (int k = 0; k < surface.n_sample; k++) {
+        x_adj[surface.sample[k]] += adj[k];
+    }
+}
+
+static void march_jvp(const double *x, const void *cache, const double *x_tan, double *y_tan) {
+    (void)x;
+    (void)cache;
+    double tan[N_CUBES];
+    for (int k = 0; k < surface.n_sample; k++) {
+        tan[k] = x_tan[surface.sample[k]];
+    }
+    cri_march_jvp(&surface, tan, y_tan);
+}
+
+// the eight samples inside the border are inside the surface: three crossed edges each
+TEST(marched_vertices_have_the_gradient_of_their_samples) {
+    begin_surfaces();
+    cr_test_rng rng = cr_test_rng_of(9);
+    double phi[N_CUBES];
+    for (int i = 0; i < N_CUBES; i++) {
+        int x = i / (CUBES * CUBES), y = i / CUBES % CUBES, z = i % CUBES;
+        bool is_border = x % (CUBES - 1) == 0 || y % (CUBES - 1) == 0 || z % (CUBES - 1) == 0;
+        phi[i] = (is_border ? 1.0 : -1.0) * cr_test_uniform(&rng, 0.4, 1.0);
+    }
+    cr_test_vjp(&(cr_vjp_case){.name = "marching cubes",
+                               .vjp_name = "cri_march_vjp",
+                               .jvp_name = "cri_march_jvp",
+                               .n_in = N_CUBES,
+                               .n_out = 3 * VERTICES,
+                               .forward = march_forward,
+                               .vjp = march_vjp,
+                               .jvp = march_jvp,
+                               .points = phi,
+                               .n_points = 1});
+}
+
+enum { MASS_PARAMS = 15 };
+
+// x = parameters of the csg, y = mass of its mesh
+static void surface_forward(const double *x, double *y, void *cache) {
+    (void)cache;
+    cri_arena_reset(arena);
+    memcpy(now.param, x, sizeof *x * MASS_PARAMS);
+    cri_march_box box = {{11, 9, 11}, {-0.667, -0.553, -0.461}, 0.1317};
+    cr_error err;
+    assert_int_equal(cri_surface_of_field(&now.field, &box, arena, scratch, &surface, &err), CR_OK);
+    cri_mesh_mass m;
+    assert_true(
+        cri_mesh_integrals(surface.n_vertex, surface.vertex, surface.n_face, surface.face, &m));
+    store_mass(&m, y);
+    // sums over the mesh have the rounding error of numbers of size one
+    for (int j = 0; j < 10; j++) {
+        y[j] += 1.0;
+    }
+}
+
+static void surface_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
+    (void)x;
+    (void)cache;
+    cri_mesh_mass adj = load_mass(y_adj);
+    double *v_adj = CR_PUSH(scratch, double, 3 * surface.n_vertex);
+    assert_non_null(v_adj);
+    cri_mesh_integrals_vjp(surface.n_vertex, surface.vertex, surface.n_face, surface.face, &adj,
+                           v_adj);
+    assert_true(
+        cri_surface_of_field_vjp(&now.field, &surface, CRI_VERTEX_EDGE, v_adj, scratch, x_adj));
+    cri_arena_reset(scratch);
+}
+
+static void surface_jvp(const double *x, const void *cache, const double *x_tan, double *y_tan) {
+    (void)x;
+    (void)cache;
+    double *v_tan = CR_PUSH(scratch, double, 3 * surface.n_vertex);
+    assert_non_null(v_tan);
+    assert_true(
+        cri_surface_of_field_jvp(&now.field, &surface, CRI_VERTEX_EDGE, x_tan, scratch, v_tan));
+    cri_mesh_mass tan = cri_mesh_integrals_jvp(surface.n_vertex, surface.vertex, surface.n_face,
+                                               surface.face, v_tan);
+    store_mass(&tan, y_tan);
+    cri_arena_reset(scratch);
+}
+
+// differences move samples by less than any of them is away from zero
+TEST(masses_of_fields_have_the_gradient_of_their_sizes) {
+    begin_surfaces();
+    fixture_field_find("csg", &now);
+    double param[MASS_PARAMS];
+    memcpy(param, now.param, sizeof param);
+    // no pose at a kink of symmetry
+    const double pose[6] = {0.011, 0.023, 0.47, 0.1, 0.2, 0.3};
+    memcpy(param + 8, pose, sizeof pose);
+    cr_test_vjp(&(cr_vjp_case){.name = "mass of a field",
+                               .vjp_name = "cri_surface_of_field_vjp",
+                               .jvp_name = "cri_surface_of_field_jvp",
+                               .n_in = MASS_PARAMS,
+                               .n_out = 10,
+                               .forward = surface_forward,
+                               .vjp = surface_vjp,
+                               .jvp = surface_jvp,
+                               .points = param,
+                               .n_points = 1,
+                               .step = 1e-5,
+                               .tolerance = 1e-6});
+}
+
 CR_TEST_MAIN(fields_have_their_gradients, grids_have_the_gradient_of_their_samples,
-             fields_of_grids_have_their_gradients)
+             fields_of_grids_have_their_gradients, masses_of_meshes_have_their_gradients,
+             marched_vertices_have_the_gradient_of_their_samples,
+             masses_of_fields_have_the_gradient_of_their_sizes)
