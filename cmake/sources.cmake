@@ -46,6 +46,7 @@ set(CAROM_SOURCES
     src/geometry/field_shape.c
     src/geometry/gjk.c
     src/geometry/grid.c
+    src/geometry/grid_mesh.c
     src/geometry/hull.c
     src/geometry/hull_merge.c
     src/geometry/march.c
@@ -58,6 +59,7 @@ set(CAROM_SOURCES
     src/geometry/support.c
     src/geometry/surface.c
     src/geometry/touch_system.c
+    src/geometry/tri_tree.c
     src/model/builder.c
     src/model/builder_mechanism.c
     src/model/builder_shapes.c

@@ -108,8 +108,10 @@ static frame frame_of(const cri_field *field, const cri_field_node *node, cri_ve
         const double *p = field->param + node->first + own_params(node);
         f.y = cri_v3_sub(x, cri_v3_load(p));
         f.is_turned = p[3] != 0.0 || p[4] != 0.0 || p[5] != 0.0;
-        f.turn = cri_so3_of(cri_v3_load(p + 3));
-        f.y = f.is_turned ? cri_so3_unrotate(&f.turn, f.y) : f.y;
+        if (f.is_turned) {
+            f.turn = cri_so3_of(cri_v3_load(p + 3));
+            f.y = cri_so3_unrotate(&f.turn, f.y);
+        }
     }
     return f;
 }
@@ -213,7 +215,8 @@ static void leaf_vjp(const cri_field *field, const cri_field_node *node, cri_vec
         double *pose_adj = p_adj + own_params(node);
         cri_vec3 turn = cri_v3_add(cri_v3_cross(y_adj, f.y), cri_v3_cross(inward(&f, g), b_y));
         cri_v3_accumulate(cri_v3_scale(-1.0, out), pose_adj);
-        cri_v3_accumulate(cri_so3_right_vjp(&f.turn, turn), pose_adj + 3);
+        // the right Jacobian of no rotation is 1
+        cri_v3_accumulate(f.is_turned ? cri_so3_right_vjp(&f.turn, turn) : turn, pose_adj + 3);
     }
 }
 
@@ -224,7 +227,8 @@ static void leaf_jvp(const cri_field *field, const cri_field_node *node, cri_vec
     cri_vec3 y_tan = inward(&f, x_tan), turn = cri_v3(0.0, 0.0, 0.0), g_y;
     if (p_tan && node->is_posed) {
         const double *pose_tan = p_tan + own_params(node);
-        turn = cri_so3_right(&f.turn, cri_v3_load(pose_tan + 3));
+        turn = cri_v3_load(pose_tan + 3);
+        turn = f.is_turned ? cri_so3_right(&f.turn, turn) : turn;
         y_tan = cri_v3_sub(y_tan, inward(&f, cri_v3_load(pose_tan)));
         y_tan = cri_v3_add(y_tan, cri_v3_cross(f.y, turn));
     }

@@ -3,7 +3,7 @@
 // Tensor product of cubic B-splines on a regular grid.
 //
 //   weights  1/6 ((1-t)^3, 4 - 6t^2 + 3t^3, 1 + 3t + 3t^2 - 3t^3, t^3), derivatives over h, h^2
-//   filter   (c[i-1] + 4 c[i] + c[i+1])/6 = f[i] along each axis, mirrored at the ends
+//   filter   (c[i-1] + 4 c[i] + c[i+1])/6 = f[i] along each axis, straight at the ends: c[0] = f[0]
 //   outside  q the nearest point of the box: G(q) + |x - q|
 //
 // (Unser, Aldroubi, Eden 1993.) The result is linear in the coefficients, so that the adjoint is
@@ -173,27 +173,31 @@ void cri_grid_eval_vjp(const cri_grid *grid, cri_vec3 x, double phi_adj, cri_vec
 // ---- filter ------------------------------------------------------------------------------------
 
 /// One tridiagonal system for every line along an axis. Entry (i, k) of a block stands at i * inner
-/// + k; off-diagonal entries are 1 but for the two at the ends.
+/// + k. Six times the matrix has 1 4 1 in its rows, 6 alone in the first and the last.
 typedef struct lines {
     int outer, n;
     size_t inner;
     bool is_transposed;
 } lines;
 
+static double diagonal(const lines *l, int i) {
+    return i == 0 || i == l->n - 1 ? 6.0 : 4.0;
+}
+
 static double below(const lines *l, int i) {
-    return i == (l->is_transposed ? 1 : l->n - 1) ? 2.0 : 1.0;
+    return i == (l->is_transposed ? 1 : l->n - 1) ? 0.0 : 1.0;
 }
 
 static double above(const lines *l, int i) {
-    return i == (l->is_transposed ? l->n - 2 : 0) ? 2.0 : 1.0;
+    return i == (l->is_transposed ? l->n - 2 : 0) ? 0.0 : 1.0;
 }
 
 static void solve_block(const lines *l, double *f) {
     double pivot[CRI_GRID_MOST], factor;
-    pivot[0] = 4.0;
+    pivot[0] = diagonal(l, 0);
     for (int i = 1; i < l->n; i++) {
         factor = below(l, i) / pivot[i - 1];
-        pivot[i] = 4.0 - factor * above(l, i - 1);
+        pivot[i] = diagonal(l, i) - factor * above(l, i - 1);
         double *at = f + (size_t)i * l->inner;
         const double *before = at - l->inner;
         for (size_t k = 0; k < l->inner; k++) {

@@ -31,8 +31,9 @@ bool cri_mesh_mass_of(int n_vertex, const double *vertex, int n_face, const int 
                       cri_mesh_mass *out);
 
 /// Whether every side of the triangles occurs once in each direction. Triangles that use a vertex
-/// twice do not count. Also false for lack of memory.
-bool cri_mesh_is_closed(int n_face, const int *face);
+/// twice do not count. Else side, if not NULL, is one that does not, from vertex to vertex; -1 for
+/// lack of memory or when there are no triangles.
+bool cri_mesh_is_closed(int n_face, const int *face, int side[2]);
 
 /// As cri_mesh_mass_of, of a mesh that is known to be closed: its volume may be negative, and then
 /// it is inside out. False when it has none or a number is not finite.

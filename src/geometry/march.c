@@ -15,7 +15,7 @@
 
 #include "geometry/march_parts.h"
 
-#include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 /// Numbers of vertices and samples at the two slices of a slab; -1: none yet. Entry j * nz + k.
@@ -38,6 +38,25 @@ typedef struct march {
 // the eight corners of the cell at (i, j, k): of slice i in bits 0, 2, 4, 6
 static unsigned quad(const march *m, const unsigned char *at) {
     return (unsigned)(at[0] | at[m->slice] << 1 | at[m->row] << 2 | at[m->slice + m->row] << 3);
+}
+
+// The next place from k on whose flags may differ from those behind it in this row or in the rows
+// step[0], step[1] and both behind it, n flags long; whole words of nine equal flags are left out.
+static int next_mixed(const unsigned char *at, int k, int n, const int step[2]) {
+    for (; k + 9 <= n; k += 8) {
+        uint64_t even = at[k] ? 0x0101010101010101u : 0, differ = 0;
+        for (int r = 0; r < 4; r++) {
+            const unsigned char *row = at + k + (r & 1 ? step[0] : 0) + (r & 2 ? step[1] : 0);
+            uint64_t here, next;
+            memcpy(&here, row, sizeof here);
+            memcpy(&next, row + 1, sizeof next);
+            differ |= (here ^ even) | (next ^ even);
+        }
+        if (differ) {
+            break;
+        }
+    }
+    return k;
 }
 
 static int n_triangle_of(unsigned code) {
@@ -80,13 +99,13 @@ static void count(const march *m, const unsigned char n_triangle[256], long long
     for (int i = 0; i < n[0] - 1; i++) {
         for (int j = 0; j < n[1] - 1; j++) {
             const unsigned char *at = m->is_in + (size_t)i * (size_t)m->slice + j * m->row;
-            unsigned q = quad(m, at);
-            for (int k = 0; k < n[2] - 1; k++) {
-                unsigned next = quad(m, at + k + 1);
+            const int step[2] = {m->slice, m->row};
+            for (int k = next_mixed(at, 0, n[2], step); k < n[2] - 1;
+                 k = next_mixed(at, k + 1, n[2], step)) {
+                unsigned q = quad(m, at + k), next = quad(m, at + k + 1);
                 // the three edges at the first corner; those at the far border are not crossed
                 *n_vertex += ((q ^ q >> 1) & 1) + ((q ^ q >> 2) & 1) + ((q ^ next) & 1);
                 *n_face += n_triangle[q | next << 4];
-                q = next;
             }
         }
     }
@@ -130,26 +149,14 @@ static void add_vertex(march *m, int axis, int side, const int at[3]) {
     x[axis] += s->share[v] * s->h;
 }
 
-// is anything in this row of four beside the surface? at: the first of n flags of a row
-static bool is_mixed(const unsigned char *at, int n, unsigned char first) {
-    for (int k = 0; k < n; k++) {
-        if (at[k] != first) {
-            return true;
-        }
-    }
-    return false;
-}
-
 // edges along y and z within slice i, and along x to the next one
 static void add_slice(march *m, int side, int i, bool is_within) {
     const int *n = m->box->n;
     for (int j = 0; j < n[1] - 1; j++) {
         const unsigned char *at = m->is_in + (size_t)i * (size_t)m->slice + j * m->row;
-        int other = is_within ? m->row : m->slice;
-        if (!is_mixed(at, n[2], at[0]) && !is_mixed(at + other, n[2], at[0])) {
-            continue;
-        }
-        for (int k = 0; k < n[2] - 1; k++) {
+        const int step[2] = {is_within ? m->row : m->slice, 0};
+        for (int k = next_mixed(at, 0, n[2], step); k < n[2] - 1;
+             k = next_mixed(at, k + 1, n[2], step)) {
             const int corner[3] = {i, j, k};
             if (is_within) {
                 add_vertex(m, 1, side, corner);
@@ -178,9 +185,10 @@ static void add_triangles(march *m, int i) {
     const int *n = m->box->n;
     for (int j = 0; j < n[1] - 1; j++) {
         const unsigned char *at = m->is_in + (size_t)i * (size_t)m->slice + j * m->row;
-        unsigned q = quad(m, at);
-        for (int k = 0; k < n[2] - 1; k++) {
-            unsigned next = quad(m, at + k + 1);
+        const int step[2] = {m->slice, m->row};
+        for (int k = next_mixed(at, 0, n[2], step); k < n[2] - 1;
+             k = next_mixed(at, k + 1, n[2], step)) {
+            unsigned q = quad(m, at + k), next = quad(m, at + k + 1);
             const signed char *edge = cri_cube_table[q | next << 4];
             for (; *edge >= 0; edge += 3) {
                 int *face = m->out->face + 3 * (size_t)m->out->n_face++;
@@ -188,7 +196,6 @@ static void add_triangles(march *m, int i) {
                     face[c] = vertex_of(m, edge[c], j, k);
                 }
             }
-            q = next;
         }
     }
 }

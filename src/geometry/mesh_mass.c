@@ -38,26 +38,33 @@ static bool is_degenerate(const int *face) {
     return face[0] == face[1] || face[1] == face[2] || face[2] == face[0];
 }
 
-bool cri_mesh_is_closed(int n_face, const int *face) {
-    side *sides = malloc(3 * (size_t)n_face * sizeof *sides);
-    if (!sides) {
-        return false;
-    }
-    int n = 0;
-    for (int f = 0; f < n_face; f++) {
-        const int *v = face + 3 * f;
+bool cri_mesh_is_closed(int n_face, const int *face, int open[2]) {
+    int bad[2] = {-1, -1};
+    side *sides = malloc(3 * (size_t)n_face * sizeof *sides + 1);
+    size_t n = 0;
+    for (int f = 0; f < n_face && sides; f++) {
+        const int *v = face + 3 * (size_t)f;
         for (int k = 0; k < 3 && !is_degenerate(v); k++) {
             sides[n++] = (side){v[k], v[(k + 1) % 3]};
         }
     }
-    qsort(sides, (size_t)n, sizeof *sides, compare_sides);
     bool is_good = n > 0;
-    for (int i = 0; i < n && is_good; i++) {
+    if (sides) {
+        qsort(sides, n, sizeof *sides, compare_sides);
+    }
+    for (size_t i = 0; i < n && is_good; i++) {
         const side back = {sides[i].to, sides[i].from};
         is_good = (i == 0 || compare_sides(&sides[i - 1], &sides[i]) != 0) &&
-                  bsearch(&back, sides, (size_t)n, sizeof back, compare_sides);
+                  bsearch(&back, sides, n, sizeof back, compare_sides);
+        if (!is_good) {
+            bad[0] = sides[i].from;
+            bad[1] = sides[i].to;
+        }
     }
     free(sides);
+    if (open) {
+        memcpy(open, bad, sizeof bad);
+    }
     return is_good;
 }
 
@@ -237,7 +244,7 @@ bool cri_mesh_mass_of(int n_vertex, const double *vertex, int n_face, const int 
                       cri_mesh_mass *out) {
     CR_ASSERT(n_vertex >= 0 && n_face >= 0 && out);
     *out = (cri_mesh_mass){0};
-    if (n_vertex < 4 || n_face < 4 || !cri_mesh_is_closed(n_face, face) ||
+    if (n_vertex < 4 || n_face < 4 || !cri_mesh_is_closed(n_face, face, NULL) ||
         !cri_mesh_integrals(n_vertex, vertex, n_face, face, out)) {
         return false;
     }
