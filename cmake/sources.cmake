@@ -56,10 +56,14 @@ set(CAROM_SOURCES
     src/geometry/narrow.c
     src/geometry/patch.c
     src/geometry/pieces.c
+    src/geometry/skin.c
+    src/geometry/skin_diff.c
+    src/geometry/skin_reduce.c
     src/geometry/support.c
     src/geometry/surface.c
     src/geometry/touch_system.c
     src/geometry/tri_tree.c
+    src/geometry/triangle_min.c
     src/model/builder.c
     src/model/builder_mechanism.c
     src/model/builder_shapes.c
