@@ -4,10 +4,12 @@
 //
 // A ball with centre c and radius r around triangles of the owner is out of reach when phi(c) >
 // L (r + margin), L the largest slope of the other's field; the same test goes down the owner's
-// tree and ends at triangles. On a triangle the lowest corner is the answer when no corner is
-// lower along the gradient there; else it is looked for (triangle_min.h). A triangle that is large
-// beside the other body may have several lowest points, or a whole region: it is cut into pieces
-// that are small enough, each that may be in reach begins a search.
+// tree and ends at triangles. Every corner within the margin is a touch. What a triangle may be
+// lower than its lowest corner is bounded by the gradient there, for convex fields: where that is a
+// share of the margin, may be the deepest of all or the only point within the margin, the lowest
+// point is looked for (triangle_min.h). A triangle that is large beside the other body may have
+// several lowest points, or a whole region: it is cut into pieces that are small enough, each that
+// may be in reach begins a search.
 
 #include "geometry/skin.h"
 
@@ -22,6 +24,7 @@ enum { POOL = 4096, KEPT = 256, PIECES_DEEP = 12 };
 static const double large = 0.5;     // longest side over the other's radius from which on it is cut
 static const double piece = 0.125;   // radius of a piece, likewise
 static const double opposite = 0.94; // cosine between normals when both count: 20 degrees
+static const double worth = 0.1;     // of the margin: a gain for which a triangle is searched
 static const double same_spot = 1e-7; // of the scale: two searches that ended at one point
 
 /// A corner of the owner's mesh in the other's field.
@@ -40,6 +43,7 @@ typedef struct search {
     const cri_tri_tree *tree; // of the owner
     cri_pose place;           // from the owner's frame to the other's
     double slope, margin, reach, scale;
+    double deepest; // of the corners
     int n_face;
     int *face;   // candidates
     int *number; // (n_vertex) of a corner that was seen, -1: not yet
@@ -169,16 +173,10 @@ static void search_from(search *s, triangle *t, const double start[3]) {
     cri_triangle_min_find(s->field, t->V, start, &m);
     cri_skin_spot spot = cri_skin_spot_of(s->skin, s->pose, s->owner, t->face, m.weight);
     int active[3] = {0}, n = cri_triangle_active(m.weight, active);
-    if (n == 1) {
-        seen *c = see(s, s->tree->mesh.face[3 * (size_t)t->face + (size_t)active[0]]);
-        if (c->is_taken) {
-            return;
-        }
-        c->is_taken = true;
-    } else if (is_found(s, n == 2 ? 0 : t->first, &spot)) {
-        return;
+    // corners are touches already
+    if (n > 1 && !is_found(s, n == 2 ? 0 : t->first, &spot)) {
+        add_touch(s, t->face, &m, ++t->n_piece);
     }
-    add_touch(s, t->face, &m, ++t->n_piece);
 }
 
 // corners of a piece as weights w
@@ -217,21 +215,42 @@ static void search_pieces(search *s, triangle *t, const double w[3][3], int dept
     search_pieces(s, t, (const double(*)[3])half, depth + 1);
 }
 
-static void search_triangle(search *s, int face) {
-    static const double whole[3][3] = {{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}};
-    const int *vertex = s->tree->mesh.face + 3 * (size_t)face;
-    triangle t = {.face = face, .first = s->n_pool};
-    seen *c[3];
-    int low = 0;
-    double longest = 0.0, lower = 0.0;
+static const double whole[3][3] = {{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}};
+
+// corners of a triangle; each is a touch once
+static void take_corners(search *s, int face) {
     for (int k = 0; k < 3; k++) {
-        c[k] = see(s, vertex[k]);
+        seen *c = see(s, s->tree->mesh.face[3 * (size_t)face + (size_t)k]);
+        if (!c->is_taken) {
+            cri_triangle_min m = {.x = c->V, .v = c->v, .is_settled = true};
+            memcpy(m.weight, whole[k], sizeof m.weight);
+            c->is_taken = true;
+            s->deepest = fmin(s->deepest, c->v.phi);
+            add_touch(s, face, &m, 0);
+        }
+    }
+}
+
+// whether a triangle whose lowest corner has phi may be lower by gain, and that matters
+static bool is_worth(const search *s, double phi, double gain, double tolerance) {
+    double margin = s->margin * s->slope;
+    return gain > tolerance && phi - gain <= margin &&
+           (phi > margin || gain > worth * margin || phi - gain < s->deepest);
+}
+
+static void search_triangle(search *s, int face) {
+    triangle t = {.face = face, .first = s->n_pool};
+    const seen *c[3];
+    int low = 0;
+    double longest = 0.0, gain = 0.0;
+    for (int k = 0; k < 3; k++) {
+        c[k] = see(s, s->tree->mesh.face[3 * (size_t)face + (size_t)k]);
         t.V[k] = c[k]->V;
         low = c[k]->v.phi < c[low]->v.phi ? k : low;
     }
     for (int k = 0; k < 3; k++) {
         longest = fmax(longest, cri_v3_norm(cri_v3_sub(t.V[(k + 1) % 3], t.V[k])));
-        lower = fmax(lower, cri_v3_dot(cri_v3_sub(t.V[low], t.V[k]), c[low]->v.g));
+        gain = fmax(gain, cri_v3_dot(cri_v3_sub(t.V[low], t.V[k]), c[low]->v.g));
     }
     // no point is farther from the nearest corner than the longest side over sqrt 3
     if (c[low]->v.phi > s->slope * (longest * 0.578 + s->margin)) {
@@ -239,13 +258,8 @@ static void search_triangle(search *s, int face) {
     }
     if (longest > large * s->reach) {
         search_pieces(s, &t, whole, 0);
-    } else if (lower > cri_triangle_min_tolerance(t.V)) {
+    } else if (is_worth(s, c[low]->v.phi, gain, cri_triangle_min_tolerance(t.V))) {
         search_from(s, &t, whole[low]);
-    } else if (!c[low]->is_taken) {
-        cri_triangle_min m = {.x = t.V[low], .v = c[low]->v, .gap = lower, .is_settled = true};
-        memcpy(m.weight, whole[low], sizeof m.weight);
-        c[low]->is_taken = true;
-        add_touch(s, face, &m, 0);
     }
 }
 
@@ -281,6 +295,10 @@ static bool search_way(search *s, cr_arena *scratch) {
         return false;
     }
     memset(s->number, 0xff, sizeof *s->number * (size_t)n_vertex);
+    s->deepest = INFINITY;
+    for (int i = 0; i < s->n_face; i++) {
+        take_corners(s, s->face[i]);
+    }
     for (int i = 0; i < s->n_face; i++) {
         search_triangle(s, s->face[i]);
     }

@@ -3,9 +3,10 @@
 // Contact of any two fields: triangles of the surface of one in the field of the other, both ways.
 //
 // A touch is that of narrow.h: point[1] = point[0] + gap normal, the normal from skin 0 to skin 1.
-// Its point on the owner is the lowest point of one of the owner's triangles in the other's field,
-// and gap = phi/|g| there. The normal is that of the flatter field at the point; the owner's only
-// when it is nearly opposite to the other's, as own corners have none.
+// Its point on the owner is a corner of the owner's mesh, or the lowest point of one of its
+// triangles in the other's field, and gap = phi/|g| there. The normal is that of the flatter field
+// at the point; the owner's only when it is nearly opposite to the other's, as own corners have
+// none.
 //
 // Derivatives are exact with the triangle, its corners with weight and the field of the normal
 // held: on a corner, a side or within. Where a side or a triangle lies flat in the other's field

@@ -67,18 +67,16 @@ bool cri_skin_touch_again(const cri_skin skin[2], const cri_pose pose[2], cri_na
     cri_skin_spot spot = cri_skin_spot_of(skin, pose, o, cache->feature[0], cache->u);
     cri_triangle_min min = {.is_settled = true};
     memcpy(min.weight, cache->u, sizeof min.weight);
-    bool is_held = cache->kind & (CRI_SKIN_FLAT | CRI_SKIN_KINK);
-    if (is_held) {
+    int before[3] = {0}, after[3] = {0}, n_before = cri_triangle_active(cache->u, before);
+    // a corner need not be the lowest point of its triangle
+    if (n_before == 1 || cache->kind & (CRI_SKIN_FLAT | CRI_SKIN_KINK)) {
         cri_field_eval(skin[1 - o].field, spot.y, CRI_FIELD_HESSIAN, &min.v);
     } else {
         cri_triangle_min_find(skin[1 - o].field, spot.V, cache->u, &min);
         spot = cri_skin_spot_of(skin, pose, o, cache->feature[0], min.weight);
     }
-    int before[3] = {0}, after[3] = {0};
-    bool is_same =
-        min.is_settled &&
-        cri_triangle_active(cache->u, before) == cri_triangle_active(min.weight, after) &&
-        memcmp(before, after, sizeof before) == 0;
+    bool is_same = min.is_settled && n_before == cri_triangle_active(min.weight, after) &&
+                   memcmp(before, after, sizeof before) == 0;
     cri_skin_touch_fill(skin, pose, &spot, cache->kind & CRI_SKIN_OWN, &min.v, touch);
     memcpy(touch->cache.u, min.weight, sizeof min.weight);
     return is_same;

@@ -7,7 +7,8 @@
 // by the gap (x - s) . g, for convex fields. On the corners with weight, and s, with E their sides
 // from s:
 //
-//   Newton     (E H E') z = -E g, when E H E' is positive
+//   Newton     (E H E') z = -E g, when E H E' is positive; with a little more on the diagonal of H
+//              when it is straight in one direction, as beside an edge
 //   pairwise   from the highest corner with weight to s, as far as the curvature along says
 //
 // both cut where a weight becomes 0, and halved until phi falls. Newton converges quadratically
@@ -21,6 +22,8 @@
 enum { STEPS = 40, HALVINGS = 30 };
 
 static const double bend_floor = 1e-8; // curvature times size below which a side is straight
+
+static const double straight_share = 1e-3; // added to H, of its trace, where it has no inverse
 
 static double longest_side(const cri_vec3 corner[3]) {
     double most = 0.0;
@@ -111,9 +114,19 @@ static bool newton_step(const cri_vec3 corner[3], const double w[3], const cri_f
             active[n++] = l;
         }
     }
-    double B[3], r[2] = {0.0, 0.0}, z[2];
-    if (n < 2 || !cri_triangle_bend(corner, n, active, v->H, B)) {
+    double B[3], r[2] = {0.0, 0.0}, z[2], H[6];
+    memcpy(H, v->H, sizeof H);
+    if (n < 2) {
         return false;
+    }
+    if (!cri_triangle_bend(corner, n, active, H, B)) {
+        double more = straight_share * (fabs(H[0]) + fabs(H[1]) + fabs(H[2]));
+        for (int a = 0; a < 3; a++) {
+            H[a] += more;
+        }
+        if (!cri_triangle_bend(corner, n, active, H, B)) {
+            return false;
+        }
     }
     for (int k = 1; k < n; k++) {
         r[k - 1] = -cri_v3_dot(cri_v3_sub(corner[active[k]], corner[s]), v->g);

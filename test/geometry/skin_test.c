@@ -74,7 +74,7 @@ TEST(the_lowest_point_of_a_triangle_is_found_to_rounding) {
         count[cri_triangle_active(m.weight, active)]++;
     }
     // corners, sides and insides all occur; nothing is left unfinished
-    CHECK(count[1] > 100 && count[2] > 100 && count[3] > 30);
+    CHECK(count[1] > 100 && count[2] > 100 && count[3] > 10);
     CHECK_INT(n_unsettled, 0);
 }
 
@@ -216,7 +216,7 @@ TEST(a_torus_hangs_on_a_peg) {
     begin();
     body peg, ring;
     fixture_field_leaf(CRI_FIELD_CYLINDER, 2, (double[]){0.2, 1.0}, &peg.field);
-    march_body(&peg, 32);
+    march_body(&peg, 64);
     fixture_field_find("torus", &ring.field);
     ring.field.node[0].is_posed = false;
     ring.field.field.n_param = 2;
