@@ -205,6 +205,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_process.c
     cli/bench_run.c
     cli/bench_scenes.c
+    cli/bench_sdf.c
     cli/bench_solvers.c
     cli/bench_spheres.c
     cli/compare.c

@@ -192,15 +192,18 @@ static void leaf_eval(const cri_field *field, const cri_field_node *node, cri_ve
     }
 }
 
-// gradient of a leaf in the field's frame is g: seeds (a, b) to x and parameters
-static void leaf_vjp(const cri_field *field, const cri_field_node *node, cri_vec3 x, cri_vec3 g,
-                     double a, cri_vec3 b, cri_vec3 *x_adj, double *param_adj) {
+// seeds (a, b) to x and parameters
+static void leaf_vjp(const cri_field *field, const cri_field_node *node, cri_vec3 x, double a,
+                     cri_vec3 b, cri_vec3 *x_adj, double *param_adj) {
     frame f = frame_of(field, node, x);
-    cri_vec3 b_y = inward(&f, b), y_adj = cri_v3(0.0, 0.0, 0.0);
+    cri_vec3 b_y = inward(&f, b), y_adj = cri_v3(0.0, 0.0, 0.0), g_y;
     double *p_adj = param_adj ? param_adj + node->first : NULL;
     if (node->kind == CRI_FIELD_CUSTOM) {
-        node->custom->vjp(node->custom->self, field->param + node->first, f.y, a, b_y, &y_adj,
-                          p_adj);
+        const double *p = field->param + node->first;
+        cri_field_value v;
+        node->custom->eval(node->custom->self, p, f.y, CRI_FIELD_GRADIENT, &v);
+        node->custom->vjp(node->custom->self, p, f.y, a, b_y, &y_adj, p_adj);
+        g_y = v.g;
     } else {
         cri_field_jet jet;
         leaf_jet(field, node, f.y, CRI_FIELD_HESSIAN, &jet);
@@ -208,12 +211,13 @@ static void leaf_vjp(const cri_field *field, const cri_field_node *node, cri_vec
         for (int i = 0; i < own_params(node) && p_adj; i++) {
             p_adj[i] += a * jet.d[i] + cri_v3_dot(jet.X[i], b_y);
         }
+        g_y = jet.v.g;
     }
     cri_vec3 out = outward(&f, y_adj);
     *x_adj = cri_v3_add(*x_adj, out);
     if (p_adj && node->is_posed) {
         double *pose_adj = p_adj + own_params(node);
-        cri_vec3 turn = cri_v3_add(cri_v3_cross(y_adj, f.y), cri_v3_cross(inward(&f, g), b_y));
+        cri_vec3 turn = cri_v3_add(cri_v3_cross(y_adj, f.y), cri_v3_cross(g_y, b_y));
         cri_v3_accumulate(cri_v3_scale(-1.0, out), pose_adj);
         // the right Jacobian of no rotation is 1
         cri_v3_accumulate(f.is_turned ? cri_so3_right_vjp(&f.turn, turn) : turn, pose_adj + 3);
@@ -353,7 +357,11 @@ double cri_field_phi(const cri_field *field, cri_vec3 x) {
 void cri_field_vjp(const cri_field *field, cri_vec3 x, double phi_adj, cri_vec3 g_adj,
                    cri_vec3 *x_adj, double *param_adj) {
     results r;
-    eval_all(field, x, CRI_FIELD_GRADIENT, &r);
+    // without a seed on g the weights of combinations need values alone
+    bool has_seed = g_adj.x != 0.0 || g_adj.y != 0.0 || g_adj.z != 0.0;
+    if (field->n_node > 1) {
+        eval_all(field, x, has_seed ? CRI_FIELD_GRADIENT : CRI_FIELD_PHI, &r);
+    }
     struct {
         double a;
         cri_vec3 b;
@@ -366,13 +374,13 @@ void cri_field_vjp(const cri_field *field, cri_vec3 x, double phi_adj, cri_vec3 
         double a = seed[i].a;
         cri_vec3 b = seed[i].b;
         if (!is_combination(node->kind)) {
-            leaf_vjp(field, node, x, r.value[i].g, a, b, &x_inc, param_adj);
+            leaf_vjp(field, node, x, a, b, &x_inc, param_adj);
             continue;
         }
         int A = r.part[i][0], B = r.part[i][1];
         blend m = blend_of(node->kind, field->param[node->first], r.value[A].phi, r.value[B].phi);
         double W_a = m.sign * m.sign_a * m.w_a, W_b = m.sign * m.sign_b * m.w_b;
-        double be = cri_v3_dot(b, difference_of(&m, r.value[A].g, r.value[B].g));
+        double be = has_seed ? cri_v3_dot(b, difference_of(&m, r.value[A].g, r.value[B].g)) : 0.0;
         // phi = m, g = W_A g_A + W_B g_B, and the weights depend on both values
         seed[A].a = a * W_a + m.sign * m.c * be * m.sign_a;
         seed[B].a = a * W_b - m.sign * m.c * be * m.sign_b;

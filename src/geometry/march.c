@@ -40,6 +40,16 @@ static unsigned quad(const march *m, const unsigned char *at) {
     return (unsigned)(at[0] | at[m->slice] << 1 | at[m->row] << 2 | at[m->slice + m->row] << 3);
 }
 
+// the first byte in memory that is not 0; a lower one will do
+static int first_byte(uint64_t word) {
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return __builtin_ctzll(word) / 8;
+#else
+    (void)word;
+    return 0;
+#endif
+}
+
 // The next place from k on whose flags may differ from those behind it in this row or in the rows
 // step[0], step[1] and both behind it, n flags long; whole words of nine equal flags are left out.
 static int next_mixed(const unsigned char *at, int k, int n, const int step[2]) {
@@ -53,7 +63,7 @@ static int next_mixed(const unsigned char *at, int k, int n, const int step[2]) 
             differ |= (here ^ even) | (next ^ even);
         }
         if (differ) {
-            break;
+            return k + first_byte(differ);
         }
     }
     return k;

@@ -3,8 +3,8 @@
 // The surface of a field: samples where they can matter, and the way back to the parameters.
 //
 // A cube with centre c and half diagonal r has no zero when |phi(c)| > L r, L the largest slope:
-// cubes are halved down to four cells, and only those that may have one are sampled; the others get
-// phi(c), whose sign is theirs. With v_adj the adjoint of a vertex,
+// cubes are halved down to two cells a side, and only those that may have one are sampled; the
+// others get phi(c), whose sign is theirs. With v_adj the adjoint of a vertex,
 //
 //   edge     phi_a_adj, phi_b_adj by cri_march_vjp, then theta_adj += phi_adj dphi/dtheta
 //   normal   theta_adj -= (n . v_adj)/|g| dphi/dtheta at v, n = g/|g|; distances have |g| = 1
@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAF = 4 }; // cells along the side of the smallest cube
+enum { LEAF = 2 }; // cells along the side of the smallest cube
 
 cri_march_box cri_march_box_of(const cri_field *field, int n_longest) {
     CR_ASSERT(n_longest >= 1);
