@@ -356,17 +356,19 @@ double cri_field_phi(const cri_field *field, cri_vec3 x) {
 
 void cri_field_vjp(const cri_field *field, cri_vec3 x, double phi_adj, cri_vec3 g_adj,
                    cri_vec3 *x_adj, double *param_adj) {
+    cri_vec3 x_inc = cri_v3(0.0, 0.0, 0.0);
+    if (field->n_node == 1) {
+        leaf_vjp(field, field->node, x, phi_adj, g_adj, x_adj ? x_adj : &x_inc, param_adj);
+        return;
+    }
     results r;
     // without a seed on g the weights of combinations need values alone
     bool has_seed = g_adj.x != 0.0 || g_adj.y != 0.0 || g_adj.z != 0.0;
-    if (field->n_node > 1) {
-        eval_all(field, x, has_seed ? CRI_FIELD_GRADIENT : CRI_FIELD_PHI, &r);
-    }
+    eval_all(field, x, has_seed ? CRI_FIELD_GRADIENT : CRI_FIELD_PHI, &r);
     struct {
         double a;
         cri_vec3 b;
     } seed[CRI_FIELD_NODES];
-    cri_vec3 x_inc = cri_v3(0.0, 0.0, 0.0);
     seed[field->n_node - 1].a = phi_adj;
     seed[field->n_node - 1].b = g_adj;
     for (int i = field->n_node - 1; i >= 0; i--) {

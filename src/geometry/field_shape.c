@@ -105,7 +105,7 @@ static orthant orthant_of(int dim, const double *q, cri_field_order order) {
     double m[3], square = 0.0;
     int first = 0;
     for (int i = 0; i < dim; i++) {
-        m[i] = fmax(q[i], 0.0);
+        m[i] = q[i] > 0.0 ? q[i] : 0.0;
         square += m[i] * m[i];
         if (q[i] > o.value) {
             o.value = q[i];

@@ -53,7 +53,7 @@ static void find_cell(const cri_grid *grid, cri_vec3 x, cri_field_order order, c
     for (int a = 0; a < 3; a++) {
         double last = grid->n[a] - 2;
         double u = (point[a] - origin[a]) / grid->h;
-        double inside = fmax(1.0, fmin(last, u));
+        double inside = u > 1.0 ? (u < last ? u : last) : 1.0; // also of a NaN
         c->is_out[a] = !(inside == u);
         c->apart[a] = c->is_out[a] ? (u - inside) * grid->h : 0.0;
         square += c->apart[a] * c->apart[a];

@@ -11,8 +11,8 @@
 //
 //   dp = sum w dP + E' z,  (E H E') z = -(dE g + E (H dy + X dtheta)),  dy with the weights held
 //
-// and with seed b on p in j:  (E H E') mu = E b,  q = E' mu: the field gets the seed -q on g, V_l gets
-// w_l (-H q), and -mu_k g, its first corner the sum of these with the opposite sign.
+// and with seed b on p in j:  (E H E') mu = E b,  q = E' mu: the field gets the seed -q on g, V_l
+// gets w_l (-H q) and, but for the first one, -mu_k g; the first one gets the sum of mu_k g.
 
 #include "geometry/skin_parts.h"
 
