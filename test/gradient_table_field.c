@@ -247,15 +247,6 @@ enum { CUBES = 4, N_CUBES = CUBES * CUBES * CUBES, VERTICES = 24 };
 static cr_arena *arena, *scratch;
 static cri_surface surface;
 
-static void begin_surfaces(void) {
-    cri_arena_destroy(arena);
-    cri_arena_destroy(scratch);
-    arena = cri_arena_create(1 << 16);
-    scratch = cri_arena_create(1 << 16);
-    assert_non_null(arena);
-    assert_non_null(scratch);
-}
-
 // x = samples, those at the border held by the caller
 static void march_forward(const double *x, double *y, void *cache) {
     (void)cache;
@@ -289,7 +280,7 @@ static void march_jvp(const double *x, const void *cache, const double *x_tan, d
 
 // the eight samples inside the border are inside the surface: three crossed edges each
 TEST(marched_vertices_have_the_gradient_of_their_samples) {
-    begin_surfaces();
+    fixture_arenas(&arena, &scratch);
     cr_test_rng rng = cr_test_rng_of(9);
     double phi[N_CUBES];
     for (int i = 0; i < N_CUBES; i++) {
@@ -357,7 +348,7 @@ static void surface_jvp(const double *x, const void *cache, const double *x_tan,
 
 // differences move samples by less than any of them is away from zero
 TEST(masses_of_fields_have_the_gradient_of_their_sizes) {
-    begin_surfaces();
+    fixture_arenas(&arena, &scratch);
     fixture_field_find("csg", &now);
     double param[MASS_PARAMS];
     memcpy(param, now.param, sizeof param);

@@ -296,11 +296,10 @@ static void combine(const cri_field *field, const cri_field_node *node, cri_fiel
     }
     double W_a = m.sign * m.sign_a * m.w_a, W_b = m.sign * m.sign_b * m.w_b;
     if (order == CRI_FIELD_HESSIAN) {
-        cri_vec3 e = difference_of(&m, A->g, B->g);
-        const double square[6] = {e.x * e.x, e.y * e.y, e.z * e.z, e.x * e.y, e.x * e.z, e.y * e.z};
         for (int k = 0; k < 6; k++) {
-            out->H[k] = W_a * A->H[k] + W_b * B->H[k] + m.sign * m.c * square[k];
+            out->H[k] = W_a * A->H[k] + W_b * B->H[k];
         }
+        cri_sym_add_square(m.sign * m.c, difference_of(&m, A->g, B->g), out->H);
     }
     out->g = cri_v3_mad(cri_v3_scale(W_a, A->g), W_b, B->g);
 }

@@ -119,9 +119,3 @@ double cri_field_lipschitz(const cri_field *field);
 
 /// A box that holds {phi <= 0}, in the field's frame.
 void cri_field_bounds(const cri_field *field, cri_vec3 *lower, cri_vec3 *upper);
-
-/// H b of a symmetric matrix of six numbers.
-static inline cri_vec3 cri_sym_mul(const double H[6], cri_vec3 b) {
-    return cri_v3(H[0] * b.x + H[3] * b.y + H[4] * b.z, H[3] * b.x + H[1] * b.y + H[5] * b.z,
-                  H[4] * b.x + H[5] * b.y + H[2] * b.z);
-}

@@ -40,16 +40,6 @@ static void clear_second(cri_field_jet *jet) {
     memset(jet->X, 0, sizeof jet->X);
 }
 
-// H += s a a'
-static void add_square(double s, cri_vec3 a, double H[6]) {
-    H[0] += s * a.x * a.x;
-    H[1] += s * a.y * a.y;
-    H[2] += s * a.z * a.z;
-    H[3] += s * a.x * a.y;
-    H[4] += s * a.x * a.z;
-    H[5] += s * a.y * a.z;
-}
-
 // ---- ball and capsule --------------------------------------------------------------------------
 
 static void ball(double radius, cri_vec3 x, cri_field_order order, cri_field_jet *jet) {
@@ -64,7 +54,7 @@ static void ball(double radius, cri_vec3 x, cri_field_order order, cri_field_jet
         jet->d[0] = -1.0;
         if (length > 0.0) {
             jet->v.H[0] = jet->v.H[1] = jet->v.H[2] = 1.0 / length;
-            add_square(-1.0 / length, jet->v.g, jet->v.H);
+            cri_sym_add_square(-1.0 / length, jet->v.g, jet->v.H);
         }
     }
 }
@@ -170,12 +160,12 @@ static void cylinder(const double *p, cri_vec3 x, cri_field_order order, cri_fie
         return;
     }
     clear_second(jet);
-    add_square(o.K[0][0], e, jet->v.H);
+    cri_sym_add_square(o.K[0][0], e, jet->v.H);
     jet->v.H[2] += o.K[1][1];
     jet->v.H[4] += o.K[0][1] * e.x * s;
     jet->v.H[5] += o.K[0][1] * e.y * s;
     if (rho > 0.0) {
-        add_square(o.n[0] / rho, cri_v3(-e.y, e.x, 0.0), jet->v.H);
+        cri_sym_add_square(o.n[0] / rho, cri_v3(-e.y, e.x, 0.0), jet->v.H);
     }
     for (int j = 0; j < 2; j++) {
         jet->d[j] = -o.n[j];

@@ -75,24 +75,15 @@ typedef struct moments {
     double second[6];
 } moments;
 
-static void add_products(double weight, cri_vec3 a, double *second) {
-    second[0] += weight * a.x * a.x;
-    second[1] += weight * a.y * a.y;
-    second[2] += weight * a.z * a.z;
-    second[3] += weight * a.x * a.y;
-    second[4] += weight * a.x * a.z;
-    second[5] += weight * a.y * a.z;
-}
-
 static void add_tetrahedron(cri_vec3 a, cri_vec3 b, cri_vec3 c, moments *m) {
     double volume = cri_v3_dot(a, cri_v3_cross(b, c)) / 6.0;
     cri_vec3 s = cri_v3_add(a, cri_v3_add(b, c));
     m->volume += volume;
     m->first = cri_v3_mad(m->first, volume / 4.0, s);
-    add_products(volume / 20.0, a, m->second);
-    add_products(volume / 20.0, b, m->second);
-    add_products(volume / 20.0, c, m->second);
-    add_products(volume / 20.0, s, m->second);
+    cri_sym_add_square(volume / 20.0, a, m->second);
+    cri_sym_add_square(volume / 20.0, b, m->second);
+    cri_sym_add_square(volume / 20.0, c, m->second);
+    cri_sym_add_square(volume / 20.0, s, m->second);
 }
 
 static cri_vec3 mean_vertex(int n_vertex, const double *vertex) {
@@ -138,7 +129,7 @@ bool cri_mesh_integrals(int n_vertex, const double *vertex, int n_face, const in
         return false;
     }
     cri_vec3 centre = cri_v3_scale(1.0 / m.volume, m.first);
-    add_products(-m.volume, centre, m.second);
+    cri_sym_add_square(-m.volume, centre, m.second);
     out->volume = m.volume;
     cri_v3_store(cri_v3_add(o, centre), out->centre);
     inertia_of(m.second, out->inertia);
@@ -210,10 +201,10 @@ static void add_moved(const cri_vec3 x[3], const cri_vec3 x_tan[3], moments *tan
     tan->first = cri_v3_mad(tan->first, 0.25 * volume_tan, s);
     tan->first = cri_v3_mad(tan->first, 0.25 * volume, s_tan);
     for (int k = 0; k < 3; k++) {
-        add_products(volume_tan / 20.0, x[k], tan->second);
+        cri_sym_add_square(volume_tan / 20.0, x[k], tan->second);
         add_moved_products(volume / 20.0, x[k], x_tan[k], tan->second);
     }
-    add_products(volume_tan / 20.0, s, tan->second);
+    cri_sym_add_square(volume_tan / 20.0, s, tan->second);
     add_moved_products(volume / 20.0, s, s_tan, tan->second);
 }
 
@@ -232,7 +223,7 @@ cri_mesh_mass cri_mesh_integrals_jvp(int n_vertex, const double *vertex, int n_f
     }
     cri_vec3 centre = cri_v3_scale(1.0 / m.volume, m.first);
     cri_vec3 c_tan = cri_v3_scale(1.0 / m.volume, cri_v3_mad(tan.first, -tan.volume, centre));
-    add_products(-tan.volume, centre, tan.second);
+    cri_sym_add_square(-tan.volume, centre, tan.second);
     add_moved_products(-m.volume, centre, c_tan, tan.second);
     cri_mesh_mass out = {.volume = tan.volume};
     cri_v3_store(c_tan, out.centre);
@@ -259,7 +250,7 @@ bool cri_mesh_mass_of(int n_vertex, const double *vertex, int n_face, const int 
 cri_mesh_mass cri_mesh_mass_at_origin(const cri_mesh_mass *mass) {
     double C[6] = {0}, moved[6];
     cri_mesh_mass out = *mass;
-    add_products(mass->volume, cri_v3_load(mass->centre), C);
+    cri_sym_add_square(mass->volume, cri_v3_load(mass->centre), C);
     inertia_of(C, moved);
     for (int k = 0; k < 6; k++) {
         out.inertia[k] += moved[k];

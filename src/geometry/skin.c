@@ -127,7 +127,7 @@ static int id_of(const search *s, int face, const double weight[3], int extra) {
 
 static void add_touch(search *s, int face, const cri_triangle_min *m, int extra) {
     double slope = cri_v3_norm(m->v.g);
-    if (m->v.phi > s->margin * slope) {
+    if (!(m->v.phi <= s->margin * slope)) {
         return;
     }
     // a full pool goes on with its outlines

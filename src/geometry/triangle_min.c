@@ -142,9 +142,9 @@ static bool newton_step(const cri_vec3 corner[3], const double w[3], const cri_f
 
 static void pairwise_step(const cri_vec3 corner[3], const double w[3], const double score[3],
                           const cri_field_value *v, int s, double d[3]) {
-    int high = -1;
-    for (int l = 0; l < 3; l++) {
-        if (w[l] > 0.0 && (high < 0 || score[l] > score[high])) {
+    int high = 0;
+    for (int l = 1; l < 3; l++) {
+        if (w[l] > 0.0 && (!(w[high] > 0.0) || score[l] > score[high])) {
             high = l;
         }
     }

@@ -174,11 +174,6 @@ TEST(fields_have_known_values) {
     }
 }
 
-static cri_vec3 draw_point(cr_test_rng *rng, double half) {
-    double x = cr_test_uniform(rng, -half, half), y = cr_test_uniform(rng, -half, half);
-    return cri_v3(x, y, cr_test_uniform(rng, -half, half));
-}
-
 // |g| = 1, H g = 0, and the point phi g away lies on the surface
 TEST(primitives_are_distances) {
     cr_test_rng rng = cr_test_rng_of(3);
@@ -186,7 +181,7 @@ TEST(primitives_are_distances) {
         fixture_field f;
         fixture_field_make(i, &f);
         for (int k = 0; k < 2000; k++) {
-            cri_vec3 x = draw_point(&rng, 1.0);
+            cri_vec3 x = fixture_point(&rng, 1.0);
             cri_field_value v;
             cri_field_eval(&f.field, x, CRI_FIELD_HESSIAN, &v);
             CHECK_CLOSE(cri_v3_norm(v.g), 1.0, 1e-13, 0.0);
@@ -206,7 +201,7 @@ TEST(no_field_is_steeper_than_its_bound_or_reaches_out_of_its_box) {
         cri_vec3 lower, upper;
         cri_field_bounds(&f.field, &lower, &upper);
         for (int k = 0; k < 2000; k++) {
-            cri_vec3 x = draw_point(&rng, 1.3), y = cri_v3_add(x, draw_point(&rng, 0.2));
+            cri_vec3 x = fixture_point(&rng, 1.3), y = cri_v3_add(x, fixture_point(&rng, 0.2));
             double apart = cri_v3_norm(cri_v3_sub(y, x));
             double change = cri_field_phi(&f.field, y) - cri_field_phi(&f.field, x);
             CHECK(fabs(change) <= most * apart + 1e-14);
@@ -247,7 +242,7 @@ TEST(a_sphere_among_ellipsoids_is_a_sphere) {
     fixture_field_find("sphere", &s);
     cr_test_rng rng = cr_test_rng_of(5);
     for (int k = 0; k < 500; k++) {
-        cri_vec3 x = draw_point(&rng, 1.0);
+        cri_vec3 x = fixture_point(&rng, 1.0);
         cri_field_value a, b;
         cri_field_eval(&f.field, x, CRI_FIELD_HESSIAN, &a);
         cri_field_eval(&s.field, x, CRI_FIELD_HESSIAN, &b);
@@ -323,7 +318,7 @@ static void grid_errors(int n, double error[3]) {
     double sum[3] = {0.0};
     int count = 0;
     while (count < 300) {
-        cri_vec3 x = draw_point(&rng, 0.7);
+        cri_vec3 x = fixture_point(&rng, 0.7);
         cri_field_value a, b;
         cri_field_eval(&f.field, x, CRI_FIELD_HESSIAN, &a);
         if (fabs(a.phi) > 0.05) {

@@ -8,43 +8,16 @@
 #include "geometry/hull.h"
 #include "geometry/march.h"
 #include "geometry/tri_tree.h"
-#include "io/mesh_file.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MESHES CAROM_SOURCE_DIR "/../shared/data/meshes/"
-
 static cr_arena *arena, *scratch;
 
 static void begin(void) {
-    cri_arena_destroy(arena);
-    cri_arena_destroy(scratch);
-    arena = cri_arena_create(1 << 20);
-    scratch = cri_arena_create(1 << 20);
-    assert_non_null(arena);
-    assert_non_null(scratch);
-}
-
-static cri_triangles read(const char *name) {
-    char path[512];
-    snprintf(path, sizeof path, MESHES "%s", name);
-    FILE *stream = fopen(path, "rb");
-    if (!stream) {
-        SKIP("the reference meshes (../shared/data/meshes) are not here");
-    }
-    fclose(stream);
-    double *vertex = NULL;
-    int *face = NULL;
-    cri_triangles mesh;
-    cr_error err;
-    assert_int_equal(cri_mesh_read(path, arena, &mesh.n_vertex, &vertex, &mesh.n_face, &face, &err),
-                     CR_OK);
-    mesh.vertex = vertex;
-    mesh.face = face;
-    return mesh;
+    fixture_arenas(&arena, &scratch);
 }
 
 // ---- a box -------------------------------------------------------------------------------------
@@ -63,11 +36,6 @@ static cri_triangles box_mesh(void) {
     return (cri_triangles){8, 12, corner[0], box_face[0]};
 }
 
-static cri_vec3 draw_point(cr_test_rng *rng, double half) {
-    double x = cr_test_uniform(rng, -half, half), y = cr_test_uniform(rng, -half, half);
-    return cri_v3(x, y, cr_test_uniform(rng, -half, half));
-}
-
 TEST(a_tree_knows_distance_and_winding_of_a_box) {
     begin();
     cri_triangles mesh = box_mesh();
@@ -80,7 +48,7 @@ TEST(a_tree_knows_distance_and_winding_of_a_box) {
     fixture_field_find("box", &f);
     cr_test_rng rng = cr_test_rng_of(1);
     for (int k = 0; k < 2000; k++) {
-        cri_vec3 x = draw_point(&rng, 1.0);
+        cri_vec3 x = fixture_point(&rng, 1.0);
         double phi = cri_field_phi(&f.field, x);
         CHECK_CLOSE(cri_tri_tree_distance(&tree, x, INFINITY), fabs(phi), 1e-14, 0.0);
         CHECK_CLOSE(cri_tri_tree_winding(&tree, dipole, x), phi < 0.0, 0.05, 0.0);
@@ -101,7 +69,7 @@ TEST(a_tree_finds_the_nearest_triangle_of_a_nonconvex_mesh) {
     CHECK(cri_tri_tree_build(&mesh, arena, scratch, &tree));
     cr_test_rng rng = cr_test_rng_of(2);
     for (int k = 0; k < 300; k++) {
-        cri_vec3 x = draw_point(&rng, 1.2);
+        cri_vec3 x = fixture_point(&rng, 1.2);
         double best = INFINITY;
         for (int i = 0; i < s.n_face; i++) {
             cri_triangles one = {s.n_vertex, 1, s.vertex, s.face + 3 * (size_t)i};
@@ -126,7 +94,7 @@ TEST(the_grid_of_a_box_is_the_box) {
     fixture_field_find("box", &f);
     cr_test_rng rng = cr_test_rng_of(3);
     for (int k = 0; k < 1000; k++) {
-        cri_vec3 x = draw_point(&rng, 0.55);
+        cri_vec3 x = fixture_point(&rng, 0.55);
         cri_field_value v;
         cri_grid_eval(&grid, x, CRI_FIELD_GRADIENT, &v);
         double phi = cri_field_phi(&f.field, x);
@@ -149,7 +117,7 @@ TEST(reference_meshes_come_back_from_their_grids) {
     } row[] = {{"spot_tri.obj", 0.7183, 2}, {"bob_tri.obj", 0.6889, 0}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         begin();
-        cri_triangles mesh = read(row[i].name);
+        cri_triangles mesh = fixture_reference_mesh(row[i].name, arena);
         cri_grid grid;
         cr_error err = {0};
         CHECK_INT(cri_grid_of_mesh(&mesh, 40, arena, &grid, &err), CR_OK);
@@ -182,7 +150,7 @@ static void check_refused(const cri_triangles *mesh, const char *text) {
 
 TEST(an_open_teapot_has_no_grid) {
     begin();
-    cri_triangles mesh = read("teapot_992_open.obj");
+    cri_triangles mesh = fixture_reference_mesh("teapot_992_open.obj", arena);
     cri_grid grid;
     cr_error err = {0};
     CHECK_INT(cri_grid_of_mesh(&mesh, 24, arena, &grid, &err), CR_ERR_ARGUMENT);
@@ -253,7 +221,7 @@ TEST(triangles_without_area_do_no_harm) {
     fixture_field_find("box", &f);
     cr_test_rng rng = cr_test_rng_of(5);
     for (int k = 0; k < 300; k++) {
-        cri_vec3 x = draw_point(&rng, 0.6);
+        cri_vec3 x = fixture_point(&rng, 0.6);
         cri_field_value v;
         cri_grid_eval(&grid, x, CRI_FIELD_PHI, &v);
         CHECK_CLOSE(v.phi, cri_field_phi(&f.field, x), 0.6 * grid.h, 0.0);

@@ -17,12 +17,7 @@
 static cr_arena *arena, *scratch;
 
 static void begin(void) {
-    cri_arena_destroy(arena);
-    cri_arena_destroy(scratch);
-    arena = cri_arena_create(1 << 20);
-    scratch = cri_arena_create(1 << 20);
-    assert_non_null(arena);
-    assert_non_null(scratch);
+    fixture_arenas(&arena, &scratch);
 }
 
 /// A side of a triangle and the corner behind it.

@@ -18,20 +18,10 @@
 static cr_arena *arena, *scratch;
 
 static void begin(void) {
-    cri_arena_destroy(arena);
-    cri_arena_destroy(scratch);
-    arena = cri_arena_create(1 << 20);
-    scratch = cri_arena_create(1 << 20);
-    assert_non_null(arena);
-    assert_non_null(scratch);
+    fixture_arenas(&arena, &scratch);
 }
 
 // ---- lowest points -----------------------------------------------------------------------------
-
-static cri_vec3 draw_point(cr_test_rng *rng, double half) {
-    double x = cr_test_uniform(rng, -half, half), y = cr_test_uniform(rng, -half, half);
-    return cri_v3(x, y, cr_test_uniform(rng, -half, half));
-}
 
 static double lowest_sample(const cri_field *field, const cri_vec3 c[3]) {
     enum { N = 24 };
@@ -55,10 +45,10 @@ TEST(the_lowest_point_of_a_triangle_is_found_to_rounding) {
     for (int k = 0; k < 900; k++) {
         fixture_field f;
         fixture_field_find(name[k % 6], &f);
-        cri_vec3 c[3], at = draw_point(&rng, 0.8);
+        cri_vec3 c[3], at = fixture_point(&rng, 0.8);
         double size = k % 12 < 6 ? 0.8 : 0.05;
         for (int l = 0; l < 3; l++) {
-            c[l] = cri_v3_add(at, draw_point(&rng, size));
+            c[l] = cri_v3_add(at, fixture_point(&rng, size));
         }
         double best = lowest_sample(&f.field, c);
         if (best < 0.01) {
@@ -115,6 +105,13 @@ static void box_body(body *b, double hx, double hy, double hz) {
     fixture_field_leaf(CRI_FIELD_BOX, 3, half, &b->field);
     cri_triangles mesh = {8, 12, vertex, face[0]};
     assert_true(cri_tri_tree_build(&mesh, arena, scratch, &b->tree));
+}
+
+static void csg_and_ellipsoid(body *a, body *b) {
+    fixture_field_find("csg", &a->field);
+    march_body(a, 24);
+    fixture_field_find("ellipsoid", &b->field);
+    march_body(b, 24);
 }
 
 static cri_pose pose_at(double x, double y, double z, double rx, double ry, double rz) {
@@ -238,14 +235,11 @@ TEST(a_torus_hangs_on_a_peg) {
 TEST(the_order_of_two_skins_does_not_matter) {
     begin();
     body a, b;
-    fixture_field_find("csg", &a.field);
-    march_body(&a, 24);
-    fixture_field_find("ellipsoid", &b.field);
-    march_body(&b, 24);
+    csg_and_ellipsoid(&a, &b);
     cr_test_rng rng = cr_test_rng_of(8);
     int n_touching = 0;
     for (int k = 0; k < 30; k++) {
-        cri_vec3 at = draw_point(&rng, 0.8), turn = draw_point(&rng, 2.0);
+        cri_vec3 at = fixture_point(&rng, 0.8), turn = fixture_point(&rng, 2.0);
         cri_pose first = pose_at(0, 0, 0, 0, 0, 0);
         cri_pose second = pose_at(at.x, at.y, at.z, turn.x, turn.y, turn.z);
         const cri_pose ab[2] = {first, second}, ba[2] = {second, first};
@@ -262,13 +256,38 @@ TEST(the_order_of_two_skins_does_not_matter) {
     CHECK(n_touching > 5);
 }
 
+// Its lowest vertex is the deepest point, as far as its grid tells.
+TEST(spot_stands_on_a_floor) {
+    begin();
+    body floor, spot;
+    box_body(&floor, 10.0, 10.0, 0.5);
+    cri_triangles mesh = fixture_reference_mesh("spot_tri.obj", arena);
+    cri_grid grid;
+    cr_error err = {0};
+    CHECK_INT(cri_grid_of_mesh(&mesh, 48, arena, &grid, &err), CR_OK);
+    fixture_field_leaf(CRI_FIELD_GRID, 1, (double[]){1.0}, &spot.field);
+    spot.field.node[0].grid = &grid;
+    assert_true(cri_tri_tree_build(&mesh, arena, scratch, &spot.tree));
+    // y is up in its file
+    cri_pose upright = pose_at(0, 0, 0, acos(0.0), 0, 0);
+    double lowest = INFINITY;
+    for (int v = 0; v < mesh.n_vertex; v++) {
+        lowest = fmin(lowest, cri_m3_mul(&upright.R, cri_v3_load(mesh.vertex + 3 * v)).z);
+    }
+    const cri_pose pose[2] = {pose_at(0, 0, -0.5, 0, 0, 0),
+                              {cri_v3(0.3, -0.2, -lowest - 1e-3), upright.R}};
+    int n = collide(&floor, &spot, pose, 5e-3);
+    CHECK(n >= 3);
+    CHECK_CLOSE(touch[0].gap, -1e-3, 0.1 * grid.h, 0.0);
+    for (int i = 0; i < n; i++) {
+        CHECK_CLOSE(touch[i].normal.z, 1.0, 1e-3, 0.0);
+    }
+}
+
 TEST(a_second_look_makes_no_heap_calls) {
     begin();
     body a, b;
-    fixture_field_find("csg", &a.field);
-    march_body(&a, 24);
-    fixture_field_find("ellipsoid", &b.field);
-    march_body(&b, 24);
+    csg_and_ellipsoid(&a, &b);
     const cri_pose pose[2] = {pose_at(0, 0, 0, 0, 0, 0), pose_at(0.9, 0.1, 0, 0, 0, 0)};
     const cri_skin skin[2] = {skin_of(&a), skin_of(&b)};
     int n = cri_skins_collide(skin, pose, 1e-2, MOST, touch, scratch);
@@ -281,4 +300,5 @@ TEST(a_second_look_makes_no_heap_calls) {
 CR_TEST_MAIN(the_lowest_point_of_a_triangle_is_found_to_rounding,
              a_sphere_on_a_floor_has_its_exact_gap, a_box_on_a_floor_stands_on_its_corners,
              planks_across_each_other_touch_over_their_crossing, a_torus_hangs_on_a_peg,
-             the_order_of_two_skins_does_not_matter, a_second_look_makes_no_heap_calls)
+             the_order_of_two_skins_does_not_matter, spot_stands_on_a_floor,
+             a_second_look_makes_no_heap_calls)

@@ -4,10 +4,13 @@
 
 #include "field_fixture.h"
 
-#include "cr_test.h"
+#include "io/mesh_file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#define MESHES CAROM_SOURCE_DIR "/../shared/data/meshes/"
 
 // ---- torus -------------------------------------------------------------------------------------
 
@@ -27,11 +30,7 @@ static torus_jet torus_at(const double *p, cri_vec3 x) {
     const double w[2] = {1.0 / l, j.u[0] / rho};
     const cri_vec3 along[2] = {s, t};
     for (int k = 0; k < 2; k++) {
-        cri_vec3 d = along[k];
-        const double square[6] = {d.x * d.x, d.y * d.y, d.z * d.z, d.x * d.y, d.x * d.z, d.y * d.z};
-        for (int i = 0; i < 6; i++) {
-            j.v.H[i] += w[k] * square[i];
-        }
+        cri_sym_add_square(w[k], along[k], j.v.H);
     }
     j.X = cri_v3_scale(j.u[1] / l, s);
     return j;
@@ -159,4 +158,39 @@ void fixture_field_leaf(cri_field_kind kind, int n, const double *param, fixture
     out->field.n_node = 1;
     out->field.n_param = n;
     fixture_field_settle(out);
+}
+
+// ---- what tests need besides -------------------------------------------------------------------
+
+void fixture_arenas(cr_arena **arena, cr_arena **scratch) {
+    cri_arena_destroy(*arena);
+    cri_arena_destroy(*scratch);
+    *arena = cri_arena_create(1 << 20);
+    *scratch = cri_arena_create(1 << 20);
+    assert_non_null(*arena);
+    assert_non_null(*scratch);
+}
+
+cri_vec3 fixture_point(cr_test_rng *rng, double half) {
+    double x = cr_test_uniform(rng, -half, half), y = cr_test_uniform(rng, -half, half);
+    return cri_v3(x, y, cr_test_uniform(rng, -half, half));
+}
+
+cri_triangles fixture_reference_mesh(const char *name, cr_arena *arena) {
+    char path[512];
+    snprintf(path, sizeof path, MESHES "%s", name);
+    FILE *stream = fopen(path, "rb");
+    if (!stream) {
+        SKIP("the reference meshes (../shared/data/meshes) are not here");
+    }
+    fclose(stream);
+    double *vertex = NULL;
+    int *face = NULL;
+    cri_triangles mesh;
+    cr_error err;
+    assert_int_equal(cri_mesh_read(path, arena, &mesh.n_vertex, &vertex, &mesh.n_face, &face, &err),
+                     CR_OK);
+    mesh.vertex = vertex;
+    mesh.face = face;
+    return mesh;
 }

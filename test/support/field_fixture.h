@@ -4,7 +4,8 @@
 
 #pragma once
 
-#include "geometry/field.h"
+#include "cr_test.h"
+#include "geometry/grid.h"
 
 enum { FIELD_FIXTURES = 11, FIELD_PARAMS = 24 };
 
@@ -32,3 +33,12 @@ void fixture_field_settle(fixture_field *f);
 
 /// Distance to a torus about z: param is the radius of its circle and that of its tube.
 extern const cri_field_custom fixture_torus;
+
+/// Empties two arenas, or makes them; the test ends when there is no memory.
+void fixture_arenas(cr_arena **arena, cr_arena **scratch);
+
+/// A point of a cube about the origin.
+cri_vec3 fixture_point(cr_test_rng *rng, double half);
+
+/// A reference mesh in arena; the test is skipped when it is not there.
+cri_triangles fixture_reference_mesh(const char *name, cr_arena *arena);
