@@ -13,6 +13,7 @@
 #include "bench_process.h"
 #include "bench_run.h"
 #include "bench_scenes.h"
+#include "bench_sdf.h"
 #include "bench_solvers.h"
 #include "bench_spheres.h"
 #include "report.h"
@@ -233,6 +234,27 @@ static int bench_points(const cli_options *options, rows *r) {
     return code;
 }
 
+static int bench_sdf(const cli_options *options, rows *r) {
+    (void)options;
+    cli_bench_sdf_result sdf;
+    int code = cli_bench_sdf(&sdf);
+    for (int k = 0; k < CLI_SDF_SURFACES && code == CLI_DONE; k++) {
+        double all = sdf.surface[k].surface + sdf.surface[k].mass + sdf.surface[k].adjoint;
+        add(r, 1e3 * sdf.surface[k].surface, "ms", "%s, 128^3, %d triangles: surface",
+            sdf.surface[k].name, sdf.surface[k].n_face);
+        add(r, 1e3 * all, "ms", "%s: surface, mass, adjoint", sdf.surface[k].name);
+    }
+    for (int k = 0; k < CLI_SDF_PAIRS && code == CLI_DONE; k++) {
+        add(r, 1e3 * sdf.pair[k].collide, "ms", "%s, %d + %d triangles, %d touches",
+            sdf.pair[k].name, sdf.pair[k].n_face[0], sdf.pair[k].n_face[1], sdf.pair[k].n_touch);
+        add(r, 1e3 * sdf.pair[k].adjoint, "ms", "%s: adjoint of all touches", sdf.pair[k].name);
+    }
+    if (code == CLI_DONE) {
+        add(r, 1e3 * sdf.grid, "ms", "64^3 grid of a mesh of %d triangles", sdf.grid_faces);
+    }
+    return code;
+}
+
 static int bench_ir(const cli_options *options, rows *r) {
     cli_bench_count count = {.work = "steps",
                              .stepper = options->stepper,
@@ -323,10 +345,13 @@ static const struct {
     const char *name;
     int (*run)(const cli_options *options, rows *r);
 } benches[] = {
-    {"gradient", bench_gradient}, {"long", bench_long},       {"start", bench_start},
-    {"load", bench_load},         {"gas", bench_gas},         {"boxes", bench_boxes},
-    {"nets", bench_nets},         {"points", bench_points},   {"ir", bench_ir},
-    {"solvers", bench_solvers},   {"contact", bench_contact}, {"fit", bench_fit},
+    {"gradient", bench_gradient}, {"long", bench_long},
+    {"start", bench_start},       {"load", bench_load},
+    {"gas", bench_gas},           {"boxes", bench_boxes},
+    {"nets", bench_nets},         {"points", bench_points},
+    {"sdf", bench_sdf},           {"ir", bench_ir},
+    {"solvers", bench_solvers},   {"contact", bench_contact},
+    {"fit", bench_fit},
 };
 
 // ---- command -----------------------------------------------------------------------------------
@@ -444,6 +469,7 @@ const cli_command cli_bench = {
             "  carom bench boxes             32 boxes in contact: step and full Jacobian\n"
             "  carom bench nets              products, activations and vjps of nets\n"
             "  carom bench points            systems of points: windows with their adjoints\n"
+            "  carom bench sdf               distance fields: surface, mass, grid, contact\n"
             "  carom bench ir [SCENE]        instructions a step; needs valgrind\n"
             "  carom bench solvers [FILE]... contact laws on random problems, or on files\n"
             "  carom bench contact SCENE...  likewise with adjoint and full Jacobian, end of step\n"

@@ -48,18 +48,30 @@ set(CAROM_SOURCES
     src/geometry/broad_phase.c
     src/geometry/collide.c
     src/geometry/collide_plane.c
+    src/geometry/cube_table.c
     src/geometry/epa.c
+    src/geometry/field.c
+    src/geometry/field_shape.c
     src/geometry/gjk.c
+    src/geometry/grid.c
+    src/geometry/grid_mesh.c
     src/geometry/hull.c
     src/geometry/hull_merge.c
+    src/geometry/march.c
     src/geometry/mass.c
     src/geometry/meet.c
     src/geometry/mesh_mass.c
     src/geometry/narrow.c
     src/geometry/patch.c
     src/geometry/pieces.c
+    src/geometry/skin.c
+    src/geometry/skin_diff.c
+    src/geometry/skin_reduce.c
     src/geometry/support.c
+    src/geometry/surface.c
     src/geometry/touch_system.c
+    src/geometry/tri_tree.c
+    src/geometry/triangle_min.c
     src/model/builder.c
     src/model/builder_mechanism.c
     src/model/builder_shapes.c
@@ -224,6 +236,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_process.c
     cli/bench_run.c
     cli/bench_scenes.c
+    cli/bench_sdf.c
     cli/bench_solvers.c
     cli/bench_spheres.c
     cli/compare.c
