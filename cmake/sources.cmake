@@ -50,8 +50,11 @@ set(CAROM_SOURCES
     src/geometry/narrow.c
     src/geometry/patch.c
     src/geometry/pieces.c
+    src/geometry/plane_pair.c
+    src/geometry/plane_potential.c
     src/geometry/support.c
     src/geometry/touch_system.c
+    src/geometry/triangle_pair.c
     src/model/builder.c
     src/model/builder_mechanism.c
     src/model/builder_shapes.c
