@@ -52,6 +52,7 @@ set(CAROM_SOURCES
     src/geometry/pieces.c
     src/geometry/plane_pair.c
     src/geometry/plane_potential.c
+    src/geometry/sphere_tree.c
     src/geometry/support.c
     src/geometry/touch_system.c
     src/geometry/triangle_pair.c
@@ -108,6 +109,9 @@ set(CAROM_SOURCES
     src/contact/jump_jvp.c
     src/contact/jump_vjp.c
     src/contact/laws.c
+    src/contact/longrange_half.c
+    src/contact/longrange_pair.c
+    src/contact/longrange_sum.c
     src/contact/ncp.c
     src/contact/cone.c
     src/contact/lcp.c

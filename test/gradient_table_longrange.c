@@ -5,7 +5,7 @@
 
 #include "cr_test.h"
 
-#include "geometry/plane_potential.h"
+#include "contact/longrange.h"
 #include "longrange_fixture.h"
 
 #include <string.h>
@@ -96,4 +96,191 @@ TEST(a_half_space_has_its_derivatives) {
                                .step = 1e-3});
 }
 
-CR_TEST_MAIN(triangles_have_their_derivatives, a_half_space_has_its_derivatives)
+// ---- spheres -----------------------------------------------------------------------------------
+
+enum { N_VERTEX = 18, N_NODE = 63 };
+
+/// A ball, pushed out of shape so that no two distances are the same.
+static struct {
+    cr_arena *arena, *scratch;
+    fixture_mesh mesh[2];
+    cri_sphere_tree tree[2];
+    cri_pose pose[2];
+    cri_longrange_options options;
+} now;
+
+static void make_meshes(cri_sphere_kind kind) {
+    cr_test_rng rng = cr_test_rng_of(12);
+    now.options = cri_longrange_default();
+    now.options.ell = 0.7;
+    now.arena = cri_arena_create(1 << 16);
+    now.scratch = cri_arena_create(1 << 16);
+    for (int k = 0; k < 2; k++) {
+        fixture_mesh *m = &now.mesh[k];
+        fixture_ball(N_VERTEX, k ? 0.4 : 0.5, m);
+        for (int i = 0; i < 3 * m->n_vertex; i++) {
+            m->vertex[i] += cr_test_uniform(&rng, -0.05, 0.05);
+        }
+        cr_error err;
+        CHECK_INT(cri_sphere_tree_build(kind, m->n_vertex, m->vertex, m->n_triangle, m->triangle,
+                                        now.arena, &now.tree[k], &err),
+                  CR_OK);
+    }
+}
+
+static void drop_meshes(void) {
+    cri_arena_destroy(now.arena);
+    cri_arena_destroy(now.scratch);
+}
+
+static void fit_forward(const double *x, double *y, void *cache) {
+    (void)cache;
+    cri_sphere_tree *tree = &now.tree[0];
+    cri_sphere_tree_fit(tree, x);
+    memcpy(y, tree->centre, 3 * N_NODE * sizeof *y);
+    memcpy(y + 3 * N_NODE, tree->radius, N_NODE * sizeof *y);
+}
+
+static void fit_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
+    (void)cache;
+    cri_sphere_tree_fit(&now.tree[0], x);
+    cri_sphere_tree_fit_vjp(&now.tree[0], x, y_adj, y_adj + 3 * N_NODE, x_adj, now.scratch);
+}
+
+static void fit_jvp(const double *x, const void *cache, const double *x_tan, double *y_tan) {
+    (void)cache;
+    cri_sphere_tree_fit(&now.tree[0], x);
+    cri_sphere_tree_fit_jvp(&now.tree[0], x, x_tan, y_tan, y_tan + 3 * N_NODE);
+}
+
+TEST(spheres_follow_their_vertices) {
+    for (int kind = CRI_SPHERE_LAYERED; kind <= CRI_SPHERE_WRAPPED; kind++) {
+        make_meshes((cri_sphere_kind)kind);
+        CHECK_INT(now.tree[0].n_node, N_NODE);
+        cr_test_vjp(&(cr_vjp_case){.name = kind ? "wrapped spheres" : "layered spheres",
+                                   .vjp_name = "cri_sphere_tree_fit_vjp",
+                                   .jvp_name = "cri_sphere_tree_fit_jvp",
+                                   .n_in = 3 * N_VERTEX,
+                                   .n_out = 4 * N_NODE,
+                                   .cache_size = 1,
+                                   .forward = fit_forward,
+                                   .vjp = fit_vjp,
+                                   .jvp = fit_jvp,
+                                   .points = now.mesh[0].vertex,
+                                   .n_points = 1,
+                                   .step = 1e-4});
+        drop_meshes();
+    }
+}
+
+// ---- bodies ------------------------------------------------------------------------------------
+
+// x: motions (w, v) of both bodies from their poses; gradients in the charts of the moved poses
+static void body_forward(const double *x, double *y, void *cache) {
+    cri_longrange_body body[2];
+    cri_longrange_result *r = cache;
+    cri_arena_reset(now.scratch);
+    for (int k = 0; k < 2; k++) {
+        cri_pose pose = fixture_moved(&now.pose[k], x + 6 * k);
+        CHECK(cri_longrange_place(&now.tree[k], now.mesh[k].vertex, &pose, now.scratch, &body[k]));
+    }
+    cri_longrange_pair(&now.options, &body[0], &body[1], CRI_LONGRANGE_HESSIAN, NULL, r);
+    y[0] = r->value;
+    memcpy(y + 1, r->g, sizeof r->g);
+}
+
+static void body_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
+    (void)x;
+    cri_longrange_pair_vjp(cache, y_adj[0], y_adj + 1, x_adj);
+}
+
+static void body_jvp(const double *x, const void *cache, const double *x_tan, double *y_tan) {
+    (void)x;
+    cri_longrange_pair_jvp(cache, x_tan, y_tan, y_tan + 1);
+}
+
+static void check_bodies(const char *name, cri_vec3 at) {
+    static const double zero[12];
+    now.pose[0] = fixture_pose(cri_v3(0.3, -0.2, 0.5), cri_v3(0.1, 0.2, -0.1));
+    now.pose[1] = fixture_pose(cri_v3(-0.4, 0.3, 0.2), at);
+    cr_test_vjp(&(cr_vjp_case){.name = name,
+                               .vjp_name = "cri_longrange_pair_vjp",
+                               .jvp_name = "cri_longrange_pair_jvp",
+                               .n_in = 12,
+                               .n_out = 13,
+                               .cache_size = sizeof(cri_longrange_result),
+                               .forward = body_forward,
+                               .vjp = body_vjp,
+                               .jvp = body_jvp,
+                               .points = zero,
+                               .n_points = 1,
+                               .step = 1e-3,
+                               .tolerance = 1e-6});
+}
+
+TEST(bodies_have_their_derivatives) {
+    for (int kind = CRI_SPHERE_LAYERED; kind <= CRI_SPHERE_WRAPPED; kind++) {
+        make_meshes((cri_sphere_kind)kind);
+        check_bodies("near", cri_v3(0.6, 0.6, 0.5));
+        check_bodies("between", cri_v3(0.9, 0.7, 0.9));
+        check_bodies("far", cri_v3(3.0, 2.0, 1.0));
+        now.options.is_counted = true;
+        now.options.has_constant = false;
+        check_bodies("between, counted, no constant", cri_v3(0.9, 0.7, 0.9));
+        now.options.is_brute = true;
+        check_bodies("all pairs", cri_v3(0.9, 0.7, 0.9));
+        drop_meshes();
+    }
+}
+
+static void floor_forward(const double *x, double *y, void *cache) {
+    static const cri_half_space half = {{0.48, 0.6, 0.64}, -0.3};
+    cri_longrange_body body;
+    cri_longrange_half_result *r = cache;
+    cri_arena_reset(now.scratch);
+    cri_pose pose = fixture_moved(&now.pose[0], x);
+    CHECK(cri_longrange_place(&now.tree[0], now.mesh[0].vertex, &pose, now.scratch, &body));
+    cri_longrange_half(&now.options, &body, &half, CRI_LONGRANGE_HESSIAN, r);
+    y[0] = r->value;
+    memcpy(y + 1, r->g, sizeof r->g);
+}
+
+static void floor_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
+    (void)x;
+    cri_longrange_half_vjp(cache, y_adj[0], y_adj + 1, x_adj);
+}
+
+static void floor_jvp(const double *x, const void *cache, const double *x_tan, double *y_tan) {
+    (void)x;
+    cri_longrange_half_jvp(cache, x_tan, y_tan, y_tan + 1);
+}
+
+TEST(a_body_above_a_floor_has_its_derivatives) {
+    static const double zero[6], heights[] = {0.6, 0.9, 4.0};
+    for (int kind = CRI_SPHERE_LAYERED; kind <= CRI_SPHERE_WRAPPED; kind++) {
+        make_meshes((cri_sphere_kind)kind);
+        for (int k = 0; k < 4; k++) {
+            double h = heights[k % 3] - 0.3;
+            now.options.is_brute = k == 3;
+            now.pose[0] = fixture_pose(cri_v3(0.3, -0.2, 0.5), cri_v3(0.48 * h, 0.6 * h, 0.64 * h));
+            cr_test_vjp(&(cr_vjp_case){.name = "floor",
+                                       .vjp_name = "cri_longrange_half_vjp",
+                                       .jvp_name = "cri_longrange_half_jvp",
+                                       .n_in = 6,
+                                       .n_out = 7,
+                                       .cache_size = sizeof(cri_longrange_half_result),
+                                       .forward = floor_forward,
+                                       .vjp = floor_vjp,
+                                       .jvp = floor_jvp,
+                                       .points = zero,
+                                       .n_points = 1,
+                                       .step = 1e-3,
+                                       .tolerance = 1e-6});
+        }
+        drop_meshes();
+    }
+}
+
+CR_TEST_MAIN(triangles_have_their_derivatives, a_half_space_has_its_derivatives,
+             spheres_follow_their_vertices, bodies_have_their_derivatives,
+             a_body_above_a_floor_has_its_derivatives)

@@ -105,9 +105,10 @@ void cri_plane_potential_jvp(const cri_plane_force *cache, const double x_tan[18
 
 // ---- half-space --------------------------------------------------------------------------------
 
-/// Height of the plane: root of a monotone function between 0 and the lowest corner.
+/// Height of the plane: root of a monotone function. A flat triangle has it in the middle, one that
+/// stands on a corner at sqrt(3)/(1 + sqrt(3)) of the lowest height, others between.
 static double half_plane_height(const double height[3], double lowest) {
-    double low = 0.0, high = lowest, x = 0.5 * lowest;
+    double low = 0.5 * lowest, high = 0.635 * lowest, x = low;
     for (int step = 0; step < 100; step++) {
         double f1 = -3.0 / (x * x), f2 = 6.0 / (x * x * x);
         for (int k = 0; k < 3; k++) {
@@ -121,11 +122,11 @@ static double half_plane_height(const double height[3], double lowest) {
             low = x;
         }
         double next = x - f1 / f2;
-        if (!(next > low && next < high)) {
+        if (!(next >= low && next <= high)) {
             next = 0.5 * (low + high);
         }
         // Newton's last step squares a relative error of 1e-9
-        bool is_last = fabs(next - x) <= 1e-9 * fmin(x, lowest - x);
+        bool is_last = fabs(next - x) <= 1e-9 * x;
         x = next;
         if (is_last) {
             break;
