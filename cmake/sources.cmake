@@ -111,6 +111,7 @@ set(CAROM_SOURCES
     src/contact/laws.c
     src/contact/longrange_half.c
     src/contact/longrange_pair.c
+    src/contact/longrange_shape.c
     src/contact/longrange_sum.c
     src/contact/ncp.c
     src/contact/cone.c

@@ -233,6 +233,62 @@ TEST(bodies_have_their_derivatives) {
     }
 }
 
+// x: vertices of both meshes in their own frames
+enum { N_SHAPE = 6 * N_VERTEX };
+
+static void place_shapes(const double *x, cri_longrange_body body[2]) {
+    cri_arena_reset(now.scratch);
+    for (int k = 0; k < 2; k++) {
+        const double *vertex = x + (size_t)(3 * N_VERTEX * k);
+        cri_sphere_tree_fit(&now.tree[k], vertex);
+        CHECK(cri_longrange_place(&now.tree[k], vertex, &now.pose[k], now.scratch, &body[k]));
+    }
+}
+
+static void shape_forward(const double *x, double *y, void *cache) {
+    (void)cache;
+    cri_longrange_body body[2];
+    cri_longrange_result r;
+    place_shapes(x, body);
+    cri_longrange_pair(&now.options, &body[0], &body[1], CRI_LONGRANGE_GRADIENT, NULL, &r);
+    y[0] = r.value;
+    memcpy(y + 1, r.g, sizeof r.g);
+}
+
+static void shape_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
+    (void)cache;
+    cri_longrange_body body[2];
+    place_shapes(x, body);
+    cri_longrange_shape_adj adj = {{x_adj, x_adj + (size_t)(3 * N_VERTEX)}, true};
+    CHECK(
+        cri_longrange_shape_vjp(&now.options, body, NULL, y_adj[0], y_adj + 1, &adj, now.scratch));
+}
+
+TEST(bodies_have_derivatives_in_their_shapes) {
+    static const double at[][3] = {{0.6, 0.6, 0.5}, {0.9, 0.7, 0.9}, {3.0, 2.0, 1.0}};
+    for (int k = 0; k < 6; k++) {
+        double x[N_SHAPE];
+        make_meshes(k < 3 ? CRI_SPHERE_LAYERED : CRI_SPHERE_WRAPPED);
+        now.pose[0] = fixture_pose(cri_v3(0.3, -0.2, 0.5), cri_v3(0.1, 0.2, -0.1));
+        now.pose[1] = fixture_pose(cri_v3(-0.4, 0.3, 0.2), cri_v3_load(at[k % 3]));
+        for (int i = 0; i < 2; i++) {
+            memcpy(x + (size_t)(3 * N_VERTEX * i), now.mesh[i].vertex, sizeof x / 2);
+        }
+        cr_test_vjp(&(cr_vjp_case){.name = "shape",
+                                   .vjp_name = "cri_longrange_shape_vjp",
+                                   .n_in = N_SHAPE,
+                                   .n_out = 13,
+                                   .cache_size = 1,
+                                   .forward = shape_forward,
+                                   .vjp = shape_vjp,
+                                   .points = x,
+                                   .n_points = 1,
+                                   .step = 2e-4,
+                                   .tolerance = 1e-6});
+        drop_meshes();
+    }
+}
+
 static void floor_forward(const double *x, double *y, void *cache) {
     static const cri_half_space half = {{0.48, 0.6, 0.64}, -0.3};
     cri_longrange_body body;
@@ -283,4 +339,4 @@ TEST(a_body_above_a_floor_has_its_derivatives) {
 
 CR_TEST_MAIN(triangles_have_their_derivatives, a_half_space_has_its_derivatives,
              spheres_follow_their_vertices, bodies_have_their_derivatives,
-             a_body_above_a_floor_has_its_derivatives)
+             bodies_have_derivatives_in_their_shapes, a_body_above_a_floor_has_its_derivatives)

@@ -43,6 +43,7 @@ typedef struct cri_longrange_body {
     cri_pose pose;
     const cri_longrange_node *node; // (n_node)
     const double *r;                // (n_vertex, 3) vertices less the position, world axes
+    const double *vertex;           // (n_vertex, 3) in its own frame; borrowed
 } cri_longrange_body;
 
 /// Puts a mesh, vertices (n_vertex, 3) in its own frame, at a pose. False for lack of memory.
@@ -112,6 +113,19 @@ void cri_longrange_pair_vjp(const cri_longrange_result *cache, double value_adj,
 /// Tangent of value and gradient.
 void cri_longrange_pair_jvp(const cri_longrange_result *cache, const double pose_tan[12],
                             double *value_tan, double g_tan[12]);
+
+/// Adjoint of value and gradient g in the vertices of both meshes: adds to vertex_adj[k]
+/// (n_vertex, 3), in their own frames. Spheres follow their vertices (cri_sphere_tree_fit), unless
+/// has_spheres is false: then they are held, as a force at a vertex is understood. warm may be
+/// NULL. False when triangles touch or scratch has no memory; nothing is added then.
+typedef struct cri_longrange_shape_adj {
+    double *vertex_adj[2];
+    bool has_spheres;
+} cri_longrange_shape_adj;
+
+bool cri_longrange_shape_vjp(const cri_longrange_options *options, const cri_longrange_body body[2],
+                             cri_longrange_warm *warm, double value_adj, const double g_adj[12],
+                             const cri_longrange_shape_adj *adj, cr_arena *scratch);
 
 /// The half-space n . x <= offset, n a unit vector.
 typedef struct cri_half_space {

@@ -21,35 +21,8 @@
 
 #include <string.h>
 
-// trees are split in halves, so that 2^31 triangles are 32 levels
-enum { MAX_SHELL = 40, MAX_WAIT = 4 * MAX_SHELL };
-
-/// A pair of nodes to visit; first < 0: the innermost shell ends.
-typedef struct node_pair {
-    int first, second;
-} node_pair;
-
-/// A part that is blended with a centred term.
-typedef struct shell {
-    cri_longrange_part part; // A
-    cri_longrange_line line;
-    double C[3], phi[3];
-    double outer; // product of (1 - phi) around the shell
-    double inner; // and within
-} shell;
-
-typedef struct walk {
-    const cri_longrange_options *options;
-    const cri_longrange_body *a, *b;
-    cri_longrange_order order;
-    cri_longrange_warm *warm;
-    cri_longrange_result *out;
-    cri_vec3 between; // position of a less that of b
-    cri_longrange_sum sum;
-    int n_shell, n_wait;
-    shell shells[MAX_SHELL]; // the first is the whole
-    node_pair waits[MAX_WAIT];
-} walk;
+typedef cri_longrange_walk walk;
+typedef cri_longrange_shell shell;
 
 cri_longrange_options cri_longrange_default(void) {
     return (cri_longrange_options){.ell = 1.0, .eps = 0.1, .has_constant = true};
@@ -84,7 +57,7 @@ bool cri_longrange_place(const cri_sphere_tree *tree, const double *vertex, cons
         cri_vec3 v = cri_v3_load(vertex + 3 * (size_t)i);
         cri_v3_store(cri_m3_mul(&pose->R, v), r + 3 * (size_t)i);
     }
-    *out = (cri_longrange_body){tree, *pose, node, r};
+    *out = (cri_longrange_body){tree, *pose, node, r, vertex};
     return true;
 }
 
@@ -147,6 +120,9 @@ static void add_centred(walk *w, int i, int j, const cri_longrange_line *line) {
         double beta = C[1] / line->L;
         cri_longrange_add_moments(line, top->inner * (C[2] - beta), top->inner * beta, &w->sum);
     }
+    if (w->shape) {
+        cri_longrange_shape_centred(w, (cri_node_pair){i, j}, line, C);
+    }
 }
 
 /// Two triangles. False when they touch.
@@ -184,21 +160,28 @@ static bool add_exact(walk *w, int i, int j) {
     if (w->order >= CRI_LONGRANGE_HESSIAN) {
         cri_longrange_add_pair_hessian(&f, r, top->inner, &w->sum);
     }
+    if (w->shape) {
+        cri_longrange_shape_exact(w, va, vb, &f);
+    }
     return true;
 }
 
 // ---- shells ------------------------------------------------------------------------------------
 
 static void open_shell(walk *w, int i, int j, const cri_longrange_line *line, double d1) {
-    CR_ASSERT(w->n_shell < MAX_SHELL);
+    CR_ASSERT(w->n_shell < CRI_LONGRANGE_SHELLS);
     shell *s = &w->shells[w->n_shell];
     s->outer = w->shells[w->n_shell - 1].inner;
     w->n_shell++;
     memset(&s->part, 0, sizeof s->part);
     s->line = *line;
+    s->node = (cri_node_pair){i, j};
     centred_of(w, i, j, line->L, s->C);
     cri_blend_weight(line->L, d1, (1.0 + w->options->eps) * d1, s->phi);
     s->inner = s->outer * (1.0 - s->phi[0]);
+    if (w->shape) {
+        cri_longrange_shape_open(w, s);
+    }
 }
 
 /// out += s a
@@ -231,13 +214,16 @@ static void close_shell(walk *w) {
         cri_longrange_add_moments(&s->line, s->outer * (alpha - beta), s->outer * beta, &w->sum);
         cri_longrange_add_product(&s->line, -s->outer * phi[1], g, &w->sum);
     }
+    if (w->shape) {
+        cri_longrange_shape_close(w, s);
+    }
 }
 
 // ---- the walk ----------------------------------------------------------------------------------
 
 static void wait_for(walk *w, int i, int j) {
-    CR_ASSERT(w->n_wait < MAX_WAIT);
-    w->waits[w->n_wait++] = (node_pair){i, j};
+    CR_ASSERT(w->n_wait < CRI_LONGRANGE_WAITS);
+    w->waits[w->n_wait++] = (cri_node_pair){i, j};
 }
 
 /// Children of both, or those of the one that has any; the first pair on top.
@@ -291,11 +277,19 @@ static bool visit(walk *w, int i, int j) {
     return true;
 }
 
-/// False when triangles touch.
-static bool walk_down(walk *w) {
+bool cri_longrange_walk_down(walk *w) {
+    CR_ASSERT(w->options->ell > 0.0 && w->options->eps > 0.0);
+    CR_ASSERT(!w->warm || (w->warm->n_slot & (w->warm->n_slot - 1)) == 0);
+    w->between = cri_v3_sub(w->a->pose.pos, w->b->pose.pos);
+    w->n_shell = 1;
+    w->n_wait = 0;
+    memset(&w->sum, 0, sizeof w->sum);
+    memset(&w->shells[0], 0, sizeof w->shells[0]);
+    w->shells[0].inner = 1.0;
+    memset(w->out, 0, sizeof *w->out);
     wait_for(w, 0, 0);
     while (w->n_wait > 0) {
-        node_pair next = w->waits[--w->n_wait];
+        cri_node_pair next = w->waits[--w->n_wait];
         if (next.first < 0) {
             close_shell(w);
         } else if (!visit(w, next.first, next.second)) {
@@ -308,23 +302,15 @@ static bool walk_down(walk *w) {
 void cri_longrange_pair(const cri_longrange_options *options, const cri_longrange_body *a,
                         const cri_longrange_body *b, cri_longrange_order order,
                         cri_longrange_warm *warm, cri_longrange_result *out) {
-    CR_ASSERT(options->ell > 0.0 && options->eps > 0.0);
-    CR_ASSERT(!warm || (warm->n_slot & (warm->n_slot - 1)) == 0);
     walk w;
     w.options = options;
     w.a = a;
     w.b = b;
     w.order = order;
     w.warm = warm;
+    w.shape = NULL;
     w.out = out;
-    w.between = cri_v3_sub(a->pose.pos, b->pose.pos);
-    w.n_shell = 1;
-    w.n_wait = 0;
-    memset(&w.sum, 0, sizeof w.sum);
-    memset(&w.shells[0], 0, sizeof w.shells[0]);
-    w.shells[0].inner = 1.0;
-    memset(out, 0, sizeof *out);
-    if (!walk_down(&w)) {
+    if (!cri_longrange_walk_down(&w)) {
         out->value = INFINITY;
         return;
     }

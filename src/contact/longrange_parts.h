@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Sums of the long-range potential of two bodies, shared by its files.
+// The walk down two sphere trees and its sums, shared by the files of the long-range potential.
 
 #pragma once
 
@@ -52,3 +52,58 @@ void cri_longrange_charts(const cri_affine_gradient *affine, double g[12]);
 
 /// The whole symmetric matrix.
 void cri_longrange_expand(const cri_longrange_sum *sum, double H[144]);
+
+// ---- the walk ----------------------------------------------------------------------------------
+
+// trees are split in halves, so that 2^31 triangles are 32 levels
+enum { CRI_LONGRANGE_SHELLS = 40, CRI_LONGRANGE_WAITS = 4 * CRI_LONGRANGE_SHELLS };
+
+/// A pair of nodes; first < 0: the innermost shell ends.
+typedef struct cri_node_pair {
+    int first, second;
+} cri_node_pair;
+
+/// A part A that is blended with a centred term C.
+typedef struct cri_longrange_shell {
+    cri_longrange_part part; // A
+    cri_longrange_line line;
+    cri_node_pair node;
+    double C[3], phi[3];
+    double outer; // product of (1 - phi) around the shell
+    double inner; // and within
+    // along a motion of both bodies, for derivatives in the shape
+    double value_tan, outer_tan, inner_tan, L_tan;
+    cri_vec3 u_tan;
+} cri_longrange_shell;
+
+/// Adjoints of world positions of vertices and centres, and of radii, along a motion.
+typedef struct cri_longrange_shape {
+    double value_adj;
+    const double *motion; // (12)
+    double *vertex[2], *centre[2], *radius[2];
+} cri_longrange_shape;
+
+typedef struct cri_longrange_walk {
+    const cri_longrange_options *options;
+    const cri_longrange_body *a, *b;
+    cri_longrange_order order;
+    cri_longrange_warm *warm;
+    cri_longrange_shape *shape; // NULL: not wanted
+    cri_longrange_result *out;
+    cri_vec3 between; // position of a less that of b
+    cri_longrange_sum sum;
+    int n_shell, n_wait;
+    cri_longrange_shell shells[CRI_LONGRANGE_SHELLS]; // the first is the whole
+    cri_node_pair waits[CRI_LONGRANGE_WAITS];
+} cri_longrange_walk;
+
+/// Walks; false when triangles touch.
+bool cri_longrange_walk_down(cri_longrange_walk *w);
+
+/// What a term adds to the adjoints of the shape.
+void cri_longrange_shape_centred(cri_longrange_walk *w, cri_node_pair node,
+                                 const cri_longrange_line *line, const double C[3]);
+void cri_longrange_shape_exact(cri_longrange_walk *w, const int va[3], const int vb[3],
+                               const cri_plane_force *f);
+void cri_longrange_shape_open(const cri_longrange_walk *w, cri_longrange_shell *s);
+void cri_longrange_shape_close(cri_longrange_walk *w, const cri_longrange_shell *s);
