@@ -84,6 +84,67 @@ void fixture_ball(int n, double radius, fixture_mesh *out) {
     cri_arena_destroy(arena);
 }
 
+void fixture_ring(int n_around, int n_section, double radius, double thickness, fixture_mesh *out) {
+    const double turn = 6.28318530717958648;
+    out->n_vertex = n_around * n_section;
+    out->n_triangle = 0;
+    for (int i = 0; i < n_around; i++) {
+        for (int j = 0; j < n_section; j++) {
+            double a = turn * i / n_around, b = turn * j / n_section;
+            double r = radius + thickness * cos(b);
+            cri_v3_store(cri_v3(r * cos(a), r * sin(a), thickness * sin(b)),
+                         out->vertex + 3 * (size_t)(i * n_section + j));
+            int right = (i + 1) % n_around, up = (j + 1) % n_section;
+            const int v[4] = {i * n_section + j, right * n_section + j, right * n_section + up,
+                              i * n_section + up};
+            const int corner[6] = {v[0], v[1], v[2], v[0], v[2], v[3]};
+            memcpy(out->triangle + 3 * (size_t)out->n_triangle, corner, sizeof corner);
+            out->n_triangle += 2;
+        }
+    }
+}
+
+/// Moeller and Trumbore's test of the segment p, q against a triangle.
+static bool pierces(cri_vec3 p, cri_vec3 q, const cri_vec3 t[3]) {
+    cri_vec3 d = cri_v3_sub(q, p), e1 = cri_v3_sub(t[1], t[0]), e2 = cri_v3_sub(t[2], t[0]);
+    cri_vec3 c = cri_v3_cross(d, e2), r = cri_v3_sub(p, t[0]);
+    double det = cri_v3_dot(e1, c);
+    if (det == 0.0) {
+        return false;
+    }
+    cri_vec3 s = cri_v3_cross(r, e1);
+    double u = cri_v3_dot(r, c) / det, v = cri_v3_dot(d, s) / det, w = cri_v3_dot(e2, s) / det;
+    return u >= 0.0 && v >= 0.0 && u + v <= 1.0 && w >= 0.0 && w <= 1.0;
+}
+
+static void corners(const fixture_mesh *m, const double *v, int i, cri_vec3 t[3]) {
+    for (int k = 0; k < 3; k++) {
+        t[k] = cri_v3_load(v + 3 * (size_t)m->triangle[3 * i + k]);
+    }
+}
+
+bool fixture_meshes_meet(const fixture_mesh *a, const double *va, const fixture_mesh *b,
+                         const double *vb) {
+    for (int i = 0; i < a->n_triangle * b->n_triangle; i++) {
+        cri_vec3 s[3], t[3];
+        corners(a, va, i / b->n_triangle, s);
+        corners(b, vb, i % b->n_triangle, t);
+        for (int k = 0; k < 3; k++) {
+            if (pierces(s[k], s[(k + 1) % 3], t) || pierces(t[k], t[(k + 1) % 3], s)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void fixture_world(const fixture_mesh *mesh, const cri_pose *pose, double *out) {
+    for (int i = 0; i < mesh->n_vertex; i++) {
+        cri_vec3 r = cri_m3_mul(&pose->R, cri_v3_load(mesh->vertex + 3 * (size_t)i));
+        cri_v3_store(cri_v3_add(pose->pos, r), out + 3 * (size_t)i);
+    }
+}
+
 cri_pose fixture_pose(cri_vec3 w, cri_vec3 t) {
     return (cri_pose){t, fixture_turn(w)};
 }

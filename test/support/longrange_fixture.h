@@ -7,6 +7,8 @@
 #include "cr_test.h"
 #include "geometry/shape.h"
 
+#include <stdbool.h>
+
 /// Two random triangles of size one; apart, turned at random, closest points at this distance
 /// (gap > 0).
 void fixture_triangles(cr_test_rng *rng, double gap, cri_vec3 x[6]);
@@ -28,6 +30,17 @@ void fixture_box(double x, double y, double z, fixture_mesh *out);
 
 /// Ball of n points in even spirals, 2 n - 4 triangles.
 void fixture_ball(int n, double radius, fixture_mesh *out);
+
+/// Ring in the plane z = 0: n_around sections of n_section corners, 2 n_around n_section triangles.
+void fixture_ring(int n_around, int n_section, double radius, double thickness, fixture_mesh *out);
+
+/// An edge of one mesh pierces a triangle of the other: how a reader would test it, one by one.
+/// Vertices in world coordinates.
+bool fixture_meshes_meet(const fixture_mesh *a, const double *va, const fixture_mesh *b,
+                         const double *vb);
+
+/// Vertices of a mesh at a pose.
+void fixture_world(const fixture_mesh *mesh, const cri_pose *pose, double *out);
 
 /// Rotation vector w, position t.
 cri_pose fixture_pose(cri_vec3 w, cri_vec3 t);
