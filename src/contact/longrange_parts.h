@@ -21,11 +21,13 @@ typedef struct cri_longrange_line {
 
 /// Second derivatives in the making. With e = d(L)/d(pose) and E = [J_a, -J_b] the derivative of
 /// the centres' difference, centred terms are sums of alpha e e' + beta E'E, which a few moments
-/// hold.
+/// hold. Rows of four, so that the compiler takes them two by two.
 typedef struct cri_longrange_sum {
-    double direction[81]; // sum alpha (ra x u, u, rb x u)(..)', upper triangle
-    double moment[28];    // sum beta (1, r, r r'), r = (ra, rb), upper triangle of r r' packed
-    double dense[144];    // all else, upper triangle
+    double direction[6][3]
+                    [4];    // sum alpha p p', p u', p q', u u', u q', q q'; p = ra x u, q = rb x u
+    double moment[3][3][4]; // sum beta ra (ra, 1)', ra (rb, 1)', rb (rb, 1)'
+    double beta;            // sum beta
+    double dense[144];      // all else, upper triangle
 } cri_longrange_sum;
 
 /// Adds s u . (x_a - x_b) in affine form.

@@ -18,6 +18,9 @@
 
 #include <string.h>
 
+/// Four numbers at once, anywhere in arrays of them.
+typedef double row4 __attribute__((vector_size(32), aligned(8), may_alias));
+
 // ---- affine gradients --------------------------------------------------------------------------
 
 /// N += s f r'
@@ -56,30 +59,37 @@ void cri_longrange_add_line(const cri_longrange_line *line, double s, cri_affine
     add_outer(-s, line->u, line->rb, out->N[1]);
 }
 
+/// out += s a b', b of four
+static void add_block(double s, const double a[4], const double b[4], double out[3][4]) {
+    row4 row = *(const row4 *)b;
+    for (int i = 0; i < 3; i++) {
+        *(row4 *)out[i] += s * a[i] * row;
+    }
+}
+
+static void store4(cri_vec3 v, double last, double out[4]) {
+    cri_v3_store(v, out);
+    out[3] = last;
+}
+
 void cri_longrange_add_moments(const cri_longrange_line *line, double alpha, double beta,
                                cri_longrange_sum *sum) {
-    double e[9];
-    cri_v3_store(cri_v3_cross(line->ra, line->u), e);
-    cri_v3_store(line->u, e + 3);
-    cri_v3_store(cri_v3_cross(line->rb, line->u), e + 6);
-    for (int i = 0; i < 9; i++) {
-        double s = alpha * e[i];
-        for (int j = i; j < 9; j++) {
-            sum->direction[9 * i + j] += s * e[j];
-        }
-    }
-    const double r[6] = {line->ra.x, line->ra.y, line->ra.z, line->rb.x, line->rb.y, line->rb.z};
-    double *m = sum->moment;
-    *m++ += beta;
-    for (int i = 0; i < 6; i++) {
-        *m++ += beta * r[i];
-    }
-    for (int i = 0; i < 6; i++) {
-        double s = beta * r[i];
-        for (int j = i; j < 6; j++) {
-            *m++ += s * r[j];
-        }
-    }
+    double p[4], u[4], q[4], a[4], b[4];
+    store4(cri_v3_cross(line->ra, line->u), 0.0, p);
+    store4(line->u, 0.0, u);
+    store4(cri_v3_cross(line->rb, line->u), 0.0, q);
+    store4(line->ra, 1.0, a);
+    store4(line->rb, 1.0, b);
+    add_block(alpha, p, p, sum->direction[0]);
+    add_block(alpha, p, u, sum->direction[1]);
+    add_block(alpha, p, q, sum->direction[2]);
+    add_block(alpha, u, u, sum->direction[3]);
+    add_block(alpha, u, q, sum->direction[4]);
+    add_block(alpha, q, q, sum->direction[5]);
+    add_block(beta, a, a, sum->moment[0]);
+    add_block(beta, a, b, sum->moment[1]);
+    add_block(beta, b, b, sum->moment[2]);
+    sum->beta += beta;
 }
 
 void cri_longrange_add_product(const cri_longrange_line *line, double weight, const double g[12],
@@ -89,10 +99,11 @@ void cri_longrange_add_product(const cri_longrange_line *line, double weight, co
     cri_v3_store(line->u, e + 3);
     cri_v3_store(cri_v3_cross(line->u, line->rb), e + 6);
     cri_v3_store(cri_v3_scale(-1.0, line->u), e + 9);
+    // blocks of four on and above the diagonal
     for (int i = 0; i < 12; i++) {
-        double s = weight * e[i], t = weight * g[i];
-        for (int j = i; j < 12; j++) {
-            sum->dense[12 * i + j] += s * g[j] + t * e[j];
+        for (int j = i & ~3; j < 12; j += 4) {
+            row4 over = e[i] * *(const row4 *)(g + j) + g[i] * *(const row4 *)(e + j);
+            *(row4 *)(sum->dense + 12 * i + j) += weight * over;
         }
     }
 }
@@ -121,33 +132,41 @@ void cri_longrange_add_pair(const cri_plane_force *f, const cri_vec3 r[6],
     add_outer(1.0, f->plane.n, rb, out->N[1]);
 }
 
-/// Columns of C and the gradient for one side, and weight times its own block.
-static void add_side(const cri_plane_force *f, const cri_vec3 r[6], int side, double weight,
-                     double column[4][12], double dense[144]) {
+/// What a side adds: columns of C for the tilts and the offset, the gradient, and its own block.
+/// Six numbers, in rows of eight.
+typedef struct side_sum {
+    double column[4][8];
+    double own[6][8];
+} side_sum;
+
+/// out = (a, b)
+static void store6(cri_vec3 a, cri_vec3 b, double out[8]) {
+    cri_v3_store(a, out);
+    cri_v3_store(b, out + 3);
+}
+
+/// out += s a, in rows of eight
+static void add8(double s, const double a[8], double out[8]) {
+    *(row4 *)out += s * *(const row4 *)a;
+    *(row4 *)(out + 4) += s * *(const row4 *)(a + 4);
+}
+
+static void sum_side(const cri_plane_force *f, const cri_vec3 r[6], int side, side_sum *out) {
     const cri_plane_pair *p = &f->plane;
-    double sign = side ? -1.0 : 1.0, Q;
-    int o = 6 * side;
-    cri_vec3 ra = pressure(f, r, side, &Q);
-    cri_v3_store(cri_v3_scale(-sign, cri_v3_cross(ra, p->t1)), column[0] + o);
-    cri_v3_store(cri_v3_scale(-sign * Q, p->t1), column[0] + o + 3);
-    cri_v3_store(cri_v3_scale(-sign, cri_v3_cross(ra, p->t2)), column[1] + o);
-    cri_v3_store(cri_v3_scale(-sign * Q, p->t2), column[1] + o + 3);
-    memset(column[2] + o, 0, 6 * sizeof(double));
-    cri_v3_store(cri_v3_scale(-sign, cri_v3_cross(ra, p->n)), column[3] + o);
-    cri_v3_store(cri_v3_scale(-sign * Q, p->n), column[3] + o + 3);
+    double sign = side ? 1.0 : -1.0, Q;
+    memset(out, 0, sizeof *out);
+    cri_vec3 ra = cri_v3_scale(sign, pressure(f, r, side, &Q));
+    store6(cri_v3_cross(ra, p->t1), cri_v3_scale(sign * Q, p->t1), out->column[0]);
+    store6(cri_v3_cross(ra, p->t2), cri_v3_scale(sign * Q, p->t2), out->column[1]);
+    store6(cri_v3_cross(ra, p->n), cri_v3_scale(sign * Q, p->n), out->column[3]);
     for (int k = 3 * side; k < 3 * side + 3; k++) {
-        double g[6];
-        cri_v3_store(cri_v3_cross(r[k], p->n), g);
-        cri_v3_store(p->n, g + 3);
+        double g[8] = {0}, h = f->h[k];
+        store6(cri_v3_cross(r[k], p->n), p->n, g);
+        add8(h * p->tau[0][k], g, out->column[0]);
+        add8(h * p->tau[1][k], g, out->column[1]);
+        add8(h, g, out->column[2]);
         for (int i = 0; i < 6; i++) {
-            double s = f->h[k] * g[i];
-            column[0][o + i] += s * p->tau[k][0];
-            column[1][o + i] += s * p->tau[k][1];
-            column[2][o + i] += s;
-            double *row = dense + 12 * (o + i) + o;
-            for (int j = i; j < 6; j++) {
-                row[j] += weight * s * g[j];
-            }
+            add8(h * g[i], g, out->own[i]);
         }
     }
 }
@@ -156,8 +175,19 @@ void cri_longrange_add_pair_hessian(const cri_plane_force *f, const cri_vec3 r[6
                                     cri_longrange_sum *sum) {
     const cri_plane_pair *p = &f->plane;
     double c[4][12];
-    add_side(f, r, 0, weight, c, sum->dense);
-    add_side(f, r, 1, weight, c, sum->dense);
+    for (int side = 0; side < 2; side++) {
+        side_sum part;
+        sum_side(f, r, side, &part);
+        for (int k = 0; k < 4; k++) {
+            memcpy(c[k] + 6 * side, part.column[k], 6 * sizeof(double));
+        }
+        for (int i = 0; i < 6; i++) {
+            double *row = sum->dense + 12 * (6 * side + i) + 6 * side;
+            for (int j = 0; j < 6; j++) {
+                row[j] += weight * part.own[i][j];
+            }
+        }
+    }
     for (int i = 0; i < 12; i++) {
         c[1][i] -= p->m * c[0][i];
     }
@@ -165,57 +195,60 @@ void cri_longrange_add_pair_hessian(const cri_plane_force *f, const cri_vec3 r[6
     double over = -weight * f->ratio;
     double s[4] = {over / p->a, over / p->d, over / p->o, -weight * f->scale};
     for (int i = 0; i < 12; i++) {
-        double t0 = s[0] * c[0][i], t1 = s[1] * c[1][i], t2 = s[2] * c[2][i], t3 = s[3] * c[3][i];
-        double *row = sum->dense + 12 * i;
-        for (int j = i; j < 12; j++) {
-            row[j] += t0 * c[0][j] + t1 * c[1][j] + t2 * c[2][j] + t3 * c[3][j];
+        for (int j = i & ~3; j < 12; j += 4) {
+            row4 row = *(row4 *)(sum->dense + 12 * i + j);
+            for (int k = 0; k < 4; k++) {
+                row += s[k] * c[k][i] * *(const row4 *)(c[k] + j);
+            }
+            *(row4 *)(sum->dense + 12 * i + j) = row;
         }
     }
 }
 
 // ---- the whole matrix --------------------------------------------------------------------------
 
-/// sum beta J_i' J_j, i and j one of the two bodies, from the moments.
-static void product_of_bodies(const double *moment, int i, int j, double out[36]) {
-    const double *r = moment + 1, *second = moment + 7;
-    const double *ri = r + 3 * i, *rj = r + 3 * j;
-    double rr[9];
+/// a[i][j] of a block, or of its transpose.
+static double entry(const double block[3][4], bool is_turned, int i, int j) {
+    return is_turned ? block[j][i] : block[i][j];
+}
+
+/// sum beta J_i' J_j, i <= j two of the bodies: from the moments r_i r_j', r_i and r_j.
+static void product_of_bodies(const cri_longrange_sum *sum, int i, int j, double out[36]) {
+    const double(*rr)[4] = sum->moment[i + j];
+    double ri[3], rj[3];
     for (int k = 0; k < 3; k++) {
-        for (int l = 0; l < 3; l++) {
-            // place of (a, b), a <= b, in the packed upper triangle of 6
-            int a = 3 * i + k, b = 3 * j + l;
-            int low = a < b ? a : b, high = a < b ? b : a;
-            rr[3 * k + l] = second[low * 6 - low * (low - 1) / 2 + high - low];
-        }
+        ri[k] = sum->moment[2 * i][k][3];
+        rj[k] = sum->moment[2 * j][k][3];
     }
-    double trace = rr[0] + rr[4] + rr[8];
+    double trace = rr[0][0] + rr[1][1] + rr[2][2];
     const double cross_i[9] = {0, -ri[2], ri[1], ri[2], 0, -ri[0], -ri[1], ri[0], 0};
     const double cross_j[9] = {0, -rj[2], rj[1], rj[2], 0, -rj[0], -rj[1], rj[0], 0};
     for (int k = 0; k < 3; k++) {
         for (int l = 0; l < 3; l++) {
             double one = k == l ? 1.0 : 0.0;
-            out[6 * k + l] = one * trace - rr[3 * l + k];
+            out[6 * k + l] = one * trace - rr[l][k];
             out[6 * k + l + 3] = cross_i[3 * k + l];
             out[6 * (k + 3) + l] = -cross_j[3 * k + l];
-            out[6 * (k + 3) + l + 3] = one * moment[0];
+            out[6 * (k + 3) + l + 3] = one * sum->beta;
         }
     }
 }
 
 void cri_longrange_expand(const cri_longrange_sum *sum, double H[144]) {
-    // rows of the direction sum, with the signs of e = (ra x u, u, -rb x u, -u)
-    static const int place[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 3, 4, 5};
+    // e = (p, u, -q, -u): which block of the direction sum is that of two of its parts
+    static const int part[4] = {0, 1, 2, 1};
+    static const int block[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
     double product[3][36];
-    product_of_bodies(sum->moment, 0, 0, product[0]);
-    product_of_bodies(sum->moment, 0, 1, product[1]);
-    product_of_bodies(sum->moment, 1, 1, product[2]);
+    product_of_bodies(sum, 0, 0, product[0]);
+    product_of_bodies(sum, 0, 1, product[1]);
+    product_of_bodies(sum, 1, 1, product[2]);
     for (int i = 0; i < 12; i++) {
         for (int j = i; j < 12; j++) {
-            int a = place[i] < place[j] ? place[i] : place[j];
-            int b = place[i] < place[j] ? place[j] : place[i];
+            int a = part[i / 3], b = part[j / 3];
             double sign = (i < 6) == (j < 6) ? 1.0 : -1.0;
-            double value = sum->dense[12 * i + j] + sign * sum->direction[9 * a + b];
-            value += sign * product[i / 6 + j / 6][6 * (i % 6) + j % 6];
+            double value = entry(sum->direction[block[a][b]], a > b, i % 3, j % 3);
+            value += product[i / 6 + j / 6][6 * (i % 6) + j % 6];
+            value = sum->dense[12 * i + j] + sign * value;
             H[12 * i + j] = value;
             H[12 * j + i] = value;
         }

@@ -33,6 +33,11 @@ enum { MAX_STEP = 60 };
 
 static const double sigma[6] = {1, 1, 1, -1, -1, -1};
 
+/// Six points, coordinate by coordinate, so that the compiler takes them two by two.
+typedef struct corners {
+    double x[6], y[6], z[6];
+} corners;
+
 /// One step: the tilts and offset, the change of every distance over it, and the decrement.
 typedef struct plane_step {
     double nu[2], delta;
@@ -54,23 +59,25 @@ static void any_tangents(cri_vec3 n, cri_vec3 *t1, cri_vec3 *t2) {
 }
 
 /// t1 to the corner with the largest weighted arm
-static void set_tangents(cri_plane_pair *p, const cri_vec3 r[6], const double h[6]) {
-    double most = 0.0, square = 0.0;
-    int k_most = 0;
+static void set_tangents(cri_plane_pair *p, const corners *r, const double h[6]) {
+    double square[6], arm[6];
     for (int k = 0; k < 6; k++) {
-        double r2 = cri_v3_dot(r[k], r[k]);
-        double arm = h[k] * (r2 - p->s[k] * p->s[k]);
-        if (arm > most) {
-            most = arm;
-            square = r2;
-            k_most = k;
-        }
+        square[k] = r->x[k] * r->x[k] + r->y[k] * r->y[k] + r->z[k] * r->z[k];
+        arm[k] = h[k] * (square[k] - p->s[k] * p->s[k]);
     }
-    cri_vec3 t = cri_v3_mad(r[k_most], -sigma[k_most] * p->s[k_most], p->n);
-    double length2 = cri_v3_dot(t, t);
+    int most = 0;
+    double far2 = square[0], lowest[2] = {p->s[0], p->s[3]};
+    for (int k = 1; k < 6; k++) {
+        most = arm[k] > arm[most] ? k : most;
+        far2 = square[k] > far2 ? square[k] : far2;
+        lowest[k / 3] = p->s[k] < lowest[k / 3] ? p->s[k] : lowest[k / 3];
+    }
+    p->kappa = sqrt(far2) / (lowest[0] + lowest[1]);
+    cri_vec3 t =
+        cri_v3_mad(cri_v3(r->x[most], r->y[most], r->z[most]), -sigma[most] * p->s[most], p->n);
 
     // an arm along the normal has no direction
-    if (!(length2 > 1e-8 * square)) {
+    if (!(cri_v3_dot(t, t) > 1e-8 * square[most])) {
         any_tangents(p->n, &p->t1, &p->t2);
         return;
     }
@@ -79,78 +86,103 @@ static void set_tangents(cri_plane_pair *p, const cri_vec3 r[6], const double h[
     p->t2 = cri_v3_cross(p->n, p->t1);
 }
 
-/// Fills all but the certificate from n and c; moves c within the plane. False when a corner is on
-/// the wrong side.
-static bool look(const cri_vec3 x[6], cri_plane_pair *p) {
-    cri_vec3 r[6], mean = {0, 0, 0};
-    double h[6], far2 = 0.0, lowest[2] = {INFINITY, INFINITY};
-    p->W = 0.0;
+/// Moves c to the weighted mean of the corners' feet, and r with it.
+static void set_point(cri_plane_pair *p, const double h[6], corners *r) {
+    cri_vec3 mean = {0, 0, 0};
     p->o = 0.0;
     for (int k = 0; k < 6; k++) {
-        r[k] = cri_v3_sub(x[k], p->c);
-        double s = sigma[k] * cri_v3_dot(p->n, r[k]);
-        if (!(s > 0.0)) {
-            return false;
-        }
-        double inverse = 1.0 / s;
-        p->s[k] = s;
-        p->W += inverse;
-        h[k] = 2.0 * inverse * inverse * inverse;
         p->o += h[k];
-        mean = cri_v3_mad(mean, h[k], r[k]);
-        lowest[k / 3] = fmin(lowest[k / 3], s);
+        mean = cri_v3_add(mean, cri_v3(h[k] * r->x[k], h[k] * r->y[k], h[k] * r->z[k]));
     }
     mean = cri_v3_scale(1.0 / p->o, mean);
     mean = cri_v3_mad(mean, -cri_v3_dot(p->n, mean), p->n);
     p->c = cri_v3_add(p->c, mean);
     for (int k = 0; k < 6; k++) {
-        r[k] = cri_v3_sub(r[k], mean);
-        far2 = fmax(far2, cri_v3_dot(r[k], r[k]));
+        r->x[k] -= mean.x;
+        r->y[k] -= mean.y;
+        r->z[k] -= mean.z;
     }
-    set_tangents(p, r, h);
+}
+
+/// Fills all but the certificate from n and c; moves c within the plane. False when a corner is on
+/// the wrong side.
+static bool look(const corners *x, cri_plane_pair *p) {
+    corners r;
+    double h[6], lowest = INFINITY;
+    for (int k = 0; k < 6; k++) {
+        r.x[k] = x->x[k] - p->c.x;
+        r.y[k] = x->y[k] - p->c.y;
+        r.z[k] = x->z[k] - p->c.z;
+        p->s[k] = sigma[k] * (p->n.x * r.x[k] + p->n.y * r.y[k] + p->n.z * r.z[k]);
+        h[k] = 1.0 / p->s[k];
+    }
+    p->W = 0.0;
+    for (int k = 0; k < 6; k++) {
+        p->W += h[k];
+        h[k] = 2.0 * h[k] * h[k] * h[k];
+        lowest = p->s[k] < lowest ? p->s[k] : lowest;
+    }
+    if (!(lowest > 0.0)) {
+        return false;
+    }
+    set_point(p, h, &r);
+    set_tangents(p, &r, h);
 
     // the matrix of tilts, by its pivots
-    double b = 0.0;
+    double u2[6], uv[6], v2[6], b = 0.0;
+    for (int k = 0; k < 6; k++) {
+        double u = p->t1.x * r.x[k] + p->t1.y * r.y[k] + p->t1.z * r.z[k];
+        double v = p->t2.x * r.x[k] + p->t2.y * r.y[k] + p->t2.z * r.z[k];
+        p->tau[0][k] = u;
+        p->tau[1][k] = v;
+        u2[k] = h[k] * u * u;
+        uv[k] = h[k] * u * v;
+        v2[k] = h[k] * v * v;
+    }
     p->a = p->W;
     p->d = p->W;
     for (int k = 0; k < 6; k++) {
-        double u = cri_v3_dot(p->t1, r[k]);
-        double v = cri_v3_dot(p->t2, r[k]);
-        p->tau[k][0] = u;
-        p->tau[k][1] = v;
-        p->a += h[k] * u * u;
-        b += h[k] * u * v;
-        p->d += h[k] * v * v;
+        p->a += u2[k];
+        b += uv[k];
+        p->d += v2[k];
     }
     p->m = b / p->a;
     p->d -= p->m * b;
-    p->kappa = sqrt(far2) / (lowest[0] + lowest[1]);
     return true;
 }
 
 // ---- Newton ------------------------------------------------------------------------------------
 
 static void newton(const cri_plane_pair *p, plane_step *step) {
-    double b[3] = {0}, z[3];
+    double q[6], u[6], v[6], b[3] = {0}, z[3];
     for (int k = 0; k < 6; k++) {
-        double q = sigma[k] / (p->s[k] * p->s[k]);
-        b[0] += q * p->tau[k][0];
-        b[1] += q * p->tau[k][1];
-        b[2] += q;
+        q[k] = sigma[k] / (p->s[k] * p->s[k]);
+        u[k] = q[k] * p->tau[0][k];
+        v[k] = q[k] * p->tau[1][k];
+    }
+    for (int k = 0; k < 6; k++) {
+        b[0] += u[k];
+        b[1] += v[k];
+        b[2] += q[k];
     }
     cri_plane_unwind(p, b, z);
     step->nu[0] = z[0];
     step->nu[1] = z[1];
     step->delta = z[2];
     step->decrement2 = b[0] * z[0] + b[1] * z[1] + b[2] * z[2];
-    step->shrink = 0.0;
-    step->largest = fmax(fabs(z[0]), fabs(z[1]));
     for (int k = 0; k < 6; k++) {
-        double ds = sigma[k] * (p->tau[k][0] * z[0] + p->tau[k][1] * z[1] + z[2]);
+        double ds = sigma[k] * (p->tau[0][k] * z[0] + p->tau[1][k] * z[1] + z[2]);
         step->rate[k] = ds / p->s[k];
-        step->shrink = fmax(step->shrink, -step->rate[k]);
-        step->largest = fmax(step->largest, fabs(step->rate[k]));
     }
+    double low = 0.0, high = 0.0;
+    for (int k = 0; k < 6; k++) {
+        low = step->rate[k] < low ? step->rate[k] : low;
+        high = step->rate[k] > high ? step->rate[k] : high;
+    }
+    double tilt = fabs(z[0]) > fabs(z[1]) ? fabs(z[0]) : fabs(z[1]);
+    step->shrink = -low;
+    step->largest = -low > high ? -low : high;
+    step->largest = tilt > step->largest ? tilt : step->largest;
 }
 
 /// Part of the step to take: distances keep a tenth, and W falls while it is far from its minimum.
@@ -190,8 +222,8 @@ static double dual_bound(const cri_plane_pair *p, const plane_step *step) {
             y[i] = fmax(0.0, 1.0 - 2.0 * step->rate[k]) / (p->s[k] * p->s[k]);
             sum += y[i];
             root += sqrt(y[i]);
-            part[0] += y[i] * p->tau[k][0];
-            part[1] += y[i] * p->tau[k][1];
+            part[0] += y[i] * p->tau[0][k];
+            part[1] += y[i] * p->tau[1][k];
             part[2] += y[i] * sigma[k] * p->s[k];
         }
         if (!(sum > 0.0)) {
@@ -206,8 +238,14 @@ static double dual_bound(const cri_plane_pair *p, const plane_step *step) {
 }
 
 /// Newton's method from a plane that separates.
-static bool descend(const cri_vec3 x[6], cri_plane_pair *p) {
-    if (!look(x, p)) {
+static bool descend(const cri_vec3 y[6], cri_plane_pair *p) {
+    corners x;
+    for (int k = 0; k < 6; k++) {
+        x.x[k] = y[k].x;
+        x.y[k] = y[k].y;
+        x.z[k] = y[k].z;
+    }
+    if (!look(&x, p)) {
         return false;
     }
     for (p->n_step = 1; p->n_step <= MAX_STEP; p->n_step++) {
@@ -217,10 +255,10 @@ static bool descend(const cri_vec3 x[6], cri_plane_pair *p) {
 
         // convergence is quadratic: after a step of 1e-7 the next would be of rounding. Rounding
         // itself makes steps of a few ulp kappa
-        bool is_last = step.largest <= fmax(1e-7, 32.0 * DBL_EPSILON * p->kappa);
+        bool is_last = step.largest <= 1e-7 + 32.0 * DBL_EPSILON * p->kappa;
         double bound = is_last ? dual_bound(p, &step) : 0.0;
         advance(p, &step, part);
-        if (!look(x, p)) {
+        if (!look(&x, p)) {
             return false;
         }
         if (is_last) {

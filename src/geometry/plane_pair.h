@@ -24,7 +24,7 @@ typedef struct cri_plane_pair {
     cri_vec3 n, t1, t2; // unit normal, tangents
     cri_vec3 c;         // point of the plane: mean of the corners' feet, weighted by 1 / s^3
     double s[6];        // distances of the corners, all positive
-    double tau[6][2];   // coordinates of the corners along t1 and t2, about c
+    double tau[2][6];   // coordinates of the corners along t1 and t2, about c
     double W;           // sum of 1 / s, the least there is, 1/m
     double a, m, d;     // matrix of tilts, [a b; b .] = [1 0; m 1] diag(a, d) [1 m; 0 1]
     double o;           // of the offset

@@ -71,15 +71,15 @@ static double add_product(const cri_plane_force *f, const double v[18], double o
         double along = cri_v3_dot(p->n, w);
         double q = sigma[k] * f->q[k];
         slope -= q * along;
-        b[0] += f->h[k] * p->tau[k][0] * along - q * cri_v3_dot(p->t1, w);
-        b[1] += f->h[k] * p->tau[k][1] * along - q * cri_v3_dot(p->t2, w);
+        b[0] += f->h[k] * p->tau[0][k] * along - q * cri_v3_dot(p->t1, w);
+        b[1] += f->h[k] * p->tau[1][k] * along - q * cri_v3_dot(p->t2, w);
         b[2] += f->h[k] * along;
     }
     cri_plane_unwind(p, b, z);
     cri_vec3 turn = cri_v3_mad(cri_v3_scale(z[0], p->t1), z[1], p->t2);
     for (int k = 0; k < 6; k++) {
         double q = sigma[k] * f->q[k];
-        double move = p->tau[k][0] * z[0] + p->tau[k][1] * z[1] + z[2];
+        double move = p->tau[0][k] * z[0] + p->tau[1][k] * z[1] + z[2];
         double along = cri_v3_dot(p->n, cri_v3_load(v + 3 * k)) - f->ratio * move;
         double normal = f->h[k] * along + f->scale * slope * q;
         cri_v3_accumulate(cri_v3_mad(cri_v3_scale(normal, p->n), q * f->ratio, turn), out + 3 * k);

@@ -177,14 +177,14 @@ TEST(the_barrier_lies_between_its_bounds) {
 static double shadow_distance(const cri_plane_pair *p) {
     double most = -INFINITY;
     for (int k = 0; k < 6; k++) {
-        const double *a = p->tau[k], *b = p->tau[k < 3 ? (k + 1) % 3 : 3 + (k + 1) % 3];
-        double normal[2] = {b[1] - a[1], a[0] - b[0]};
+        int next = k < 3 ? (k + 1) % 3 : 3 + (k + 1) % 3;
+        double normal[2] = {p->tau[1][next] - p->tau[1][k], p->tau[0][k] - p->tau[0][next]};
         double length = hypot(normal[0], normal[1]), low[2], high[2];
         for (int side = 0; side < 2; side++) {
             low[side] = INFINITY;
             high[side] = -INFINITY;
             for (int i = 3 * side; i < 3 * side + 3; i++) {
-                double at = (normal[0] * p->tau[i][0] + normal[1] * p->tau[i][1]) / length;
+                double at = (normal[0] * p->tau[0][i] + normal[1] * p->tau[1][i]) / length;
                 low[side] = fmin(low[side], at);
                 high[side] = fmax(high[side], at);
             }
