@@ -53,6 +53,7 @@ set(CAROM_SOURCES
     src/geometry/plane_pair.c
     src/geometry/plane_potential.c
     src/geometry/sphere_tree.c
+    src/geometry/step_limit.c
     src/geometry/support.c
     src/geometry/touch_system.c
     src/geometry/triangle_pair.c
