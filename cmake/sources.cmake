@@ -56,6 +56,7 @@ set(CAROM_SOURCES
     src/geometry/step_limit.c
     src/geometry/support.c
     src/geometry/touch_system.c
+    src/geometry/triangle_meet.c
     src/geometry/triangle_pair.c
     src/model/builder.c
     src/model/builder_mechanism.c

@@ -51,3 +51,16 @@ void cri_sphere_tree_fit_vjp(const cri_sphere_tree *tree, const double *vertex,
 /// Tangent: fills centre_tan (n_node, 3) and radius_tan (n_node).
 void cri_sphere_tree_fit_jvp(const cri_sphere_tree *tree, const double *vertex,
                              const double *vertex_tan, double *centre_tan, double *radius_tan);
+
+/// Puts two pairs in place of the pair of nodes i, j: children of the larger node, or of the one
+/// that has any, with the other. Returns the number of pairs waiting.
+static inline int cri_push_children(const cri_sphere_tree *a, int i, const cri_sphere_tree *b,
+                                    int j, int (*wait)[2], int n_wait) {
+    int ra = a->right[i], rb = b->right[j];
+    bool is_first = ra && (!rb || a->radius[i] >= b->radius[j]);
+    wait[n_wait][0] = is_first ? ra : i;
+    wait[n_wait][1] = is_first ? j : rb;
+    wait[n_wait + 1][0] = is_first ? i + 1 : i;
+    wait[n_wait + 1][1] = is_first ? j : j + 1;
+    return n_wait + 2;
+}

@@ -136,13 +136,8 @@ double cri_step_limit(const cri_moving_mesh *a, const cri_moving_mesh *b, double
             limit_pair(&s, a->tree->leaf[i], b->tree->leaf[j], k);
             continue;
         }
-        // children of the larger node, or of the one that has any
         CR_ASSERT(n_wait + 2 <= MAX_WAIT);
-        bool is_first = right[0] && (!right[1] || a->tree->radius[i] >= b->tree->radius[j]);
-        wait[n_wait][0] = is_first ? right[0] : i;
-        wait[n_wait++][1] = is_first ? j : right[1];
-        wait[n_wait][0] = is_first ? i + 1 : i;
-        wait[n_wait++][1] = is_first ? j : j + 1;
+        n_wait = cri_push_children(a->tree, i, b->tree, j, wait, n_wait);
     }
     return s.limit;
 }
