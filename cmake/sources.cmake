@@ -41,6 +41,7 @@ set(CAROM_SOURCES
     src/geometry/collide.c
     src/geometry/collide_plane.c
     src/geometry/epa.c
+    src/geometry/feature_distance.c
     src/geometry/gjk.c
     src/geometry/hull.c
     src/geometry/hull_merge.c

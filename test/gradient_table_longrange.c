@@ -6,6 +6,7 @@
 #include "cr_test.h"
 
 #include "contact/longrange.h"
+#include "geometry/feature_distance.h"
 #include "longrange_fixture.h"
 
 #include <string.h>
@@ -94,6 +95,69 @@ TEST(a_half_space_has_its_derivatives) {
                                .points = points,
                                .n_points = 4,
                                .step = 1e-3});
+}
+
+// ---- points, triangles and edges ---------------------------------------------------------------
+
+static bool is_edges; // which of the two distances
+
+static void feature_forward(const double *x, double *y, void *cache) {
+    cri_vec3 p[4];
+    cri_feature_distance *f = cache;
+    for (int k = 0; k < 4; k++) {
+        p[k] = cri_v3_load(x + 3 * k);
+    }
+    *f = is_edges ? cri_edge_edge_distance(p) : cri_point_triangle_distance(p);
+    y[0] = f->distance;
+    for (int k = 0; k < 4; k++) {
+        cri_v3_store(cri_v3_scale(f->w[k], f->n), y + 1 + 3 * k);
+    }
+}
+
+static void feature_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
+    (void)x;
+    cri_feature_distance_vjp(cache, y_adj[0], y_adj + 1, x_adj);
+}
+
+static void feature_jvp(const double *x, const void *cache, const double *x_tan, double *y_tan) {
+    (void)x;
+    cri_feature_distance_jvp(cache, x_tan, y_tan, y_tan + 1);
+}
+
+static void check_features(const char *name, const double *points, int n_points) {
+    cr_test_vjp(&(cr_vjp_case){.name = name,
+                               .vjp_name = "cri_feature_distance_vjp",
+                               .jvp_name = "cri_feature_distance_jvp",
+                               .n_in = 12,
+                               .n_out = 13,
+                               .cache_size = sizeof(cri_feature_distance),
+                               .forward = feature_forward,
+                               .vjp = feature_vjp,
+                               .jvp = feature_jvp,
+                               .points = points,
+                               .n_points = n_points,
+                               .step = 1e-3});
+}
+
+TEST(distances_of_pieces_have_their_derivatives) {
+    static const double point_triangle[] = {
+        0.2,  0.3,  0.5, 0, 0.1, 0, 1, 0, 0.1, 0, 1, -0.1, // face
+        0.4,  -0.5, 0.3, 0, 0.1, 0, 1, 0, 0.1, 0, 1, -0.1, // an edge
+        -0.4, 0.5,  0.3, 0, 0.1, 0, 1, 0, 0.1, 0, 1, -0.1, // another
+        0.9,  0.9,  0.3, 0, 0.1, 0, 1, 0, 0.1, 0, 1, -0.1, // the third
+        1.9,  -0.3, 0.3, 0, 0.1, 0, 1, 0, 0.1, 0, 1, -0.1, // a corner
+    };
+    static const double edge_edge[] = {
+        -1,  0.1, 0.5, 1, -0.1, 0.6, 0.1,  -1,  0, 0,   1,   0.1, // crossing
+        -1,  0.1, 0.5, 1, -0.1, 0.6, 0.1,  0.4, 0, 0,   1,   0.1, // end of the second
+        0.3, 0.1, 0.5, 1, -0.1, 0.6, 0.1,  -1,  0, 0,   1,   0.1, // end of the first
+        0.3, 0.1, 0.5, 1, -0.1, 0.6, 0.1,  0.4, 0, 0,   1,   0.1, // two ends
+        -1,  0.1, 0.5, 1, -0.1, 0.6, -0.9, 0.4, 0, 1.2, 0.2, 0.1, // nearly parallel
+    };
+    is_edges = false;
+    check_features("point and triangle", point_triangle, 5);
+    is_edges = true;
+    check_features("edge and edge", edge_edge, 5);
 }
 
 // ---- spheres -----------------------------------------------------------------------------------
@@ -338,5 +402,6 @@ TEST(a_body_above_a_floor_has_its_derivatives) {
 }
 
 CR_TEST_MAIN(triangles_have_their_derivatives, a_half_space_has_its_derivatives,
-             spheres_follow_their_vertices, bodies_have_their_derivatives,
-             bodies_have_derivatives_in_their_shapes, a_body_above_a_floor_has_its_derivatives)
+             distances_of_pieces_have_their_derivatives, spheres_follow_their_vertices,
+             bodies_have_their_derivatives, bodies_have_derivatives_in_their_shapes,
+             a_body_above_a_floor_has_its_derivatives)
