@@ -5,7 +5,7 @@
 
 #include "cr_test.h"
 
-#include "contact/longrange.h"
+#include "contact/barrier.h"
 #include "geometry/feature_distance.h"
 #include "longrange_fixture.h"
 
@@ -297,6 +297,52 @@ TEST(bodies_have_their_derivatives) {
     }
 }
 
+// barriers on distances give the same result, and the same adjoints of it
+static cri_barrier_options barrier;
+
+static void barrier_forward(const double *x, double *y, void *cache) {
+    cri_barrier_body body[2];
+    cri_longrange_result *r = cache;
+    cri_arena_reset(now.scratch);
+    for (int k = 0; k < 2; k++) {
+        cri_pose pose = fixture_moved(&now.pose[k], x + 6 * k);
+        body[k].owner = cri_barrier_owners(&now.tree[k], now.scratch);
+        CHECK(cri_longrange_place(&now.tree[k], now.mesh[k].vertex, &pose, now.scratch,
+                                  &body[k].body));
+    }
+    cri_barrier_pair(&barrier, &body[0], &body[1], CRI_LONGRANGE_HESSIAN, r);
+    y[0] = r->value;
+    memcpy(y + 1, r->g, sizeof r->g);
+}
+
+static void check_barrier(const char *name, double step) {
+    static const double zero[12];
+    cr_test_vjp(&(cr_vjp_case){.name = name,
+                               .vjp_name = "cri_longrange_pair_vjp",
+                               .jvp_name = "cri_longrange_pair_jvp",
+                               .n_in = 12,
+                               .n_out = 13,
+                               .cache_size = sizeof(cri_longrange_result),
+                               .forward = barrier_forward,
+                               .vjp = body_vjp,
+                               .jvp = body_jvp,
+                               .points = zero,
+                               .n_points = 1,
+                               .step = step,
+                               .tolerance = 1e-5});
+}
+
+TEST(barriers_on_distances_have_their_derivatives) {
+    make_meshes(CRI_SPHERE_WRAPPED);
+    now.pose[0] = fixture_pose(cri_v3(0.3, -0.2, 0.5), cri_v3(0.1, 0.2, -0.1));
+    now.pose[1] = fixture_pose(cri_v3(-0.4, 0.3, 0.2), cri_v3(0.6, 0.6, 0.5));
+    barrier = (cri_barrier_options){CRI_BARRIER_LOCAL, 0.2, 0.0};
+    check_barrier("local barrier", 1e-5);
+    barrier = (cri_barrier_options){CRI_BARRIER_GLOBAL, 0.0, 0.7};
+    check_barrier("global barrier", 1e-5);
+    drop_meshes();
+}
+
 // x: vertices of both meshes in their own frames
 enum { N_SHAPE = 6 * N_VERTEX };
 
@@ -403,5 +449,5 @@ TEST(a_body_above_a_floor_has_its_derivatives) {
 
 CR_TEST_MAIN(triangles_have_their_derivatives, a_half_space_has_its_derivatives,
              distances_of_pieces_have_their_derivatives, spheres_follow_their_vertices,
-             bodies_have_their_derivatives, bodies_have_derivatives_in_their_shapes,
-             a_body_above_a_floor_has_its_derivatives)
+             bodies_have_their_derivatives, barriers_on_distances_have_their_derivatives,
+             bodies_have_derivatives_in_their_shapes, a_body_above_a_floor_has_its_derivatives)
