@@ -63,6 +63,11 @@ typedef struct cri_affine_gradient {
 cri_vec3 cri_affine_torque(const double N[9]);
 void cri_affine_curvature(const double N[9], double K[9]);
 
+/// y (3) += what a turn w adds to the torque beyond second derivatives without curvature, when the
+/// torque belongs to the chart of the moved pose: (curvature - [torque]x/2) w; turned: its
+/// transpose.
+void cri_affine_turn(const double N[9], bool is_turned, const double w[3], double y[3]);
+
 /// One remembered plane.
 typedef struct cri_longrange_slot {
     uint64_t key; // 0: empty

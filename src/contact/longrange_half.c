@@ -218,24 +218,18 @@ void cri_longrange_half(const cri_longrange_options *options, const cri_longrang
     }
 }
 
-/// As in longrange_pair.c: the chart of the moved pose adds -[torque]x/2.
-static void chart_product(const cri_longrange_half_result *r, double sign, const double x[6],
+/// y += D x, D the derivative of g, or its transpose.
+static void chart_product(const cri_longrange_half_result *r, bool is_turned, const double x[6],
                           double y[6]) {
-    for (int i = 0; i < 6; i++) {
-        for (int j = 0; j < 6; j++) {
-            y[i] += r->H[6 * i + j] * x[j];
-        }
+    for (int i = 0; i < 36; i++) {
+        y[i / 6] += r->H[i] * x[i % 6];
     }
-    cri_mat3 K;
-    cri_vec3 w = cri_v3_load(x);
-    cri_affine_curvature(r->N, K.m);
-    cri_vec3 turn = cri_v3_cross(cri_v3_load(r->g), w);
-    cri_v3_accumulate(cri_v3_mad(cri_m3_mul(&K, w), -0.5 * sign, turn), y);
+    cri_affine_turn(r->N, is_turned, x, y);
 }
 
 void cri_longrange_half_vjp(const cri_longrange_half_result *cache, double value_adj,
                             const double g_adj[6], double pose_adj[6]) {
-    chart_product(cache, -1.0, g_adj, pose_adj);
+    chart_product(cache, true, g_adj, pose_adj);
     for (int i = 0; i < 6; i++) {
         pose_adj[i] += cache->g[i] * value_adj;
     }
@@ -244,7 +238,7 @@ void cri_longrange_half_vjp(const cri_longrange_half_result *cache, double value
 void cri_longrange_half_jvp(const cri_longrange_half_result *cache, const double pose_tan[6],
                             double *value_tan, double g_tan[6]) {
     memset(g_tan, 0, 6 * sizeof *g_tan);
-    chart_product(cache, 1.0, pose_tan, g_tan);
+    chart_product(cache, false, pose_tan, g_tan);
     *value_tan = 0.0;
     for (int i = 0; i < 6; i++) {
         *value_tan += cache->g[i] * pose_tan[i];

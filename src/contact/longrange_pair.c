@@ -322,27 +322,19 @@ void cri_longrange_pair(const cri_longrange_options *options, const cri_longrang
     }
 }
 
-/// g_tan = D x_tan, or its transpose: D = H + curvature - [torque]x/2 in the blocks for w, where
-/// the last is what the chart of the moved pose differs by.
-static void chart_product(const cri_longrange_result *r, double sign, const double x[12],
+/// y += D x, D the derivative of g, or its transpose.
+static void chart_product(const cri_longrange_result *r, bool is_turned, const double x[12],
                           double y[12]) {
-    for (int i = 0; i < 12; i++) {
-        for (int j = 0; j < 12; j++) {
-            y[i] += r->H[12 * i + j] * x[j];
-        }
+    for (int i = 0; i < 144; i++) {
+        y[i / 12] += r->H[i] * x[i % 12];
     }
-    for (int k = 0; k < 2; k++) {
-        cri_mat3 K;
-        cri_vec3 w = cri_v3_load(x + 6 * k);
-        cri_affine_curvature(r->affine.N[k], K.m);
-        cri_vec3 turn = cri_v3_cross(cri_v3_load(r->g + 6 * k), w);
-        cri_v3_accumulate(cri_v3_mad(cri_m3_mul(&K, w), -0.5 * sign, turn), y + 6 * k);
-    }
+    cri_affine_turn(r->affine.N[0], is_turned, x, y);
+    cri_affine_turn(r->affine.N[1], is_turned, x + 6, y + 6);
 }
 
 void cri_longrange_pair_vjp(const cri_longrange_result *cache, double value_adj,
                             const double g_adj[12], double pose_adj[12]) {
-    chart_product(cache, -1.0, g_adj, pose_adj);
+    chart_product(cache, true, g_adj, pose_adj);
     for (int i = 0; i < 12; i++) {
         pose_adj[i] += cache->g[i] * value_adj;
     }
@@ -351,7 +343,7 @@ void cri_longrange_pair_vjp(const cri_longrange_result *cache, double value_adj,
 void cri_longrange_pair_jvp(const cri_longrange_result *cache, const double pose_tan[12],
                             double *value_tan, double g_tan[12]) {
     memset(g_tan, 0, 12 * sizeof *g_tan);
-    chart_product(cache, 1.0, pose_tan, g_tan);
+    chart_product(cache, false, pose_tan, g_tan);
     *value_tan = 0.0;
     for (int i = 0; i < 12; i++) {
         *value_tan += cache->g[i] * pose_tan[i];

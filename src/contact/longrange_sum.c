@@ -43,6 +43,14 @@ void cri_affine_curvature(const double N[9], double K[9]) {
     }
 }
 
+void cri_affine_turn(const double N[9], bool is_turned, const double w[3], double y[3]) {
+    cri_mat3 K;
+    cri_vec3 turn = cri_v3_load(w);
+    cri_affine_curvature(N, K.m);
+    cri_vec3 twist = cri_v3_cross(cri_affine_torque(N), turn);
+    cri_v3_accumulate(cri_v3_mad(cri_m3_mul(&K, turn), is_turned ? 0.5 : -0.5, twist), y);
+}
+
 void cri_longrange_charts(const cri_affine_gradient *affine, double g[12]) {
     cri_vec3 F = cri_v3_load(affine->F);
     cri_v3_store(cri_affine_torque(affine->N[0]), g);

@@ -23,11 +23,7 @@ static void plant(void) {
     now.arena = cri_arena_create(1 << 16);
     now.scratch = cri_arena_create(1 << 16);
     for (int k = 0; k < 2; k++) {
-        const fixture_mesh *m = &now.mesh[k];
-        cr_error err;
-        CHECK_INT(cri_sphere_tree_build(CRI_SPHERE_WRAPPED, m->n_vertex, m->vertex, m->n_triangle,
-                                        m->triangle, now.arena, &now.tree[k], &err),
-                  CR_OK);
+        now.tree[k] = fixture_tree(CRI_SPHERE_WRAPPED, &now.mesh[k], now.arena);
         now.owner[k] = cri_barrier_owners(&now.tree[k], now.arena);
     }
 }

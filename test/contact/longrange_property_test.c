@@ -33,11 +33,7 @@ static void plant(cri_sphere_kind kind) {
     now.arena = cri_arena_create(1 << 18);
     now.scratch = cri_arena_create(1 << 18);
     for (int k = 0; k < 2; k++) {
-        const fixture_mesh *m = &now.mesh[k];
-        cr_error err;
-        CHECK_INT(cri_sphere_tree_build(kind, m->n_vertex, m->vertex, m->n_triangle, m->triangle,
-                                        now.arena, &now.tree[k], &err),
-                  CR_OK);
+        now.tree[k] = fixture_tree(kind, &now.mesh[k], now.arena);
     }
 }
 

@@ -26,11 +26,7 @@ static void plant(cri_sphere_kind kind) {
     now.arena = cri_arena_create(1 << 16);
     now.scratch = cri_arena_create(1 << 16);
     for (int k = 0; k < 2; k++) {
-        cr_error err;
-        CHECK_INT(cri_sphere_tree_build(kind, now.mesh[k].n_vertex, now.mesh[k].vertex,
-                                        now.mesh[k].n_triangle, now.mesh[k].triangle, now.arena,
-                                        &now.tree[k], &err),
-                  CR_OK);
+        now.tree[k] = fixture_tree(kind, &now.mesh[k], now.arena);
     }
 }
 

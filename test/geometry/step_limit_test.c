@@ -22,12 +22,8 @@ static struct {
 static void plant(void) {
     now.arena = cri_arena_create(1 << 18);
     for (int k = 0; k < 2; k++) {
-        const fixture_mesh *m = &now.mesh[k];
-        cr_error err;
-        CHECK_INT(cri_sphere_tree_build(CRI_SPHERE_WRAPPED, m->n_vertex, m->vertex, m->n_triangle,
-                                        m->triangle, now.arena, &now.tree[k], &err),
-                  CR_OK);
-        now.moving[k] = (cri_moving_mesh){.tree = &now.tree[k], .vertex = m->vertex};
+        now.tree[k] = fixture_tree(CRI_SPHERE_WRAPPED, &now.mesh[k], now.arena);
+        now.moving[k] = (cri_moving_mesh){.tree = &now.tree[k], .vertex = now.mesh[k].vertex};
     }
 }
 

@@ -101,11 +101,7 @@ TEST(meshes_that_meet_name_two_triangles) {
     fixture_ball(48, 0.5, &mesh[0]);
     fixture_ring(8, 3, 1.0, 0.2, &mesh[1]);
     for (int k = 0; k < 2; k++) {
-        cr_error err;
-        CHECK_INT(cri_sphere_tree_build(CRI_SPHERE_WRAPPED, mesh[k].n_vertex, mesh[k].vertex,
-                                        mesh[k].n_triangle, mesh[k].triangle, arena, &tree[k],
-                                        &err),
-                  CR_OK);
+        tree[k] = fixture_tree(CRI_SPHERE_WRAPPED, &mesh[k], arena);
         moving[k] = (cri_moving_mesh){.tree = &tree[k], .vertex = mesh[k].vertex};
     }
     int n_meet = 0;

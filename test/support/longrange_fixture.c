@@ -145,6 +145,15 @@ void fixture_world(const fixture_mesh *mesh, const cri_pose *pose, double *out) 
     }
 }
 
+cri_sphere_tree fixture_tree(cri_sphere_kind kind, const fixture_mesh *mesh, cr_arena *arena) {
+    cri_sphere_tree tree = {0};
+    cr_error err;
+    CHECK_INT(cri_sphere_tree_build(kind, mesh->n_vertex, mesh->vertex, mesh->n_triangle,
+                                    mesh->triangle, arena, &tree, &err),
+              CR_OK);
+    return tree;
+}
+
 cri_pose fixture_pose(cri_vec3 w, cri_vec3 t) {
     return (cri_pose){t, fixture_turn(w)};
 }

@@ -6,6 +6,7 @@
 
 #include "cr_test.h"
 #include "geometry/shape.h"
+#include "geometry/sphere_tree.h"
 
 #include <stdbool.h>
 
@@ -41,6 +42,9 @@ bool fixture_meshes_meet(const fixture_mesh *a, const double *va, const fixture_
 
 /// Vertices of a mesh at a pose.
 void fixture_world(const fixture_mesh *mesh, const cri_pose *pose, double *out);
+
+/// The sphere tree of a mesh, which is a good one.
+cri_sphere_tree fixture_tree(cri_sphere_kind kind, const fixture_mesh *mesh, cr_arena *arena);
 
 /// Rotation vector w, position t.
 cri_pose fixture_pose(cri_vec3 w, cri_vec3 t);
