@@ -107,6 +107,7 @@ set(CAROM_SOURCES
     src/contact/certificate.c
     src/contact/ellipse.c
     src/contact/frame.c
+    src/contact/hull_barrier.c
     src/contact/islands.c
     src/contact/jump.c
     src/contact/jump_jac.c

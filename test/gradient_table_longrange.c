@@ -6,6 +6,7 @@
 #include "cr_test.h"
 
 #include "contact/barrier.h"
+#include "contact/hull_barrier.h"
 #include "geometry/feature_distance.h"
 #include "longrange_fixture.h"
 
@@ -296,6 +297,7 @@ TEST(bodies_have_their_derivatives) {
 
 // barriers on distances give the same result, and the same adjoints of it
 static cri_barrier_options barrier;
+static bool is_hull;
 
 static void barrier_forward(const double *x, double *y, void *cache) {
     cri_barrier_body body[2];
@@ -307,7 +309,11 @@ static void barrier_forward(const double *x, double *y, void *cache) {
         CHECK(cri_longrange_place(&now.tree[k], now.mesh[k].vertex, &pose, now.scratch,
                                   &body[k].body));
     }
-    cri_barrier_pair(&barrier, &body[0], &body[1], CRI_LONGRANGE_HESSIAN, r);
+    if (is_hull) {
+        cri_hull_barrier_pair(0.1, &body[0].body, &body[1].body, CRI_LONGRANGE_HESSIAN, r);
+    } else {
+        cri_barrier_pair(&barrier, &body[0], &body[1], CRI_LONGRANGE_HESSIAN, r);
+    }
     CHECK(r->value > 0.0);
     y[0] = r->value;
     memcpy(y + 1, r->g, sizeof r->g);
@@ -338,6 +344,9 @@ TEST(barriers_on_distances_have_their_derivatives) {
     check_barrier("local barrier", 1e-5);
     barrier = (cri_barrier_options){CRI_BARRIER_GLOBAL, 0.0, 0.7};
     check_barrier("global barrier", 1e-5);
+    is_hull = true;
+    now.pose[1].pos = cri_v3(0.5, 0.5, 0.45);
+    check_barrier("barrier of hulls", 1e-4);
     drop_meshes();
 }
 

@@ -6,6 +6,7 @@
 #include "cr_test.h"
 
 #include "contact/barrier.h"
+#include "contact/hull_barrier.h"
 #include "longrange_fixture.h"
 
 #include <string.h>
@@ -33,6 +34,7 @@ static void fell(void) {
     cri_arena_destroy(now.scratch);
 }
 
+/// NULL: the barrier of hulls, reach 0.1
 static const cri_longrange_result *evaluate(const cri_barrier_options *options) {
     cri_barrier_body body[2];
     cri_arena_reset(now.scratch);
@@ -41,7 +43,12 @@ static const cri_longrange_result *evaluate(const cri_barrier_options *options) 
         CHECK(cri_longrange_place(&now.tree[k], now.mesh[k].vertex, &now.pose[k], now.scratch,
                                   &body[k].body));
     }
-    cri_barrier_pair(options, &body[0], &body[1], CRI_LONGRANGE_HESSIAN, &now.result);
+    if (options) {
+        cri_barrier_pair(options, &body[0], &body[1], CRI_LONGRANGE_HESSIAN, &now.result);
+    } else {
+        cri_hull_barrier_pair(0.1, &body[0].body, &body[1].body, CRI_LONGRANGE_HESSIAN,
+                              &now.result);
+    }
     return &now.result;
 }
 
@@ -104,11 +111,11 @@ TEST(touching_is_infinite) {
     fell();
 }
 
-static double largest_change(const cri_barrier_options *options, int n) {
+static double largest_change(const cri_barrier_options *options, int n, double length) {
     static double last[144];
     double most = 0.0, start = now.pose[1].pos.x;
     for (int i = 0; i <= n; i++) {
-        now.pose[1].pos.x = start + 0.6 * i / n;
+        now.pose[1].pos.x = start + length * i / n;
         const cri_longrange_result *r = evaluate(options);
         for (int k = 0; k < 144; k++) {
             most = fmax(most, i ? fabs(r->H[k] - last[k]) : 0.0);
@@ -125,9 +132,60 @@ TEST(second_derivatives_jump_where_a_corner_leaves_a_face) {
                                           {CRI_BARRIER_GLOBAL, 0.0, 1.0}};
     plant_cubes();
     for (int k = 0; k < 2; k++) {
-        double coarse = largest_change(&kinds[k], 200), fine = largest_change(&kinds[k], 2000);
+        double coarse = largest_change(&kinds[k], 200, 0.6);
+        double fine = largest_change(&kinds[k], 2000, 0.6);
         CHECK(fine > 0.5 * coarse);
     }
+    fell();
+}
+
+// The plane between hulls does not know pieces. Where a vertex ceases to act they change like a
+// square root: a third for steps of a tenth.
+TEST(second_derivatives_of_hulls_are_continuous_there) {
+    plant_cubes();
+    double coarse = largest_change(NULL, 200, 0.56), fine = largest_change(NULL, 2000, 0.56);
+    CHECK(coarse > 0.0 && fine < 0.45 * coarse);
+    fell();
+}
+
+// two cubes face to face: eight corners at half the gap, so that one unknown is left
+TEST(facing_cubes_have_the_potential_of_one_unknown) {
+    plant_cubes();
+    for (double gap = 0.2; gap > 1e-4; gap *= 0.5) {
+        now.pose[1] = fixture_pose(cri_v3(0, 0, 0), cri_v3(0, 0, 1.0 + gap));
+        const cri_longrange_result *r = evaluate(NULL);
+        double low = 1e-9, high = 1.0 - 1e-9, b[3], c[3], z = 0.5;
+        for (int i = 0; i < 200; i++) {
+            // root of the derivative, which grows
+            z = 0.5 * (low + high);
+            cri_hull_barrier_of(0.1, 1.0 - z, b);
+            cri_hull_barrier_of(0.1, 0.5 * z * gap, c);
+            double slope = -b[1] + 4.0 * gap * c[1];
+            low = slope < 0.0 ? z : low;
+            high = slope < 0.0 ? high : z;
+        }
+        CHECK_CLOSE(r->value, b[0] + 8.0 * c[0], 1e-15, 1e-9);
+        CHECK_CLOSE(r->g[11], 4.0 * c[1] * z, 1e-12, 1e-8);
+        CHECK_INT(r->n_exact, 8);
+    }
+    fell();
+}
+
+TEST(hulls_far_apart_feel_nothing_and_touching_ones_all) {
+    plant_cubes();
+    // 2 reach/(1 - reach) = 0.2222
+    now.pose[1] = fixture_pose(cri_v3(0, 0, 0), cri_v3(0, 0, 1.223));
+    const cri_longrange_result *r = evaluate(NULL);
+    CHECK(r->value == 0.0 && r->g[11] == 0.0 && r->H[143] == 0.0);
+    for (double z = 1.222; z > 1.0001; z -= 0.0005) {
+        now.pose[1].pos.z = z;
+        r = evaluate(NULL);
+        CHECK(r->value > 0.0 && isfinite(r->value) && r->g[11] < 0.0);
+    }
+    now.pose[1].pos.z = 1.0;
+    CHECK(isinf(evaluate(NULL)->value));
+    now.pose[1].pos.z = 0.6;
+    CHECK(isinf(evaluate(NULL)->value));
     fell();
 }
 
@@ -160,4 +218,7 @@ TEST(the_weight_of_parallel_edges_is_smooth) {
 
 CR_TEST_MAIN(every_corner_and_edge_counts_once, the_local_barrier_ends_at_its_reach,
              touching_is_infinite, second_derivatives_jump_where_a_corner_leaves_a_face,
+             second_derivatives_of_hulls_are_continuous_there,
+             facing_cubes_have_the_potential_of_one_unknown,
+             hulls_far_apart_feel_nothing_and_touching_ones_all,
              the_weight_of_parallel_edges_is_smooth)
