@@ -52,6 +52,7 @@ set(CAROM_SOURCES
     src/geometry/epa.c
     src/geometry/field.c
     src/geometry/field_shape.c
+    src/geometry/feature_distance.c
     src/geometry/gjk.c
     src/geometry/grid.c
     src/geometry/grid_mesh.c
@@ -67,11 +68,17 @@ set(CAROM_SOURCES
     src/geometry/skin.c
     src/geometry/skin_diff.c
     src/geometry/skin_reduce.c
+    src/geometry/plane_pair.c
+    src/geometry/plane_potential.c
+    src/geometry/sphere_tree.c
+    src/geometry/step_limit.c
     src/geometry/support.c
     src/geometry/surface.c
     src/geometry/touch_system.c
     src/geometry/tri_tree.c
     src/geometry/triangle_min.c
+    src/geometry/triangle_meet.c
+    src/geometry/triangle_pair.c
     src/model/builder.c
     src/model/builder_mechanism.c
     src/model/builder_shapes.c
@@ -122,15 +129,21 @@ set(CAROM_SOURCES
     src/scene/urdf_joint.c
     src/scene/urdf_link.c
     src/scene/urdf_mesh.c
+    src/contact/barrier.c
     src/contact/certificate.c
     src/contact/ellipse.c
     src/contact/frame.c
+    src/contact/hull_barrier.c
     src/contact/islands.c
     src/contact/jump.c
     src/contact/jump_jac.c
     src/contact/jump_jvp.c
     src/contact/jump_vjp.c
     src/contact/laws.c
+    src/contact/longrange_half.c
+    src/contact/longrange_pair.c
+    src/contact/longrange_shape.c
+    src/contact/longrange_sum.c
     src/contact/ncp.c
     src/contact/cone.c
     src/contact/lcp.c
