@@ -17,6 +17,9 @@
 
 #include <string.h>
 
+// times of files are rounded: this part of a step is none
+#define LENGTH_SLACK 1e-6
+
 /// Everything of one run. Released by clear.
 typedef struct task {
     cli_scene scene;
@@ -46,12 +49,26 @@ static int read_recording(const task *t, const char *path, cri_recording *out) {
     return status == CR_OK ? CLI_DONE : cli_error(&err);
 }
 
+/// Says when a recording is over before a step is: its times may be in another unit.
+static void check_length(const task *t, const cli_options *options, const cri_recording *r) {
+    double length = r->time[r->n_sample - 1];
+    if (length < (1.0 - LENGTH_SLACK) * t->scene.dt) {
+        cli_warn(options,
+                 "%.80s: the recording lasts %g s, less than a step of %g s, and is simulated in "
+                 "shorter ones; is t in seconds? Else a shorter --dt says the same",
+                 r->file, length, t->scene.dt);
+    }
+}
+
 static int read_recordings(task *t, const cli_options *options) {
     int n = options->n_word - 1;
     t->recording = CR_PUSH(t->scene.memory, cri_recording, n);
     int code = t->recording ? CLI_DONE : cli_failed("no memory for %d recordings", n);
     for (int k = 0; k < n && code == CLI_DONE; k++) {
         code = read_recording(t, options->word[k + 1], &t->recording[k]);
+        if (code == CLI_DONE) {
+            check_length(t, options, &t->recording[k]);
+        }
     }
     if (code == CLI_DONE) {
         code = cli_fit_noise(&t->scene, options, n, t->recording);

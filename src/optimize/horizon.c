@@ -221,7 +221,9 @@ static cr_status fit_last(cri_horizon *h, bool *is_null, cr_arena *arena, cri_ls
     CR_TRY(fit_all(h, out, err));
     cri_ensemble *e = h->ensemble;
     find_null(h, is_null);
-    bool is_exact = usual_residual(h, out) <= EXACT * cri_ensemble_spread(e);
+    // by all residuals: the better half of them is exact while the others take a wrong value for
+    // outliers
+    bool is_exact = sqrt(out->loss / e->n_data) <= EXACT * cri_ensemble_spread(e);
     if (is_exact || h->is_stopped || !h->use_restart || !choose_drawn(h, is_null)) {
         return CR_OK;
     }
