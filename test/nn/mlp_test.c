@@ -200,6 +200,19 @@ TEST(lack_of_memory_is_told) {
     }
 }
 
+TEST(softplus_keeps_no_last_values_unless_asked_for) {
+    const cri_mlp *net = &nets[5];
+    double w[W_MOST], x[3] = {0.1, 0.2, 0.3}, v, g[3];
+    cr_arena *arena = cri_arena_create(1000);
+    cri_mlp_cache cache;
+    fill_weights(net, w);
+    CHECK(cri_mlp_gradient(net, w, 1, x, NULL, g, &cache, arena));
+    CHECK(cache.a[2] && !cache.a[3] && cache.s[3]);
+    CHECK(cri_mlp_gradient(net, w, 1, x, &v, g, &cache, arena));
+    CHECK(cache.a[3] && cache.s[3] && cache.a[3] != cache.s[3]);
+    cri_arena_destroy(arena);
+}
+
 static uint64_t mix(uint64_t hash, int n, const double *x) {
     return cri_hash(hash, x, sizeof *x * (size_t)n);
 }
@@ -243,4 +256,5 @@ TEST(bits_are_those_of_every_machine) {
 CR_TEST_MAIN(value_gradient_and_adjoints_are_those_of_the_derivation,
              gradients_are_those_of_the_value,
              adjoints_are_the_same_with_and_without_values_and_for_each_alone,
-             lack_of_memory_is_told, bits_are_those_of_every_machine)
+             lack_of_memory_is_told, softplus_keeps_no_last_values_unless_asked_for,
+             bits_are_those_of_every_machine)
