@@ -40,20 +40,25 @@ CRI_INLINE void tangens_body(int n, const double *z, double *a, double *s) {
     }
 }
 
-CRI_LANES(softplus, (int n, const double *z, double *a, double *s), (n, z, a, s))
-CRI_LANES(tangens, (int n, const double *z, double *a, double *s), (n, z, a, s))
-
-static void relu(int n, const double *z, double *a, double *s) {
-    for (int i = 0; i < n; i++) {
-        double x = z[i]; // may be the place of a or s
+CRI_INLINE void relu_body(int n, const double *z, double *a, double *s) {
+    for (int i = 0; i < n; i += CRI_LANE) {
+        cri_lanes x, y, zero = {0.0}, one = zero + 1.0;
+        cri_lanes_load_some(n - i, z + i, &x);
+        cri_lane_bits is_below = x <= 0.0, is_above = x > 0.0;
         if (a) {
-            a[i] = x > 0.0 ? x : x * 0.0;
+            y = CRI_LANES_PICK(is_below, zero, x);
+            cri_lanes_store_some(n - i, &y, a + i);
         }
         if (s) {
-            s[i] = x > 0.0 ? 1.0 : 0.0;
+            y = CRI_LANES_PICK(is_above, one, zero);
+            cri_lanes_store_some(n - i, &y, s + i);
         }
     }
 }
+
+CRI_LANES(softplus, (int n, const double *z, double *a, double *s), (n, z, a, s))
+CRI_LANES(tangens, (int n, const double *z, double *a, double *s), (n, z, a, s))
+CRI_LANES(relu, (int n, const double *z, double *a, double *s), (n, z, a, s))
 
 void cri_activate(cri_activation act, int n, const double *z, double *a, double *s) {
     CR_ASSERT(n >= 0 && (a || s) && a != s);

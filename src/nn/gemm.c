@@ -202,8 +202,8 @@ static bool find(void *library, const char *name, void *pointer) {
     return symbol != NULL;
 }
 
-// On a processor younger than itself OpenBLAS takes the kernels of 2004, which our own loop beats
-// twice. OPENBLAS_CORETYPE in the environment tells it better.
+// On a processor that it does not know OpenBLAS takes its oldest kernels, which our own loop beats
+// twice (docs/nets.md). OPENBLAS_CORETYPE in the environment tells it better.
 static bool is_outdated(const char *core) {
     return strcmp(core, "Prescott") == 0 || strcmp(core, "Generic") == 0;
 }

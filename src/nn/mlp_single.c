@@ -123,7 +123,8 @@ bool cri_mlp_single(const cri_mlp *net, const double *w, int n_row, const double
     CR_ASSERT(cri_mlp_is_single(net));
     int n_in = net->width[0], n = padded(net->width[1]);
     bool is_tanh = net->act == CRI_ACT_TANH;
-    double *keep = CR_PUSH_RAW(arena, double, (size_t)n_row *(size_t)n + 1);
+    size_t n_all = (size_t)n_row * (size_t)n;
+    double *keep = CR_PUSH_RAW(arena, double, n_all + 1);
     cri_arena_mark mark = cri_arena_get_mark(arena);
     const double *W = push_weights(net, w, arena);
     if (!keep || !W) {
