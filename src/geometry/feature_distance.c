@@ -21,7 +21,7 @@ static void settle(const cri_vec3 x[4], cri_feature_distance *f) {
         // about one point, so that far origins cost nothing: weights sum to zero
         cri_vec3 y = cri_v3_sub(x[k], x[3]);
         r = cri_v3_mad(r, f->w[k], y);
-        for (int i = 0; i < f->n_free; i++) {
+        for (int i = 0; i < 2; i++) {
             f->e[i] = cri_v3_mad(f->e[i], f->dw[i][k], y);
         }
     }
@@ -126,18 +126,18 @@ static double add_product(const cri_feature_distance *f, const double v[12], dou
     for (int k = 0; k < 4; k++) {
         cri_vec3 vk = cri_v3_load(v + 3 * k);
         moved = cri_v3_mad(moved, f->w[k], vk);
-        for (int i = 0; i < f->n_free; i++) {
+        for (int i = 0; i < 2; i++) {
             b[i] += f->dw[i][k] * f->distance * cri_v3_dot(f->n, vk);
         }
     }
-    for (int i = 0; i < f->n_free; i++) {
+    for (int i = 0; i < 2; i++) {
         b[i] += cri_v3_dot(f->e[i], moved);
     }
     double z[2] = {f->inverse[0] * b[0] + f->inverse[1] * b[1],
                    f->inverse[1] * b[0] + f->inverse[2] * b[1]};
     double slope = cri_v3_dot(f->n, moved);
     cri_vec3 across = cri_v3_mad(moved, -slope, f->n);
-    for (int i = 0; i < f->n_free; i++) {
+    for (int i = 0; i < 2; i++) {
         across = cri_v3_mad(across, -z[i], f->e[i]);
     }
     for (int k = 0; k < 4; k++) {

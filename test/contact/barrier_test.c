@@ -132,8 +132,8 @@ TEST(second_derivatives_jump_where_a_corner_leaves_a_face) {
                                           {CRI_BARRIER_GLOBAL, 0.0, 1.0}};
     plant_cubes();
     for (int k = 0; k < 2; k++) {
-        double coarse = largest_change(&kinds[k], 200, 0.6);
-        double fine = largest_change(&kinds[k], 2000, 0.6);
+        double coarse = largest_change(&kinds[k], 100, 0.6);
+        double fine = largest_change(&kinds[k], 600, 0.6);
         CHECK(fine > 0.5 * coarse);
     }
     fell();
@@ -177,7 +177,7 @@ TEST(hulls_far_apart_feel_nothing_and_touching_ones_all) {
     now.pose[1] = fixture_pose(cri_v3(0, 0, 0), cri_v3(0, 0, 1.223));
     const cri_longrange_result *r = evaluate(NULL);
     CHECK(r->value == 0.0 && r->g[11] == 0.0 && r->H[143] == 0.0);
-    for (double z = 1.222; z > 1.0001; z -= 0.0005) {
+    for (double z = 1.222; z > 1.0001; z -= 0.002) {
         now.pose[1].pos.z = z;
         r = evaluate(NULL);
         CHECK(r->value > 0.0 && isfinite(r->value) && r->g[11] < 0.0);

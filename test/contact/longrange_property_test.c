@@ -151,8 +151,8 @@ static double largest_change(int n, cri_vec3 way, double from, double to) {
 // Steps a tenth as long change them a tenth as much, whatever borders of shells, and of corners,
 // edges and faces, they cross. A jump would stay.
 static void check_smooth(cri_vec3 way, double from, double to) {
-    double coarse = largest_change(200, way, from, to);
-    double fine = largest_change(2000, way, from, to);
+    double coarse = largest_change(120, way, from, to);
+    double fine = largest_change(1200, way, from, to);
     CHECK(fine < 0.15 * coarse);
 }
 

@@ -6,6 +6,7 @@
 #include "cr_test.h"
 
 #include "geometry/plane_potential.h"
+#include "geometry/triangle_meet.h"
 #include "geometry/triangle_pair.h"
 #include "longrange_fixture.h"
 
@@ -149,6 +150,46 @@ TEST(every_solve_carries_a_certificate) {
         CHECK(worst <= 1.0);
         CHECK(n_most <= 40);
     }
+}
+
+/// Shrinks a triangle about a point of it to a speck, or across an edge to a needle.
+static void squash(cri_vec3 t[3], cri_vec3 about, bool is_needle, double part) {
+    cri_vec3 e = cri_v3_sub(t[1], t[0]);
+    e = cri_v3_scale(1.0 / cri_v3_norm(e), e);
+    for (int k = 0; k < 3; k++) {
+        cri_vec3 r = cri_v3_sub(t[k], about);
+        cri_vec3 kept = is_needle ? cri_v3_scale(cri_v3_dot(r, e), e) : cri_v3(0, 0, 0);
+        t[k] = cri_v3_add(cri_v3_add(about, kept), cri_v3_scale(part, cri_v3_sub(r, kept)));
+    }
+}
+
+// from a millimetre to a kilometre, gaps over ten decades, down to a part in 10^7 wide
+TEST(specks_and_needles_of_any_size_are_certified) {
+    cr_test_rng rng = cr_test_rng_of(7);
+    int n_apart = 0;
+    for (int i = 0; i < 4000; i++) {
+        cri_vec3 x[6];
+        cri_plane_pair p;
+        fixture_triangles(&rng, pow(10.0, cr_test_uniform(&rng, -8, 2)), x);
+        cri_triangle_gap near = cri_triangle_closest(x, x + 3);
+        double part = pow(10.0, cr_test_uniform(&rng, -7, 0));
+        squash(x, near.a, i & 1, part);
+        squash(x + 3, near.b, i & 2, i & 4 ? 1.0 : part);
+        double scale = pow(10.0, cr_test_uniform(&rng, -3, 3));
+        for (int k = 0; k < 6; k++) {
+            x[k] = cri_v3_scale(scale, x[k]);
+        }
+        // needles may have been pushed through each other
+        if (cri_triangles_meet(x, x + 3)) {
+            CHECK(!cri_plane_solve(x, NULL, &p));
+            continue;
+        }
+        n_apart++;
+        if (CHECK(cri_plane_solve(x, NULL, &p))) {
+            CHECK(fabs(p.gap) <= fmax(1e-12, 4.0 * DBL_EPSILON * p.kappa));
+        }
+    }
+    CHECK(n_apart > 3500);
 }
 
 // dist <= D <= min(3 dist, distance of the centres), D = 12 / W
@@ -401,7 +442,8 @@ CR_TEST_MAIN(the_reference_pair_is_met_to_fifteen_digits,
              other_lengths_and_a_closer_pair_meet_the_reference,
              half_space_centred_and_blend_meet_the_reference,
              parallel_triangles_have_the_centred_potential, every_solve_carries_a_certificate,
-             the_barrier_lies_between_its_bounds, forces_push_along_a_line_that_joins_the_triangles,
+             specks_and_needles_of_any_size_are_certified, the_barrier_lies_between_its_bounds,
+             forces_push_along_a_line_that_joins_the_triangles,
              forces_do_not_vanish_at_a_million_sizes, the_origin_may_be_kilometres_away,
              needles_and_points_are_triangles, touching_triangles_have_no_plane,
              a_hint_saves_steps_and_never_changes_the_answer,
