@@ -40,6 +40,10 @@ void cri_cholesky_solve(int n, const double *factor, double *b) {
     // D U x = y
     for (int k = n - 1; k >= 0; k--) {
         const double *row = factor + (size_t)k * (size_t)n;
-        b[k] = (b[k] - cri_dot(n - k - 1, row + k + 1, b + k + 1)) * row[k];
+        double sum = b[k];
+        for (int j = k + 1; j < n; j++) {
+            sum -= row[j] * b[j];
+        }
+        b[k] = sum * row[k];
     }
 }
