@@ -15,6 +15,7 @@ set(CAROM_SOURCES
     src/io/atomic_file.c
     src/io/checkpoint.c
     src/io/file.c
+    src/io/hdf5_arrays_file.c
     src/io/hdf5_table.c
     src/io/mesh_file.c
     src/io/number.c
@@ -22,6 +23,13 @@ set(CAROM_SOURCES
     src/io/stl.c
     src/io/table.c
     src/io/xml.c
+    src/nn/activation.c
+    src/nn/adam.c
+    src/nn/gemm.c
+    src/nn/mlp.c
+    src/nn/mlp_single.c
+    src/nn/start.c
+    src/nn/weights.c
     src/solvers/friction.c
     src/solvers/friction_classes.c
     src/solvers/friction_diff.c
@@ -40,24 +48,37 @@ set(CAROM_SOURCES
     src/geometry/broad_phase.c
     src/geometry/collide.c
     src/geometry/collide_plane.c
+    src/geometry/cube_table.c
     src/geometry/epa.c
+    src/geometry/field.c
+    src/geometry/field_shape.c
     src/geometry/gjk.c
+    src/geometry/grid.c
+    src/geometry/grid_mesh.c
     src/geometry/hull.c
     src/geometry/hull_merge.c
+    src/geometry/march.c
     src/geometry/mass.c
     src/geometry/meet.c
     src/geometry/mesh_mass.c
     src/geometry/narrow.c
     src/geometry/patch.c
     src/geometry/pieces.c
+    src/geometry/skin.c
+    src/geometry/skin_diff.c
+    src/geometry/skin_reduce.c
     src/geometry/support.c
+    src/geometry/surface.c
     src/geometry/touch_system.c
+    src/geometry/tri_tree.c
+    src/geometry/triangle_min.c
     src/model/builder.c
     src/model/builder_mechanism.c
     src/model/builder_shapes.c
     src/model/builder_slots.c
     src/model/derived.c
     src/model/names.c
+    src/model/system.c
     src/model/scene_def.c
     src/dynamics/advance.c
     src/dynamics/body_position.c
@@ -139,8 +160,12 @@ set(CAROM_SOURCES
     src/sim/sim.c
     src/sim/step_end.c
     src/sim/step_located.c
+    src/sim/step_system.c
+    src/sim/options.c
     src/sim/stepper.c
     src/sim/warm.c
+    src/learn/trainer.c
+    src/learn/windows.c
     src/optimize/aim.c
     src/optimize/arrow.c
     src/optimize/bundle.c
@@ -154,8 +179,10 @@ set(CAROM_SOURCES
     src/optimize/explain.c
     src/optimize/fit.c
     src/optimize/fit_result.c
+    src/optimize/history.c
     src/optimize/horizon.c
     src/optimize/identify.c
+    src/optimize/journal.c
     src/optimize/lbfgs.c
     src/optimize/least_squares.c
     src/optimize/linearise.c
@@ -189,6 +216,8 @@ set(CAROM_SOURCES
 # with HDF5, and without it
 set(CAROM_HDF5_SOURCES
     src/io/hdf5_api.c
+    src/io/hdf5_arrays.c
+    src/io/hdf5_image.c
     src/io/hdf5_read.c
     src/io/hdf5_write.c
 )
@@ -202,10 +231,12 @@ set(CAROM_CLI_SOURCES
     cli/bench_boxes.c
     cli/bench_fit.c
     cli/bench_gas.c
+    cli/bench_nets.c
     cli/bench_points.c
     cli/bench_process.c
     cli/bench_run.c
     cli/bench_scenes.c
+    cli/bench_sdf.c
     cli/bench_solvers.c
     cli/bench_spheres.c
     cli/compare.c
@@ -214,6 +245,7 @@ set(CAROM_CLI_SOURCES
     cli/fit_options.c
     cli/fit_print.c
     cli/fit_report.c
+    cli/fit_save.c
     cli/gradient.c
     cli/laws.c
     cli/linearize.c

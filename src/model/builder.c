@@ -80,6 +80,9 @@ cr_status cri_model_build(const cri_scene_def *def, cr_model **out, cr_error *er
 
 void cr_model_destroy(cr_model *model) {
     if (model) {
+        if (model->system_release) {
+            model->system_release(model->system_self);
+        }
         cri_arena_destroy(model->memory);
     }
 }

@@ -7,6 +7,7 @@
 //   free bodies     1/m, I, 1/I of the same numbers
 //   servos          position: gain = kp, bias = 0 -kp -kv; velocity: gain = kv, bias = 0 0 -kv
 //   the rest        slots of p, in another order
+//   a system        p itself (model/system.h)
 
 #include "model/derived.h"
 
@@ -28,6 +29,10 @@ enum { MAX_SOLID = 64 };
 cri_derived cri_derived_push(const cr_model *model, cr_arena *arena) {
     CR_ASSERT(model && arena);
     const cri_mechanism *mech = &model->mech;
+    if (model->system_kind) {
+        return (cri_derived){.block = CR_PUSH(arena, double, model->sizes.n_p),
+                             .n_double = model->sizes.n_p};
+    }
     int n_body = mech->n_body, n_geom = model->sizes.n_geom;
     cri_derived d = {.n_double = 3 + (N_BODY + N_LINK) * n_body + N_GEOM * n_geom +
                                  N_PAIR * model->n_pair + N_JOINT * mech->n_joint +
@@ -82,6 +87,9 @@ static bool is_positive(const double *J) {
 
 cr_status cri_derived_check(const cr_model *model, const cri_derived *d, cr_error *err) {
     CR_ASSERT(model && d->block);
+    if (model->system_kind) {
+        return CR_OK;
+    }
     if (!cri_all_finite(d->n_double, d->block)) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
                         "some mass or inertia is too large or too small for a number");
@@ -336,6 +344,10 @@ static void copy_out(const copy *c, void *context) {
 void cri_derive(const cr_model *m, const double *p, cri_derived *d) {
     CR_ASSERT(d->block);
     CR_VALIDATE(cri_all_finite(m->sizes.n_p, p));
+    if (m->system_kind) {
+        memcpy(d->block, p, sizeof *p * (size_t)m->sizes.n_p);
+        return;
+    }
     visit_copies(m, d, copy_in, (double *)p);
     for (int b = 0; b < m->mech.n_body; b++) {
         derive_body(m, p, b, d);
@@ -345,6 +357,12 @@ void cri_derive(const cr_model *m, const double *p, cri_derived *d) {
 void cri_derive_vjp(const cr_model *m, const double *p, const cri_derived *d,
                     const cri_derived *d_adj, double *p_adj) {
     CR_ASSERT(d_adj->block && p_adj);
+    for (int i = 0; m->system_kind && i < m->sizes.n_p; i++) {
+        p_adj[i] += d_adj->block[i];
+    }
+    if (m->system_kind) {
+        return;
+    }
     visit_copies(m, d_adj, copy_out, p_adj);
     for (int b = 0; b < m->mech.n_body; b++) {
         derive_body_vjp(m, p, b, d, d_adj, p_adj);
@@ -354,6 +372,10 @@ void cri_derive_vjp(const cr_model *m, const double *p, const cri_derived *d,
 void cri_derive_jvp(const cr_model *m, const double *p, const cri_derived *d, const double *p_tan,
                     cri_derived *d_tan) {
     CR_ASSERT(d_tan->block && p_tan);
+    if (m->system_kind) {
+        memcpy(d_tan->block, p_tan, sizeof *p_tan * (size_t)m->sizes.n_p);
+        return;
+    }
     visit_copies(m, d_tan, copy_in, (double *)p_tan);
     for (int b = 0; b < m->mech.n_body; b++) {
         derive_body_jvp(m, p, b, d, p_tan, d_tan);

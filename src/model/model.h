@@ -124,7 +124,13 @@ struct cr_model {
     char warning[240];
     cri_place law_place;
     cri_place stepper_place;
-    struct cr_arena *memory; // owns everything above
+    const struct cri_system_kind *system_kind; // NULL: a scene of bodies
+    void *system_self;
+    void (*system_release)(void *self); // NULL: nothing to do
+    double *system_radius;              // (n_body) of the balls in pictures, m
+    int n_system_wall;
+    struct cri_system_wall *system_wall; // (n_system_wall) planes in pictures
+    struct cr_arena *memory;             // owns everything above but system_self
 };
 
 /// Builds the model. def is read, not kept.

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "carom/carom.h"
+#include "model/mechanism.h"
 
 /// One batch of steps: what goes in.
 typedef struct cri_system_batch {
@@ -47,14 +48,9 @@ typedef struct cri_system_kind {
                 const double *x_next_adj, double *x_adj, double *u_adj, double *p_adj,
                 cr_arena *work);
 
-    /// Energy of one row at p, J. NULL: there is none.
+    /// Energy of one row at p, J; NAN for lack of memory. NULL: the system has none, 0 stands for
+    /// it.
     double (*energy)(const void *self, const double *p, const double *x, cr_arena *work);
-
-    /// World position (3) of a body at x, and its adjoint, which adds to x_adj (n_x). A system of
-    /// one or two dimensions leaves the other coordinates zero.
-    void (*position)(const void *self, const double *x, int body, double *out);
-    void (*position_vjp)(const void *self, const double *x, int body, const double *out_adj,
-                         double *x_adj);
 } cri_system_kind;
 
 /// One parameter of a system.
@@ -65,24 +61,52 @@ typedef struct cri_system_slot {
     bool is_open_lower;
 } cri_system_slot;
 
+/// Where a body stands at q = 0, for targets and pictures.
+typedef struct cri_system_body {
+    const char *name;
+    cri_vec3 pos;
+    double radius; // of the ball that pictures show, m
+} cri_system_body;
+
+/// A plane for pictures, the system on the side that its normal points to.
+typedef struct cri_system_wall {
+    const char *name;
+    cri_vec3 normal; // unit
+    double offset;   // normal . x, m
+} cri_system_wall;
+
+/// What one number of q does to its body. Those of a body follow one another, bodies in order.
+typedef struct cri_system_coordinate {
+    int body;
+    cri_joint_kind kind; // hinge or slide
+    cri_vec3 axis;       // unit
+    cri_vec3 anchor;     // hinge: a point of its axis, from the body's origin
+} cri_system_coordinate;
+
 /// What a model of a system is built from. All of it is copied but self, which goes over to the
 /// model: release is called for it when the model goes, and when building fails.
 typedef struct cri_system_def {
     const cri_system_kind *kind;
     void *self;
-    void (*release)(void *self);
-    double dt;
-    int n_q; // = n_v
+    void (*release)(void *self); // NULL: nothing to do
+    double dt;                   // s
+    int n_q;                     // = n_v
     int n_u;
     int n_p;
     int n_body;
-    const cri_system_slot *slot;  // (n_p)
-    const char *const *x_name;    // (n_x)
-    const char *const *u_name;    // (n_u)
-    const char *const *body_name; // (n_body)
-    const double *x0;             // (n_x)
+    int n_wall;
+    const cri_system_body *body;             // (n_body)
+    const cri_system_wall *wall;             // (n_wall)
+    const cri_system_coordinate *coordinate; // (n_q)
+    const cri_system_slot *slot;             // (n_p)
+    const char *const *u_name;               // (n_u)
+    const double *x0;                        // (n_x)
 } cri_system_def;
 
-/// Builds the model, which the public interface then treats like any other.
+/// Builds the model, which the public interface then treats like any other. Names in x are
+/// BODY/qpos[i] and BODY/qvel[i].
 CR_MUST_CHECK cr_status cri_model_from_system(const cri_system_def *def, cr_model **out,
                                               cr_error *err);
+
+/// Index of a law of this kind, -1: it has none of that name.
+int cri_system_find_law(const cri_system_kind *kind, const char *name);

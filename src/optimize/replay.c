@@ -17,6 +17,9 @@
 // a fit replays its recording some hundred times: more steps than these take hours
 enum { MAX_STEP = 1000000 };
 
+// times of files are rounded: this part of a step is none
+#define LENGTH_SLACK 1e-6
+
 /// The column that observes entry i of x, -1: none.
 static int find_column(const cri_recording *recording, int i) {
     for (int c = 0; c < recording->n_column; c++) {
@@ -46,6 +49,26 @@ static void find_quats(cri_replay *replay) {
     }
 }
 
+/// Refuses a recording whose length shows that its times are in another unit.
+static cr_status check_length(const cri_recording *recording, int n_step, double dt,
+                              cr_error *err) {
+    const char *file = recording->file ? recording->file : "data";
+    double length = recording->time[recording->n_sample - 1];
+    if (n_step > MAX_STEP) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "%.80s: the recording lasts %g s, %d steps of %g s; is t in seconds? Else "
+                        "take a longer --dt",
+                        file, length, n_step, dt);
+    }
+    if (length < (1.0 - LENGTH_SLACK) * dt) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "%.80s: the recording lasts %g s, less than a step of %g s; is t in "
+                        "seconds? Else take a shorter --dt",
+                        file, length, dt);
+    }
+    return CR_OK;
+}
+
 cr_status cri_replay_init(const cr_model *model, const cri_unknowns *unknowns,
                           const cri_recording *recording, double dt, cr_arena *arena,
                           cri_replay *out, cr_error *err) {
@@ -57,13 +80,7 @@ cr_status cri_replay_init(const cr_model *model, const cri_unknowns *unknowns,
                          .n_sample = recording->n_sample};
     CR_TRY(
         cri_schedule_push(recording->n_sample, recording->time, dt, arena, &replay.schedule, err));
-    if (replay.schedule.n_step > MAX_STEP) {
-        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
-                        "%.80s: the recording lasts %g s, %d steps of %g s; is t in seconds? Else "
-                        "take a longer --dt",
-                        recording->file ? recording->file : "data",
-                        recording->time[recording->n_sample - 1], replay.schedule.n_step, dt);
-    }
+    CR_TRY(check_length(recording, replay.schedule.n_step, dt, err));
     CR_TRY(cri_selection_check_steps(selection, replay.schedule.n_step, err));
     CR_TRY(cri_point_push(selection, replay.schedule.n_step, arena, &replay.point, err));
     replay.has_control = cri_selection_has(selection, CR_VECTOR_U);

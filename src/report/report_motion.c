@@ -4,6 +4,9 @@
 // them, its contacts those of all, impulses of the same place of a pair added up. When all frames
 // are full, every second one is left out and its contacts go to the next; frame 0 is the start.
 
+#include "contact/frame.h"
+#include "dynamics/body_position.h"
+#include "model/system.h"
 #include "report/report_parts.h"
 #include "sim/sim.h"
 
@@ -56,6 +59,42 @@ static cri_pose pose_of_static(const cr_model *model, const cri_geom *geom, doub
     return pose;
 }
 
+// an orientation whose z axis is the normal
+static cri_quat quat_along(cri_vec3 normal) {
+    cri_frame frame = cri_frame_of(normal);
+    const cri_vec3 column[] = {frame.axis[1], frame.axis[2], frame.axis[0]};
+    cri_mat3 R;
+    for (int c = 0; c < 3; c++) {
+        R.m[c] = column[c].x;
+        R.m[3 + c] = column[c].y;
+        R.m[6 + c] = column[c].z;
+    }
+    return cri_quat_of_rotation(&R);
+}
+
+// balls at the bodies of a system, then its walls
+static void take_system(cri_report *report, cri_report_variant_node *v) {
+    const cr_model *model = v->model;
+    const cri_quat upright = {.w = 1.0};
+    for (int b = 0; b < v->n_body; b++) {
+        v->shape[b] = (cri_report_shape){.kind = CRI_SHAPE_SPHERE,
+                                         .body = b,
+                                         .quat = upright,
+                                         .size = {model->system_radius[b]},
+                                         .name = cri_report_copy(report, model->body_name[b])};
+    }
+    for (int i = 0; i < model->n_system_wall; i++) {
+        const cri_system_wall *wall = &model->system_wall[i];
+        v->shape[v->n_body + i] =
+            (cri_report_shape){.kind = CRI_SHAPE_PLANE,
+                               .body = -1,
+                               .pos = cri_v3_scale(wall->offset, wall->normal),
+                               .quat = quat_along(wall->normal),
+                               .size = {wall->offset},
+                               .name = cri_report_copy(report, wall->name)};
+    }
+}
+
 static void take_shapes(cri_report *report, cri_report_variant_node *v, const cr_sim *sim) {
     const cr_model *model = v->model;
     for (int g = 0; g < v->n_shape; g++) {
@@ -96,11 +135,13 @@ void cri_report_variant(cri_report *report, const char *name, const cr_sim *sim)
                                    .model = model,
                                    .x = x,
                                    .body = body,
-                                   .n_shape = model->sizes.n_geom,
+                                   .n_shape = model->system_kind
+                                                  ? model->sizes.n_body + model->n_system_wall
+                                                  : model->sizes.n_geom,
                                    .stride = 1};
     cri_state_push(model, x, &v->state, memory);
     for (int b = 0; b < model->sizes.n_body; b++) {
-        if (model->mech.link[b].unit >= 0) {
+        if (model->system_kind || model->mech.link[b].unit >= 0) {
             body[v->n_body++] = b;
         }
     }
@@ -114,7 +155,11 @@ void cri_report_variant(cri_report *report, const char *name, const cr_sim *sim)
     if (!v->shape || !v->frame || !v->pose) {
         return;
     }
-    take_shapes(report, v, sim);
+    if (model->system_kind) {
+        take_system(report, v);
+    } else {
+        take_shapes(report, v, sim);
+    }
     CRI_REPORT_APPEND(report->last_motion->first, report->last_motion->last, v);
 }
 
@@ -199,6 +244,22 @@ static void halve(cr_arena *memory, cri_report_variant_node *v) {
     }
 }
 
+static void take_poses(cri_report_variant_node *v, double *pose) {
+    if (!v->model->system_kind) {
+        cri_state_set(v->model, &v->state);
+    }
+    for (int b = 0; b < v->n_body; b++, pose += N_POSE) {
+        if (v->model->system_kind) {
+            cri_v3_store(cri_body_position(v->model, b, (cri_vec3){0}, v->x), pose);
+            cri_q4_store((cri_quat){.w = 1.0}, pose + 3);
+            continue;
+        }
+        const cri_pose *from = &v->state.pose[v->body[b]];
+        cri_v3_store(from->pos, pose);
+        cri_q4_store(cri_quat_of_rotation(&from->R), pose + 3);
+    }
+}
+
 void cri_report_frame(cri_report *report, double t, const double *x, int n_contact,
                       const cr_contact *contact) {
     if (!report || cri_arena_has_failed(report->memory)) {
@@ -216,13 +277,7 @@ void cri_report_frame(cri_report *report, double t, const double *x, int n_conta
     if (cri_model_normalise(v->model, v->x) >= 0) {
         return;
     }
-    cri_state_set(v->model, &v->state);
-    double *pose = v->pose + (size_t)v->n_frame * N_POSE * (size_t)v->n_body;
-    for (int b = 0; b < v->n_body; b++) {
-        const cri_pose *from = &v->state.pose[v->body[b]];
-        cri_v3_store(from->pos, pose + N_POSE * b);
-        cri_q4_store(cri_quat_of_rotation(&from->R), pose + N_POSE * b + 3);
-    }
+    take_poses(v, v->pose + (size_t)v->n_frame * N_POSE * (size_t)v->n_body);
     cri_report_frame_data *frame = &v->frame[v->n_frame];
     frame->t = t;
     add_contacts(report->memory, frame, n_contact, contact);

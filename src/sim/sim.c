@@ -8,11 +8,11 @@
 //   x_adj  ->  y_adj     position, velocity as they are, rotation by cri_quat_tangent_vjp at x_next
 //   y_adj  ->  x_adj     rotation by cri_quat_normalise_vjp at the raw x
 
+#include "model/system.h"
 #include "sim/scan.h"
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,20 +23,6 @@ enum {
     OUTPUT_BYTES = 1 << 10,
     LIST_BYTES = 1 << 13
 };
-
-cr_sim_options cr_sim_options_default(const cr_model *model) {
-    CR_ASSERT(model);
-    return (cr_sim_options){
-        .stepper = model->stepper[0] ? model->stepper : "located",
-        .law = model->law[0] ? model->law : "ncp",
-        .eps_gap = 1e-9,
-        // a hop at this speed is 5e-10 m high, within eps_gap
-        .eps_speed = 1e-4,
-        .eps_time = 1e-9,
-        .event_cap = 32,
-        .use_gradient = true,
-    };
-}
 
 // every array that lives as long as the sim
 static bool allocate(cr_sim *sim) {
@@ -74,82 +60,19 @@ static bool allocate(cr_sim *sim) {
     return !cri_arena_has_failed(a);
 }
 
-// appends one more name to a list in a text of n_byte
-static void list_name(char *text, size_t n_byte, const char *name) {
-    size_t used = strlen(text);
-    snprintf(text + used, n_byte - used, "%s%s", used > 0 ? ", " : "", name);
-}
-
-// "no KIND is named WORD; there are ...", with the place when the scene file asked for it
-static cr_status fail_choice(const char *kind, const char *word, cri_place place, const char *names,
-                             cr_error *err) {
-    word = word ? word : "(null)";
-    if (place.line > 0) {
-        return cri_fail(err, CR_ERR_SYNTAX, place.line,
-                        "%.80s:%d: no %s is named %.40s; there are %s", place.file, place.line,
-                        kind, word, names);
-    }
-    return cri_fail(err, CR_ERR_ARGUMENT, 0, "no %s is named %.40s; there are %s", kind, word,
-                    names);
-}
-
-static cr_status check_smoothing(const cr_sim_options *o, cr_error *err) {
-    char names[120] = "";
-    if (!(o->smoothing >= 0.0 && isfinite(o->smoothing))) {
-        return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                        "smoothing is %g; give 0 for the exact gradient, or a positive number",
-                        o->smoothing);
-    }
-    if (o->smoothing == 0.0 || cri_law_find(o->law)->n_byte_smooth) {
-        return CR_OK;
-    }
-    for (int i = 0; cri_law_at(i); i++) {
-        if (cri_law_at(i)->n_byte_smooth) {
-            list_name(names, sizeof names, cri_law_at(i)->name);
-        }
-    }
-    return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                    "the contact law %.40s has no smoothed gradient; set smoothing to 0, or choose "
-                    "a law that has one: %s",
-                    o->law, names);
-}
-
-static cr_status check_options(const cr_model *m, const cr_sim_options *o, cr_error *err) {
-    char names[120] = "";
-    if (!o->stepper || !cri_stepper_find(o->stepper)) {
-        for (int i = 0; cri_stepper_at(i); i++) {
-            list_name(names, sizeof names, cri_stepper_at(i)->name);
-        }
-        cri_place place = o->stepper == m->stepper ? m->stepper_place : (cri_place){0};
-        return fail_choice("stepper", o->stepper, place, names, err);
-    }
-    if (!o->law || !cri_law_find(o->law)) {
-        for (int i = 0; cri_law_at(i); i++) {
-            list_name(names, sizeof names, cri_law_at(i)->name);
-        }
-        cri_place place = o->law == m->law ? m->law_place : (cri_place){0};
-        return fail_choice("contact law", o->law, place, names, err);
-    }
-    if (!(o->eps_gap > 0.0) || !(o->eps_speed > 0.0) || !(o->eps_time > 0.0) || o->event_cap < 1 ||
-        o->checkpoint_every < 0) {
-        return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                        "eps_gap, eps_speed, eps_time and event_cap must be positive, "
-                        "checkpoint_every not negative");
-    }
-    return check_smoothing(o, err);
-}
-
 cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr_sim **out,
                         cr_error *err) {
     CR_ASSERT(model && options && out);
     *out = NULL;
-    CR_TRY(check_options(model, options, err));
+    CR_TRY(cri_sim_check_options(model, options, err));
     cr_sim *sim = calloc(1, sizeof *sim);
     if (!sim) {
         return cri_no_memory(err);
     }
     sim->model = model;
-    sim->stepper = cri_stepper_find(options->stepper);
+    sim->stepper = model->system_kind ? &cri_stepper_system : cri_stepper_find(options->stepper);
+    sim->system_law =
+        model->system_kind ? cri_system_find_law(model->system_kind, options->law) : -1;
     sim->eps_gap = options->eps_gap;
     sim->eps_speed = options->eps_speed;
     sim->eps_time = options->eps_time;
@@ -212,7 +135,7 @@ cr_status cr_sim_set_params(cr_sim *sim, const double *p, cr_error *err) {
     cri_derive(sim->model, sim->p, &sim->d);
     cri_warm_clear(&sim->warm);
     forget(sim);
-    return cri_scan_prepare(sim) ? CR_OK : cri_no_memory(err);
+    return sim->model->system_kind || cri_scan_prepare(sim) ? CR_OK : cri_no_memory(err);
 }
 
 cr_status cri_sim_check_state(const cr_sim *sim, const double *x, cr_error *err) {
@@ -456,6 +379,7 @@ cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const do
     CR_TRY(check_last(sim, err));
     cri_arena_reset(sim->scratch);
     memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
+    sim->system_jac = NULL;
     sim->is_d_fixed = !p_tan;
     bool is_state = sim->stepper->jac && x_tan && !u_tan && !p_tan;
     cr_status status = is_state ? sim->stepper->jac(sim, sim->last, n_seed, x_tan, x_next_tan, err)
@@ -490,6 +414,10 @@ double cr_sim_energy(cr_sim *sim, const double *x) {
     const cri_mechanism *mech = &sim->model->mech;
     double sum = 0.0;
     cri_arena_reset(sim->scratch);
+    if (sim->model->system_kind) {
+        const cri_system_kind *kind = sim->model->system_kind;
+        return kind->energy ? kind->energy(sim->model->system_self, sim->p, x, sim->scratch) : 0.0;
+    }
     for (int k = 0; k < mech->n_unit; k++) {
         const cri_unit *u = &mech->unit[k];
         if (!u->is_free_body) {

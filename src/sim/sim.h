@@ -53,6 +53,9 @@ const cri_stepper *cri_stepper_find(const char *name);
 extern const cri_stepper cri_stepper_located;
 extern const cri_stepper cri_stepper_end;
 
+/// Of models that bring their own step (model/system.h). Not in the table: it fits no scene.
+extern const cri_stepper cri_stepper_system;
+
 /// Impulse of a resting contact, where the next solve begins.
 typedef struct cri_warm {
     int key[3]; // two geoms and the touch's id; -1 and the number of a limit
@@ -106,13 +109,15 @@ void cri_history_clear(cri_history *history);
 struct cr_sim {
     const cr_model *model;
     const cri_stepper *stepper;
+    int system_law; // index, of a model that brings its own step
     double eps_gap, eps_speed, eps_time;
     int event_cap;
     bool use_gradient;
-    bool has_tree;           // some unit is no free body
-    bool has_euler;          // and moves by Euler's rule
-    bool is_d_fixed;         // d_tan is zero: a seed moves no parameter
-    const double **flow_jac; // (n_unit) what tangents of one motion share; NULL: nothing
+    bool has_tree;            // some unit is no free body
+    bool has_euler;           // and moves by Euler's rule
+    bool is_d_fixed;          // d_tan is zero: a seed moves no parameter
+    const double **flow_jac;  // (n_unit) what tangents of one motion share; NULL: nothing
+    const double *system_jac; // what tangents of a system's last step share; NULL: not there yet
     bool has_cache; // steps fill what their derivatives need: not in a rollout that is replayed
     int checkpoint_every;
     cri_world world;
@@ -157,6 +162,10 @@ CR_MUST_CHECK cr_status cri_sim_step(cr_sim *sim, double dt, const double *x, co
 CR_MUST_CHECK cr_status cri_sim_step_vjp(cr_sim *sim, const cri_step_record *record,
                                          const double *x_next_adj, double *x_adj, double *u_adj,
                                          cr_error *err);
+
+/// Every choice one that there is, every number in its range; else a message that names it.
+CR_MUST_CHECK cr_status cri_sim_check_options(const cr_model *model, const cr_sim_options *options,
+                                              cr_error *err);
 
 /// x, u and dt as they must be, else a message that names the entry.
 CR_MUST_CHECK cr_status cri_sim_check_state(const cr_sim *sim, const double *x, cr_error *err);

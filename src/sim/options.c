@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+//
+// Options of a simulator: defaults, and what is wrong with a choice.
+
+#include "model/system.h"
+#include "sim/sim.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+cr_sim_options cr_sim_options_default(const cr_model *model) {
+    CR_ASSERT(model);
+    return (cr_sim_options){
+        .stepper = model->stepper[0] ? model->stepper : "located",
+        .law = model->law[0] ? model->law : "ncp",
+        .eps_gap = 1e-9,
+        // a hop at this speed is 5e-10 m high, within eps_gap
+        .eps_speed = 1e-4,
+        .eps_time = 1e-9,
+        .event_cap = 32,
+        .use_gradient = true,
+    };
+}
+
+// appends one more name to a list in a text of n_byte
+static void list_name(char *text, size_t n_byte, const char *name) {
+    size_t used = strlen(text);
+    snprintf(text + used, n_byte - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+// "no KIND is named WORD; there are ...", with the place when the scene file asked for it
+static cr_status fail_choice(const char *kind, const char *word, cri_place place, const char *names,
+                             cr_error *err) {
+    word = word ? word : "(null)";
+    if (place.line > 0) {
+        return cri_fail(err, CR_ERR_SYNTAX, place.line,
+                        "%.80s:%d: no %s is named %.40s; there are %s", place.file, place.line,
+                        kind, word, names);
+    }
+    return cri_fail(err, CR_ERR_ARGUMENT, 0, "no %s is named %.40s; there are %s", kind, word,
+                    names);
+}
+
+static cr_status check_smoothing(const cr_sim_options *o, cr_error *err) {
+    char names[120] = "";
+    if (!(o->smoothing >= 0.0 && isfinite(o->smoothing))) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "smoothing is %g; give 0 for the exact gradient, or a positive number",
+                        o->smoothing);
+    }
+    if (o->smoothing == 0.0 || cri_law_find(o->law)->n_byte_smooth) {
+        return CR_OK;
+    }
+    for (int i = 0; cri_law_at(i); i++) {
+        if (cri_law_at(i)->n_byte_smooth) {
+            list_name(names, sizeof names, cri_law_at(i)->name);
+        }
+    }
+    return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                    "the contact law %.40s has no smoothed gradient; set smoothing to 0, or choose "
+                    "a law that has one: %s",
+                    o->law, names);
+}
+
+// a system has one stepper and laws of its own
+static cr_status check_system(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+    char names[120] = "";
+    if (!o->stepper || strcmp(o->stepper, m->system_kind->name) != 0) {
+        return fail_choice("stepper of this system", o->stepper, (cri_place){0},
+                           m->system_kind->name, err);
+    }
+    if (!o->law || cri_system_find_law(m->system_kind, o->law) < 0) {
+        for (int i = 0; m->system_kind->law[i]; i++) {
+            list_name(names, sizeof names, m->system_kind->law[i]);
+        }
+        return fail_choice("contact law of this system", o->law, (cri_place){0}, names, err);
+    }
+    if (o->smoothing != 0.0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "a system such as %.40s has no smoothed gradient; set smoothing to 0",
+                        m->system_kind->name);
+    }
+    return CR_OK;
+}
+
+static cr_status check_choice(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+    char names[120] = "";
+    if (!o->stepper || !cri_stepper_find(o->stepper)) {
+        for (int i = 0; cri_stepper_at(i); i++) {
+            list_name(names, sizeof names, cri_stepper_at(i)->name);
+        }
+        cri_place place = o->stepper == m->stepper ? m->stepper_place : (cri_place){0};
+        return fail_choice("stepper", o->stepper, place, names, err);
+    }
+    if (!o->law || !cri_law_find(o->law)) {
+        for (int i = 0; cri_law_at(i); i++) {
+            list_name(names, sizeof names, cri_law_at(i)->name);
+        }
+        cri_place place = o->law == m->law ? m->law_place : (cri_place){0};
+        return fail_choice("contact law", o->law, place, names, err);
+    }
+    return check_smoothing(o, err);
+}
+
+cr_status cri_sim_check_options(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+    CR_ASSERT(m && o);
+    if (!(o->eps_gap > 0.0) || !(o->eps_speed > 0.0) || !(o->eps_time > 0.0) || o->event_cap < 1 ||
+        o->checkpoint_every < 0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "eps_gap, eps_speed, eps_time and event_cap must be positive, "
+                        "checkpoint_every not negative");
+    }
+    return m->system_kind ? check_system(m, o, err) : check_choice(m, o, err);
+}
