@@ -141,6 +141,7 @@ set(CAROM_SOURCES
     src/contact/points_goal.c
     src/contact/points_jump.c
     src/contact/points_jump_diff.c
+    src/contact/points_model.c
     src/contact/points_row.c
     src/contact/points_sample.c
     src/contact/points_scene.c
