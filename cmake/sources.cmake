@@ -85,6 +85,7 @@ set(CAROM_SOURCES
     src/dynamics/flow.c
     src/dynamics/points_flow.c
     src/dynamics/points_field.c
+    src/dynamics/points_net.c
     src/dynamics/points_potential.c
     src/dynamics/points_system.c
     src/dynamics/points_ties.c
