@@ -138,6 +138,16 @@ set(CAROM_SOURCES
     src/sim/options.c
     src/sim/stepper.c
     src/sim/warm.c
+    src/learn/baseline.c
+    src/learn/central.c
+    src/learn/central_force.c
+    src/learn/central_model.c
+    src/learn/central_touch.c
+    src/learn/learner.c
+    src/learn/learner_loss.c
+    src/learn/names.c
+    src/learn/residual.c
+    src/learn/verlet.c
     src/optimize/aim.c
     src/optimize/arrow.c
     src/optimize/bundle.c
