@@ -148,6 +148,7 @@ set(CAROM_SOURCES
     src/learn/names.c
     src/learn/residual.c
     src/learn/verlet.c
+    src/learn/trainer.c
     src/optimize/aim.c
     src/optimize/arrow.c
     src/optimize/bundle.c
@@ -209,6 +210,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_boxes.c
     cli/bench_fit.c
     cli/bench_gas.c
+    cli/bench_nets.c
     cli/bench_process.c
     cli/bench_run.c
     cli/bench_scenes.c

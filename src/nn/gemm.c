@@ -19,7 +19,6 @@
 
 #ifdef CAROM_BLAS_FILE
 #include <dlfcn.h>
-#include <pthread.h>
 #endif
 
 enum { TILE_ROW = 6, TILE_COL = 8, DEPTH = 256 };
@@ -186,17 +185,11 @@ static void run_plain(const product *x) {
 
 // ---- BLAS --------------------------------------------------------------------------------------
 
-static bool is_plain_only;
-
-void cri_gemm_set_plain(bool is_plain) {
-    is_plain_only = is_plain;
-}
-
 #ifdef CAROM_BLAS_FILE
 
 // multiplications of a large product. Below, our own loop keeps rows independent of their batch,
 // and is as good to a factor of two.
-#define BLAS_LEAST 2e6
+#define BLAS_LEAST 4e6
 
 // cblas.h's numbers
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
@@ -204,9 +197,6 @@ enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 typedef void dgemm_call(int order, int trans_a, int trans_b, int m, int n, int k, double alpha,
                         const double *A, int lda, const double *B, int ldb, double beta, double *C,
                         int ldc);
-
-static dgemm_call *dgemm;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 // a symbol's address into a pointer of whatever type; POSIX has them all of one size
 static bool find(void *library, const char *name, void *pointer) {
@@ -221,29 +211,36 @@ static bool is_outdated(const char *core) {
     return strcmp(core, "Prescott") == 0 || strcmp(core, "Generic") == 0;
 }
 
-// NULL stays when there is no library, or not one with these calls
-static void load_blas(void) {
-    void *library = dlopen(CAROM_BLAS_FILE, RTLD_LAZY | RTLD_LOCAL);
+// NULL when there is no library, or not one that is wanted. Nothing is kept between calls: the
+// loader knows what it has loaded, and answers within the time of a small product.
+static dgemm_call *find_blas(void) {
+    void *library = dlopen(CAROM_BLAS_FILE, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
     dgemm_call *call;
     void (*set_threads)(int);
+    int (*get_threads)(void);
     char *(*get_core)(void);
-    if (find(library, "cblas_dgemm", &call) &&
-        find(library, "openblas_set_num_threads", &set_threads) &&
-        find(library, "openblas_get_corename", &get_core) && !is_outdated(get_core())) {
+    bool is_good = find(library, "cblas_dgemm", &call) &&
+                   find(library, "openblas_set_num_threads", &set_threads) &&
+                   find(library, "openblas_get_num_threads", &get_threads) &&
+                   find(library, "openblas_get_corename", &get_core) && !is_outdated(get_core());
+    if (is_good && get_threads() != 1) {
         set_threads(1);
-        dgemm = call;
     }
+    if (library) {
+        dlclose(library); // it stays
+    }
+    return is_good ? call : NULL;
 }
 
 bool cri_gemm_has_blas(void) {
-    pthread_once(&once, load_blas);
-    return dgemm != NULL && !is_plain_only;
+    return find_blas() != NULL;
 }
 
 static bool run_blas(const product *x) {
     bool is_large = (double)x->m * x->n * x->k >= BLAS_LEAST && x->m > 1 && x->n >= TILE_COL &&
                     x->k >= TILE_COL;
-    if (!is_large || !cri_gemm_has_blas()) {
+    dgemm_call *dgemm = is_large ? find_blas() : NULL;
+    if (!dgemm) {
         return false;
     }
     bool is_a_flat = x->a.col == 1;

@@ -2,7 +2,7 @@
 //
 // Products of dense matrices, row-major without gaps; the one place that calls BLAS.
 //
-// Products of two million multiplications go to OpenBLAS, on one thread, which is loaded by the
+// Products of four million multiplications go to OpenBLAS, on one thread, which is loaded by the
 // first of them. The others, and all when it is missing or has no kernels for this processor, go to
 // a loop of our own: its bits are those of every machine, and a row of C does not depend on how
 // many rows there are. In either case a shape gives the same bits on every thread and at every
@@ -24,9 +24,5 @@ void cri_gemm_tn(int m, int n, int k, const double *A, const double *B, double *
 /// sum (n) += the rows of A (m, n).
 void cri_add_rows(int m, int n, const double *A, double *sum);
 
-/// True when large products go to BLAS. Loads it.
+/// True when large products go to BLAS, which is loaded then.
 bool cri_gemm_has_blas(void);
-
-/// For tests and benchmarks: sends all products to our own loop until called with false. No other
-/// thread is in a product.
-void cri_gemm_set_plain(bool is_plain);

@@ -6,7 +6,8 @@
 //
 //   g_i = sum_j S_j w_j W_ji                            w the last layer, W the first
 //   vjp: d_j = sum_i u_i W_ji,  T_j = S_j w_j,  Q_j = R_j d_j     R = (1 - S) T, or -2 A T of tanh
-//        w_j-bar += S_j d_j,  b_j-bar += Q_j,  W_ji-bar += T_j u_i + Q_j x_i,  x_i-bar += sum_j Q_j W_ji
+//        w_j-bar += S_j d_j,  b_j-bar += Q_j,  W_ji-bar += T_j u_i + Q_j x_i,
+//        x_i-bar += sum_j Q_j W_ji
 //
 // W is transposed once a call, so that units are neighbours. Sums over units go in 8 parts, sums
 // over rows in their order.

@@ -15,5 +15,5 @@ typedef enum cri_start {
 } cri_start;
 
 /// Fills w of a whole net, layer by layer. False: no memory.
-CR_MUST_CHECK bool cri_mlp_start(const cri_mlp *net, cri_start kind, cri_random *random, double *w,
+CR_MUST_CHECK bool cri_mlp_start(const cri_mlp *net, cri_start kind, cri_random *stream, double *w,
                                  cr_arena *work);

@@ -63,17 +63,19 @@ TEST(products_of_all_small_shapes_are_right) {
     }
 }
 
-TEST(products_of_large_shapes_are_right_with_and_without_blas) {
-    static const int shape[][3] = {
-        {32, 100, 100}, {33, 1, 700}, {40, 3, 300}, {200, 130, 257}, {130, 130, 150}};
-    for (int i = 0; i < 5; i++) {
+TEST(products_of_large_shapes_are_right) {
+    // the last two are for BLAS, where it is
+    static const int shape[][3] = {{32, 100, 100}, {33, 1, 700},    {40, 3, 300},
+                                   {50, 90, 600},  {200, 130, 257}, {130, 170, 190}};
+    for (int i = 0; i < 6; i++) {
         for (int v = 0; v < 6; v++) {
-            cri_gemm_set_plain(v > 2);
-            CHECK_CLOSE(error_of(v % 3, shape[i][0], shape[i][1], shape[i][2], v % 2), 0.0, 1e-12,
+            CHECK_CLOSE(error_of(v % 3, shape[i][0], shape[i][1], shape[i][2], v / 3), 0.0, 1e-12,
                         0.0); // 700 products below 1
         }
     }
-    cri_gemm_set_plain(false);
+    if (!cri_gemm_has_blas()) {
+        SKIP("large products by BLAS: there is none, or none for this processor");
+    }
 }
 
 TEST(a_row_does_not_depend_on_the_others) {
@@ -98,6 +100,5 @@ TEST(sums_of_rows_add) {
     CHECK(sum[0] == 5.5 && sum[1] == 7.0 && sum[2] == 8.0);
 }
 
-CR_TEST_MAIN(products_of_all_small_shapes_are_right,
-             products_of_large_shapes_are_right_with_and_without_blas,
+CR_TEST_MAIN(products_of_all_small_shapes_are_right, products_of_large_shapes_are_right,
              a_row_does_not_depend_on_the_others, sums_of_rows_add)
