@@ -145,6 +145,7 @@ set(CAROM_SOURCES
     src/learn/central_touch.c
     src/learn/learner.c
     src/learn/learner_loss.c
+    src/learn/learner_train.c
     src/learn/names.c
     src/learn/residual.c
     src/learn/verlet.c
@@ -204,6 +205,15 @@ set(CAROM_NO_HDF5_SOURCES
     src/io/hdf5_none.c
 )
 
+set(CAROM_EXPERIMENT_SOURCES
+    experiments/cdl_cases.c
+    experiments/cdl_data.c
+    experiments/cdl_page.c
+    experiments/cdl_run.c
+    experiments/cdl_tell.c
+    experiments/registry.c
+)
+
 set(CAROM_CLI_SOURCES
     cli/aim.c
     cli/bench.c
@@ -218,6 +228,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_spheres.c
     cli/compare.c
     cli/compare_page.c
+    cli/experiment.c
     cli/fit.c
     cli/fit_options.c
     cli/fit_print.c

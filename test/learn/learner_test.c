@@ -106,8 +106,8 @@ TEST(trained_numbers_are_the_nets_and_what_was_asked_for) {
         penalised += group[k].l2 > 0.0 ? group[k].n : 0;
     }
     // restitution, damping, both nets; the kernels of the potential alone are penalised
-    CHECK_INT(n_number, 2 + cri_mlp_n_weight(&c->potential_net) +
-                            cri_mlp_n_weight(&c->contact_net));
+    CHECK_INT(n_number,
+              2 + cri_mlp_n_weight(&c->potential_net) + cri_mlp_n_weight(&c->contact_net));
     CHECK(penalised == 6 * 2 + 6);
     cri_learner_clear(&learner);
 }
