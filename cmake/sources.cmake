@@ -15,6 +15,7 @@ set(CAROM_SOURCES
     src/io/atomic_file.c
     src/io/checkpoint.c
     src/io/file.c
+    src/io/hdf5_arrays_file.c
     src/io/hdf5_table.c
     src/io/mesh_file.c
     src/io/number.c
@@ -28,6 +29,7 @@ set(CAROM_SOURCES
     src/nn/mlp.c
     src/nn/mlp_single.c
     src/nn/start.c
+    src/nn/weights.c
     src/solvers/friction.c
     src/solvers/friction_classes.c
     src/solvers/friction_diff.c
@@ -150,6 +152,7 @@ set(CAROM_SOURCES
     src/learn/residual.c
     src/learn/verlet.c
     src/learn/trainer.c
+    src/learn/windows.c
     src/optimize/aim.c
     src/optimize/arrow.c
     src/optimize/bundle.c
@@ -198,6 +201,8 @@ set(CAROM_SOURCES
 # with HDF5, and without it
 set(CAROM_HDF5_SOURCES
     src/io/hdf5_api.c
+    src/io/hdf5_arrays.c
+    src/io/hdf5_image.c
     src/io/hdf5_read.c
     src/io/hdf5_write.c
 )
