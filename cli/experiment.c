@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -24,12 +23,6 @@ static int count_threads(void) {
 #else
     return 1;
 #endif
-}
-
-static double now(void) {
-    struct timespec t;
-    return clock_gettime(CLOCK_MONOTONIC, &t) == 0 ? (double)t.tv_sec + 1e-9 * (double)t.tv_nsec
-                                                   : 0.0;
 }
 
 static int list(const cli_options *options) {
@@ -107,9 +100,9 @@ static int run_one(const cli_options *options, const cri_experiment *experiment,
                                 .report = report,
                                 .progress = &progress};
     cr_error err = {0};
-    double begin = now();
+    double begin = cli_seconds();
     cr_status status = experiment->run(experiment, &o, result, &err);
-    double seconds = now() - begin;
+    double seconds = cli_seconds() - begin;
     cli_terminal_end();
     if (status != CR_OK) {
         return cli_error(&err);

@@ -16,7 +16,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { HORIZON = 10, EPOCHS = 300, HIDDEN = 500, HIDDEN_TOUCH = 100 };
 
@@ -31,12 +30,6 @@ typedef struct task {
     double rmse, heldout;
     double seconds;
 } task;
-
-static double now(void) {
-    struct timespec t;
-    return clock_gettime(CLOCK_MONOTONIC, &t) == 0 ? (double)t.tv_sec + 1e-9 * (double)t.tv_nsec
-                                                   : 0.0;
-}
 
 static int take_number(const char *name, const char *text, double most, double *out) {
     if (!text) {
@@ -100,7 +93,7 @@ static int train(task *t) {
     const cli_options *o = t->options;
     cri_progress progress = cli_terminal_begin(o, "learn");
     cr_error err = {0};
-    double begin = now();
+    double begin = cli_seconds();
     cr_status status =
         cri_learner_train(&(cri_learner_training){.learner = &t->learner,
                                                   .data = &t->data.all,
@@ -111,7 +104,7 @@ static int train(task *t) {
                                                   .progress = &progress},
                           t->p, &t->trained, &err);
     cli_terminal_end();
-    t->seconds = now() - begin;
+    t->seconds = cli_seconds() - begin;
     if (status != CR_OK) {
         return cli_error(&err);
     }

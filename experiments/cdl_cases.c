@@ -86,6 +86,7 @@ static const cdl_case pendulum = {
     .epoch_quick = 150,
     .epoch_annealed = 1000,
     .epoch_paper = 3000,
+    .l2_annealed = 5e-4,
     .l2_paper = 5e-3,
     .step = pendulum_step,
     .potential = pendulum_potential,
@@ -124,6 +125,7 @@ static const cdl_case ball = {
     .touch = &ball_touch,
     .restitution = 1.0,
     .noise = 0.2,
+    .l2_annealed = 5e-4,
     .variant = {MODELS_OF(0.067, 1.9, 7.578, 6.778, 6.6, 8.866, 4.8, NAN),
                 {"cdl-proposed", CRI_LEARN_CDL, false, true, NAN, NAN}},
 };
@@ -134,6 +136,7 @@ static const cdl_case inelastic = {
     .touch = &soft_touch,
     .restitution = 0.7,
     .noise = 0.0,
+    .l2_annealed = 5e-6, // nothing to smooth
     .variant = {MODELS_OF(2.076, NAN, NAN, 8.291, NAN, 4.156, NAN, NAN),
                 {"cdl-proposed", CRI_LEARN_CDL, false, true, NAN, NAN}},
 };
@@ -178,6 +181,7 @@ static const cdl_case cradle = {
     .epoch_quick = 60,
     .epoch_annealed = 400,
     .epoch_paper = 2000,
+    .l2_annealed = 5e-7,
     .l2_paper = 5e-6,
     .step = cradle_step,
     .potential = pendulum_potential,
@@ -245,6 +249,7 @@ static const cdl_case box = {
     .epoch_quick = 40,
     .epoch_annealed = 300,
     .epoch_paper = 1000,
+    .l2_annealed = 5e-4,
     .l2_paper = 5e-3,
     .step = box_step,
     .potential = box_potential,
@@ -304,6 +309,7 @@ static const cdl_case cradle3 = {
     .epoch_quick = 60,
     .epoch_annealed = 400,
     .epoch_paper = 2000,
+    .l2_annealed = 5e-7,
     .l2_paper = 5e-6,
     .step = cradle3_step,
     .potential = pendulum_potential,
