@@ -61,6 +61,7 @@ static void ratio_vjp(const cri_central *c, const double *p, int contact, double
 
 // a_i - a_j of a vector of all bodies
 static double apart(const cri_central *c, const cri_central_contact *t, const double *a, int k) {
+    CR_ASSERT(a);
     return a[t->i * c->n_dim + k] - (t->j < 0 ? 0.0 : a[t->j * c->n_dim + k]);
 }
 
@@ -111,7 +112,7 @@ double cri_central_gap(const cri_central *c, const double *p, int contact, const
 
 static void go_home(const cri_central *c, int body, double *q) {
     if (body >= 0) {
-        size_t at = (size_t)(body * c->n_dim);
+        size_t at = (size_t)body * (size_t)c->n_dim;
         memcpy(q + at, c->home + at, (size_t)c->n_dim * sizeof *q);
     }
 }
@@ -146,6 +147,7 @@ void cri_central_project(const cri_central *c, const double *p, const bool *move
 static void project_closest_vjp(const cri_central *c, const double *p,
                                 const cri_central_cache *cache, int at, double *q_adj,
                                 double *p_adj) {
+    CR_ASSERT(q_adj);
     int contact = at % c->n_contact;
     const cri_central_contact *t = &c->touch[contact];
     const double *n = cache->move_normal + (size_t)at * (size_t)c->n_dim;
@@ -228,7 +230,7 @@ static void act(const cri_central *c, const double *p, int contact, double brack
     int at = row * c->n_contact + contact;
     const double *n = cache->normal + (size_t)at * (size_t)c->n_dim;
     ratio r = ratio_of(c, p, contact);
-    size_t seen = (size_t)(row * c->n_visit_most + cache->n_visit[row]);
+    size_t seen = (size_t)row * (size_t)c->n_visit_most + (size_t)cache->n_visit[row];
     double lambda = -cache->gate[at] * r.reduced * bracket;
     cache->seen[seen] = (cri_central_visit){contact, cache->gate[at], lambda};
     double *relative = cache->relative + seen * 2 * (size_t)c->n_dim;
@@ -284,7 +286,7 @@ void cri_central_impulse(const cri_central *c, const double *p, bool has_guard, 
 // one impulse: its contact, its adjoints
 static void visit_vjp(const cri_central *c, const double *p, const cri_central_cache *cache,
                       int row, int visit, const cri_central_impulse_adj *adj) {
-    size_t place = (size_t)(row * c->n_visit_most + visit);
+    size_t place = (size_t)row * (size_t)c->n_visit_most + (size_t)visit;
     const cri_central_visit *seen = &cache->seen[place];
     const cri_central_contact *t = &c->touch[seen->contact];
     int at = row * c->n_contact + seen->contact;
@@ -306,7 +308,7 @@ static void visit_vjp(const cri_central *c, const double *p, const cri_central_c
 
     // n occurs in the push and in the bracket; round contacts alone have one that moves
     double reach = cache->reach[at];
-    if (reach > 0.0) {
+    if (reach > 0.0 && j_adj) {
         double n_n = 0.0;
         double n_adj[2] = {0.0, 0.0}; // of one axis, and what goes along n
         for (int k = 0; k < c->n_dim; k++) {

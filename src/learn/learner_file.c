@@ -193,7 +193,7 @@ static const double *numbers(const sheet_read *r, const char *name, int n) {
     for (int k = 0; a && k < a->rank; k++) {
         size *= a->extent[k];
     }
-    return size == n ? a->value : NULL;
+    return a && size == n ? a->value : NULL;
 }
 
 // splits names at commas, in place; -1 when there are too many
