@@ -132,8 +132,7 @@ static int run(const cli_options *options) {
     cri_experiment_result *result = calloc(1, sizeof *result);
     if (code == CLI_DONE && !result) {
         code = cli_failed("no memory for an experiment");
-    }
-    if (code == CLI_DONE) {
+    } else if (code == CLI_DONE && result) {
         code = run_one(options, experiment, report, result);
     }
     free(result);

@@ -52,7 +52,7 @@ static void put_motion(const page *g) {
         (void)snprintf(label[1], sizeof label[1], "%.40s q[%d]", g->name, k);
         int series = begin_pair(g, chart, label[0], label[1]);
         for (int row = 0; row < g->path[0].n_row; row++) {
-            size_t at = (size_t)(row * 2 * c->n_q + k);
+            size_t at = (size_t)row * 2 * (size_t)c->n_q + (size_t)k;
             cri_report_point(g->report, series, row * c->dt,
                              (double[]){g->path[0].x[at], g->path[1].x[at]});
         }

@@ -127,8 +127,7 @@ static void work(cdl_study *s, cdl_job *j, cr_error *err) {
 
 static cr_status work_all(cdl_study *s, cr_error *err) {
     cr_error first = {0};
-    int n_thread = s->options->n_thread;
-#pragma omp parallel for schedule(dynamic) num_threads(n_thread)
+#pragma omp parallel for schedule(dynamic) num_threads(s->options->n_thread)
     for (int k = 0; k < s->n_job; k++) {
         if (!s->is_stopped) {
             work(s, &s->job[k], &first);

@@ -196,7 +196,7 @@ static double motion_error(const pass *t, int step, double *adj) {
         if (t->is_failed[row]) {
             continue;
         }
-        size_t first = (size_t)(data->window[t->batch->window[row]] + step + 1);
+        size_t first = (size_t)data->window[t->batch->window[row]] + (size_t)step + 1;
         for (int k = 0; k < t->n_x; k++) {
             double error = x[row * t->n_x + k] - data->x[first * (size_t)t->n_x + (size_t)k];
             sum += scale * error * error;

@@ -85,7 +85,7 @@ static void kick_vjp(const cri_baseline *b, const cri_system_batch *batch,
                      const back *a) {
     for (int k = 0; k < batch->n_row * b->n_q; k++) {
         int row = k / b->n_q;
-        size_t at = (size_t)(row * 2 * b->n_q + k % b->n_q);
+        size_t at = (size_t)row * 2 * (size_t)b->n_q + (size_t)(k % b->n_q);
         double mass = mass_of(b, batch->p, k);
         double v1_adj = c->is_failed[row] ? 0.0 : x_next_adj[at + (size_t)b->n_q];
         a->q1[k] = c->is_failed[row] ? 0.0 : x_next_adj[at];
@@ -132,7 +132,7 @@ bool cri_verlet_step_vjp(const cri_baseline *b, const cri_system_batch *batch,
     }
     for (int k = 0; x_adj && k < n; k++) {
         int row = k / b->n_q;
-        size_t at = (size_t)(row * 2 * b->n_q + k % b->n_q);
+        size_t at = (size_t)row * 2 * (size_t)b->n_q + (size_t)(k % b->n_q);
         double v1_adj = cache->is_failed[row] ? 0.0 : x_next_adj[at + (size_t)b->n_q];
         x_adj[at] += a.q[k];
         x_adj[at + (size_t)b->n_q] += v1_adj + batch->h * a.q1[k];
