@@ -8,7 +8,7 @@
 
 enum { CLI_SDF_SURFACES = 4, CLI_SDF_PAIRS = 3 };
 
-/// Least seconds of several runs.
+/// Least processor seconds of several runs.
 typedef struct cli_bench_sdf_result {
     struct {
         const char *name;

@@ -92,6 +92,7 @@ set(CAROM_SOURCES
     src/dynamics/flow.c
     src/dynamics/points_flow.c
     src/dynamics/points_field.c
+    src/dynamics/points_net.c
     src/dynamics/points_potential.c
     src/dynamics/points_system.c
     src/dynamics/points_ties.c
@@ -154,6 +155,7 @@ set(CAROM_SOURCES
     src/contact/points_goal.c
     src/contact/points_jump.c
     src/contact/points_jump_diff.c
+    src/contact/points_model.c
     src/contact/points_row.c
     src/contact/points_sample.c
     src/contact/points_scene.c

@@ -4,6 +4,8 @@
 
 #include "gradient_points.h"
 
+#include "dynamics/points_net.h"
+
 // ---- masses and potential ----------------------------------------------------------------------
 
 static void masses_forward(const double *x, double *y) {
@@ -226,6 +228,38 @@ TEST(motion_of_points_has_its_gradient) {
     close_stage();
 }
 
+// ---- nets --------------------------------------------------------------------------------------
+
+static void net_forward(const double *x, double *y) {
+    begin_call(p_of(x));
+    assert_true(
+        cri_net_grad(&stage.scene->potential, stage.p, 1, x, y, &stage.cache, stage.rooms.keep));
+}
+
+static void net_vjp(const double *x, const double *y_adj, double *x_adj) {
+    (void)x;
+    cri_net_grad_vjp(&stage.scene->potential, stage.p, 1, stage.cache, y_adj, x_adj,
+                     x_adj + stage.scene->n_x, stage.rooms.scratch);
+}
+
+TEST(nets_as_potentials_have_their_gradients) {
+    static const cri_mlp net = {.n_layer = 3, .width = {6, 5, 4, 1}, .act = CRI_ACT_SOFTPLUS};
+    double state[12];
+    open_stage("cp3", 0);
+    const cri_potential V = cri_points_net(&net);
+    assert_true(cri_points_scene_set_potential(stage.scene, &V));
+    for (int i = stage.scene->potential.first; i < stage.scene->n_p; i++) {
+        stage.scene->p[i] = cos(1.3 * i);
+    }
+    chain_point(state);
+    set_point(state);
+    check_row("net_grad", "cri_net_grad_vjp", NULL,
+              (table_row){.n_out = 6, .forward = net_forward, .vjp = net_vjp});
+    check_row("points_field", "cri_points_field_vjp", NULL,
+              (table_row){.n_out = 12, .forward = field_forward, .vjp = field_vjp, .step = 1e-3});
+    close_stage();
+}
+
 TABLE_PART(gradient_table_points, masses_of_points_have_their_gradients,
            gravity_and_springs_have_their_gradients, the_lemma_of_ties_has_its_gradient,
-           motion_of_points_has_its_gradient)
+           motion_of_points_has_its_gradient, nets_as_potentials_have_their_gradients)

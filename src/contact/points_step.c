@@ -194,6 +194,7 @@ bool cri_points_step_vjp(const cri_points_scene *scene, const double *p,
 bool cri_points_step_jvp(const cri_points_scene *scene, const double *p,
                          const cri_points_tape *tape, const double *x_tan, const double *p_tan,
                          double *x_next_tan, cr_arena *scratch) {
+    CR_ASSERT(!scene->potential.grad || scene->potential.grad_jvp);
     size_t n_x = (size_t)scene->n_x, D = n_x / 2;
     if (!cri_arena_reserve(scratch, tape_bytes(scene, tape))) {
         return false;

@@ -112,7 +112,8 @@ bool cri_points_step_vjp(const cri_points_scene *scene, const double *p,
                          const cri_points_tape *tape, const double *x_next_adj, double *x_adj,
                          double *p_adj, cr_arena *scratch);
 
-/// Overwrites x_next_tan (B, n_x); zero for rows that failed. False when there is no memory.
+/// Overwrites x_next_tan (B, n_x); zero for rows that failed. The potential must have tangents.
+/// False when there is no memory.
 bool cri_points_step_jvp(const cri_points_scene *scene, const double *p,
                          const cri_points_tape *tape, const double *x_tan, const double *p_tan,
                          double *x_next_tan, cr_arena *scratch);

@@ -43,7 +43,7 @@ typedef struct search {
     const cri_tri_tree *tree; // of the owner
     cri_pose place;           // from the owner's frame to the other's
     double slope, margin, reach, scale;
-    double deepest; // of the corners
+    double deepest; // phi so far
     int n_face;
     int *face;   // candidates
     int *number; // (n_vertex) of a corner that was seen, -1: not yet
@@ -171,6 +171,7 @@ typedef struct triangle {
 static void search_from(search *s, triangle *t, const double start[3]) {
     cri_triangle_min m;
     cri_triangle_min_find(s->field, t->V, start, &m);
+    s->deepest = fmin(s->deepest, m.v.phi);
     cri_skin_spot spot = cri_skin_spot_of(s->skin, s->pose, s->owner, t->face, m.weight);
     int active[3] = {0}, n = cri_triangle_active(m.weight, active);
     // corners are touches already

@@ -156,6 +156,23 @@ static void pairwise_step(const cri_vec3 corner[3], const double w[3], const dou
     d[high] -= far;
 }
 
+// w = weight + t d, where which becomes 0; what is left by rounding is no weight
+static void move_weights(const double weight[3], double t, const double d[3], int which,
+                         double w[3]) {
+    double sum = 0.0;
+    for (int l = 0; l < 3; l++) {
+        double moved = weight[l] + t * d[l];
+        w[l] = 0.0;
+        if (l != which && moved >= 1e-14) {
+            w[l] = moved;
+            sum += moved;
+        }
+    }
+    for (int l = 0; l < 3; l++) {
+        w[l] /= sum;
+    }
+}
+
 // goes along d as far as phi falls; false when it does not
 static bool descend(const cri_field *field, const cri_vec3 corner[3], const double d[3],
                     cri_triangle_min *m) {
@@ -164,16 +181,8 @@ static bool descend(const cri_field *field, const cri_vec3 corner[3], const doub
     cri_vec3 e = point_at(corner, d);
     double slope = cri_v3_dot(e, m->v.g);
     for (int k = 0; k < HALVINGS; k++, t *= 0.5) {
-        double w[3], sum = 0.0;
-        for (int l = 0; l < 3; l++) {
-            w[l] = fmax(0.0, m->weight[l] + t * d[l]);
-            // what is left by rounding is no weight
-            w[l] = (l == which && t == full) || w[l] < 1e-14 ? 0.0 : w[l];
-            sum += w[l];
-        }
-        for (int l = 0; l < 3; l++) {
-            w[l] /= sum;
-        }
+        double w[3];
+        move_weights(m->weight, t, d, t == full ? which : -1, w);
         cri_vec3 x = point_at(corner, w);
         double phi = cri_field_phi(field, x);
         double rounding = 4e-16 * (fabs(phi) + fabs(m->v.phi) + cri_v3_norm(x));

@@ -302,6 +302,44 @@ TEST(failed_rows_have_no_part_in_gradients) {
     fixture_close(&rooms);
 }
 
+// solves like cone, and says that it has not
+static const void *solve_badly(const cri_contact_problem *problem, double *f, bool has_cache,
+                               cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
+    const void *cache = cri_law_find("cone")->solve(problem, f, has_cache, report, keep, scratch);
+    report->outcome = CR_ITERATION_LIMIT;
+    return cache;
+}
+
+TEST(an_unsolved_contact_is_reported_by_its_row) {
+    rooms = fixture_open();
+    cri_points_scene *sc = fixture_scene("cp3", 0);
+    cri_law bad = *sc->law.law;
+    bad.solve = solve_badly;
+    sc->law.law = &bad;
+    double x[24], next[24], adj[24], x_adj[24] = {0.0}, p_adj[MOST_P] = {0.0};
+    cr_outcome outcome[2];
+    // the first is in the ground, the second above it
+    fixture_chain((double[]){0.1, 0.0, 0.1}, (double[]){-1.0, -1.0, -1.0}, x);
+    fixture_chain((double[]){1.3, 1.2, 1.5}, (double[]){-1.0, -1.0, -1.0}, x + 12);
+    assert_non_null(cri_points_step(sc, sc->p, 2, x, next, outcome, rooms.keep, rooms.scratch));
+    CHECK_INT(outcome[0], CR_ITERATION_LIMIT);
+    CHECK_INT(outcome[1], CR_SOLVED);
+    CHECK(memcmp(next, x, 12 * sizeof *x) == 0);
+    CHECK(memcmp(next + 12, x + 12, 12 * sizeof *x) != 0);
+    const cri_points_tape *tape =
+        cri_points_step(sc, sc->p, 2, x, next, outcome, rooms.keep, rooms.scratch);
+    assert_non_null(tape);
+    fixture_seed(24, adj);
+    assert_true(cri_points_step_vjp(sc, sc->p, tape, adj, x_adj, p_adj, rooms.scratch));
+    for (int i = 0; i < 12; i++) {
+        CHECK(x_adj[i] == 0.0);
+        CHECK(x_adj[12 + i] != 0.0);
+    }
+    CHECK(p_adj[sc->law.i_mu] == 0.0 && p_adj[sc->law.i_e] == 0.0);
+    cri_points_scene_destroy(sc);
+    fixture_close(&rooms);
+}
+
 // ---- names -------------------------------------------------------------------------------------
 
 TEST(systems_and_parameters_have_names) {
@@ -490,7 +528,8 @@ TEST(factors_of_long_chains_are_banded) {
 CR_TEST_MAIN(windows_with_jumps_have_the_gradients_of_differences,
              elastic_systems_keep_their_energy, elastic_balls_keep_their_energy,
              rows_of_a_batch_do_not_see_each_other, failed_rows_have_no_part_in_gradients,
-             systems_and_parameters_have_names, parameters_outside_their_domains_are_named,
+             an_unsolved_contact_is_reported_by_its_row, systems_and_parameters_have_names,
+             parameters_outside_their_domains_are_named,
              initial_states_are_free_of_overlap_and_on_their_ties,
              systems_have_the_sizes_of_the_paper, steps_call_no_heap_once_their_arenas_have_grown,
              a_step_without_memory_says_so, factors_of_long_chains_are_banded)
