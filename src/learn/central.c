@@ -42,7 +42,7 @@ static bool push_cache(const cri_central *c, int n_row, cri_central_cache *cache
         .relative = CR_PUSH_RAW(arena, double, n_visit * 2 * (size_t)c->n_dim),
         .is_failed = CR_PUSH(arena, bool, n_row),
     };
-    return !cri_arena_has_failed(arena);
+    return cache->q1 && cache->q2 && cache->delta && !cri_arena_has_failed(arena);
 }
 
 // logit > 0 of the contact net at (q1, v)

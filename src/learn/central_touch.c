@@ -286,6 +286,7 @@ void cri_central_impulse(const cri_central *c, const double *p, bool has_guard, 
 // one impulse: its contact, its adjoints
 static void visit_vjp(const cri_central *c, const double *p, const cri_central_cache *cache,
                       int row, int visit, const cri_central_impulse_adj *adj) {
+    CR_ASSERT(adj->run && adj->delta && adj->q1);
     size_t place = (size_t)row * (size_t)c->n_visit_most + (size_t)visit;
     const cri_central_visit *seen = &cache->seen[place];
     const cri_central_contact *t = &c->touch[seen->contact];
@@ -300,15 +301,16 @@ static void visit_vjp(const cri_central *c, const double *p, const cri_central_c
 
     // run_i += lambda n/m_i, run_j -= lambda n/m_j
     const double *i_adj = adj->run + (size_t)(t->i * c->n_dim);
-    const double *j_adj = t->j < 0 ? NULL : adj->run + (size_t)(t->j * c->n_dim);
+    // a wall has no adjoint, and any will do
+    const double *j_adj = t->j < 0 ? i_adj : adj->run + (size_t)(t->j * c->n_dim);
     double i_n = dot(c->n_dim, i_adj, n) * r.inverse_i;
-    double j_n = j_adj ? dot(c->n_dim, j_adj, n) * r.inverse_j : 0.0;
+    double j_n = t->j < 0 ? 0.0 : dot(c->n_dim, j_adj, n) * r.inverse_j;
     double lambda_adj = i_n - j_n;
     double bracket_adj = -seen->gate * r.reduced * lambda_adj;
 
     // n occurs in the push and in the bracket; round contacts alone have one that moves
     double reach = cache->reach[at];
-    if (reach > 0.0 && j_adj) {
+    if (reach > 0.0) {
         double n_n = 0.0;
         double n_adj[2] = {0.0, 0.0}; // of one axis, and what goes along n
         for (int k = 0; k < c->n_dim; k++) {
