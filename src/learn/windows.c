@@ -102,9 +102,10 @@ static cr_status check_times(const reader *r, int column, double *sorted, double
         double missing = round(own / step) - 1.0;
         if (missing >= 1.0 && fabs(own / step - missing - 1.0) <= 0.1) {
             return cri_file_fail(r->err, CR_ERR_ARGUMENT, r->file, t->line[i + 1],
-                                 "row %d: a gap, %.0f rows are missing before %.9g s; cut the "
+                                 "row %d: a gap, %.0f %s missing before %.9g s; cut the "
                                  "recording into two files there",
-                                 i + 2, missing, cell(t, i + 1, column));
+                                 i + 2, missing, missing > 1.5 ? "rows are" : "row is",
+                                 cell(t, i + 1, column));
         }
         return cri_file_fail(
             r->err, CR_ERR_ARGUMENT, r->file, t->line[i + 1],
