@@ -8,6 +8,7 @@
 #include "bench_boxes.h"
 #include "bench_fit.h"
 #include "bench_gas.h"
+#include "bench_nets.h"
 #include "bench_process.h"
 #include "bench_run.h"
 #include "bench_scenes.h"
@@ -191,6 +192,23 @@ static int bench_boxes(const cli_options *options, rows *r) {
     return code;
 }
 
+static int bench_nets(const cli_options *options, rows *r) {
+    (void)options;
+    cli_bench_nets_result nets;
+    int code = cli_bench_nets(&nets);
+    if (code == CLI_DONE) {
+        add(r, 1e-9 * nets.small_product, "Gflop/s", "product 32 x 100 x 100");
+        add(r, 1e-9 * nets.large_product, "Gflop/s", "product 200 x 256 x 256, %s",
+            nets.has_blas ? "BLAS" : "own loop");
+        add(r, 1e9 * nets.logistic, "ns", "logistic function");
+        add(r, 1e9 * nets.softplus, "ns", "softplus, value and slope");
+        add(r, 1e6 * nets.forward, "us", "potential 1-500-1, 32 rows: gradient");
+        add(r, 1e6 * nets.vjp, "us", "potential 1-500-1, 32 rows: vjp of it");
+        add(r, 1e6 * nets.contact, "us", "contact net 2-100-100-1, 32 rows: value, vjp");
+    }
+    return code;
+}
+
 static int bench_ir(const cli_options *options, rows *r) {
     cli_bench_count count = {.work = "steps",
                              .stepper = options->stepper,
@@ -281,16 +299,10 @@ static const struct {
     const char *name;
     int (*run)(const cli_options *options, rows *r);
 } benches[] = {
-    {"gradient", bench_gradient},
-    {"long", bench_long},
-    {"start", bench_start},
-    {"load", bench_load},
-    {"gas", bench_gas},
-    {"boxes", bench_boxes},
-    {"ir", bench_ir},
-    {"solvers", bench_solvers},
-    {"contact", bench_contact},
-    {"fit", bench_fit},
+    {"gradient", bench_gradient}, {"long", bench_long}, {"start", bench_start},
+    {"load", bench_load},         {"gas", bench_gas},   {"boxes", bench_boxes},
+    {"nets", bench_nets},         {"ir", bench_ir},     {"solvers", bench_solvers},
+    {"contact", bench_contact},   {"fit", bench_fit},
 };
 
 // ---- command -----------------------------------------------------------------------------------
@@ -381,7 +393,7 @@ static int run(const cli_options *options) {
     }
     if (n_run == 0) {
         return cli_usage("unknown benchmark %.40s; there are gradient, long, start, load, gas, "
-                         "boxes, ir, solvers, contact, fit",
+                         "boxes, nets, ir, solvers, contact, fit",
                          name);
     }
     cr_error err = {0};
@@ -403,6 +415,7 @@ const cli_command cli_bench = {
             "  carom bench load              a robot scene, from text to model\n"
             "  carom bench gas               1000 and 2000 spheres that fly about in a box\n"
             "  carom bench boxes             32 boxes in contact: step and full Jacobian\n"
+            "  carom bench nets              products, activations and vjps of nets\n"
             "  carom bench ir [SCENE]        instructions a step; needs valgrind\n"
             "  carom bench solvers [FILE]... contact laws on random problems, or on files\n"
             "  carom bench contact SCENE...  likewise with adjoint and full Jacobian, end of step\n"

@@ -22,6 +22,12 @@ set(CAROM_SOURCES
     src/io/stl.c
     src/io/table.c
     src/io/xml.c
+    src/nn/activation.c
+    src/nn/adam.c
+    src/nn/gemm.c
+    src/nn/mlp.c
+    src/nn/mlp_single.c
+    src/nn/start.c
     src/solvers/friction.c
     src/solvers/friction_classes.c
     src/solvers/friction_diff.c
@@ -193,6 +199,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_boxes.c
     cli/bench_fit.c
     cli/bench_gas.c
+    cli/bench_nets.c
     cli/bench_process.c
     cli/bench_run.c
     cli/bench_scenes.c

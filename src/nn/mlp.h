@@ -10,10 +10,10 @@
 #pragma once
 
 #include "base/arena.h"
+#include "carom/carom.h"
+#include "nn/activation.h"
 
 enum { CRI_MLP_LAYER_MOST = 12 };
-
-typedef enum cri_activation { CRI_ACT_SOFTPLUS, CRI_ACT_TANH, CRI_ACT_RELU } cri_activation;
 
 /// Shape of a net.
 typedef struct cri_mlp {
