@@ -138,6 +138,8 @@ set(CAROM_SOURCES
     src/sim/options.c
     src/sim/stepper.c
     src/sim/warm.c
+    src/learn/trainer.c
+    src/learn/windows.c
     src/optimize/aim.c
     src/optimize/arrow.c
     src/optimize/bundle.c
