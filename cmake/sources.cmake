@@ -60,9 +60,12 @@ set(CAROM_SOURCES
     src/geometry/touch_system.c
     src/model/builder.c
     src/model/builder_mechanism.c
+    src/model/builder_nets.c
     src/model/builder_shapes.c
     src/model/builder_slots.c
     src/model/derived.c
+    src/model/ground_body.c
+    src/model/ground_nets.c
     src/model/names.c
     src/model/system.c
     src/model/scene_def.c
@@ -117,6 +120,8 @@ set(CAROM_SOURCES
     src/contact/lcp.c
     src/contact/impulse_law.c
     src/contact/impulse_diff.c
+    src/contact/augmented.c
+    src/contact/ground.c
     src/contact/near.c
     src/contact/opening.c
     src/contact/problem_make.c
@@ -138,6 +143,8 @@ set(CAROM_SOURCES
     src/sim/options.c
     src/sim/stepper.c
     src/sim/warm.c
+    src/learn/augmented.c
+    src/learn/ground_data.c
     src/learn/trainer.c
     src/learn/windows.c
     src/optimize/aim.c
