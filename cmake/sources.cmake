@@ -84,6 +84,7 @@ set(CAROM_SOURCES
     src/dynamics/tree_map.c
     src/dynamics/tree_mass.c
     src/dynamics/tree_rne.c
+    src/scene/ground_file.c
     src/scene/load.c
     src/scene/mjcf.c
     src/scene/mjcf_actuator.c

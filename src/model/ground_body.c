@@ -87,11 +87,12 @@ static bool is_near(double a, double b) {
     return fabs(a - b) <= 1e-8 * fabs(b);
 }
 
-cr_status cri_ground_check_nets(const cr_model *m, const cri_derived *d,
-                                const cri_ground_nets *nets, cr_error *err) {
+cr_status cri_ground_check_nets(const cr_model *m, const cri_derived *d, cri_ground_nets *nets,
+                                cr_error *err) {
     cri_ground_body ground;
     double mass, inertia;
     CR_TRY(cri_ground_find(m, &ground, err));
+    nets->along = ground.along;
     cri_ground_mass(m, d, &ground, &mass, &inertia);
     const char *name = m->body_name[ground.body];
     if (strcmp(name, nets->body) != 0 || !is_near(mass, nets->mass) ||

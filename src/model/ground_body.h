@@ -27,6 +27,6 @@ CR_MUST_CHECK cr_status cri_ground_find(const cr_model *model, cri_ground_body *
 void cri_ground_mass(const cr_model *model, const cri_derived *d, const cri_ground_body *ground,
                      double *mass, double *inertia);
 
-/// Are the nets for this body? d is derived from the defaults. The error names both.
+/// Are the nets for this body? d is derived from the defaults. The error names both. Sets along.
 CR_MUST_CHECK cr_status cri_ground_check_nets(const cr_model *model, const cri_derived *d,
-                                              const cri_ground_nets *nets, cr_error *err);
+                                              cri_ground_nets *nets, cr_error *err);

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "math/vec3.h"
 #include "nn/mlp.h"
 
 /// A patch by its dimension. A body that moves in a plane has no surfaces.
@@ -41,6 +42,7 @@ typedef struct cri_ground_nets {
     char body[64];         // that the nets were trained for
     char surface[64];      // geom that it touches
     double mass, inertia;  // of the body, kg and kg m^2 about its hinge's axis
+    cri_vec3 along;        // the surface in the plane of motion, unit; set by the builder
     const double *weights; // (n_weight) the defaults
 } cri_ground_nets;
 

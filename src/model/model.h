@@ -124,7 +124,7 @@ struct cr_model {
     char warning[240];
     cri_place law_place;
     cri_place stepper_place;
-    const struct cri_ground_nets *nets;        // of learned contact laws, NULL: none
+    struct cri_ground_nets *nets;              // of learned contact laws, NULL: none
     int slot_nets;                             // first of their weights
     const struct cri_system_kind *system_kind; // NULL: a scene of bodies
     void *system_self;
