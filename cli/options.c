@@ -15,6 +15,9 @@
 // largest count of steps that a run takes
 #define STEPS_LIMIT 2e9
 
+// largest count of runs of an experiment
+#define RUNS_LIMIT 64
+
 // largest count of problems, and largest seed that a double holds with room to count on
 #define PROBLEMS_LIMIT 1e8
 #define SEED_LIMIT 1e15
@@ -94,6 +97,11 @@ int cli_put_whole(const char *name, const char *value, double least, double most
 
 static int put_count(const char *name, const char *value, cli_options *out) {
     double n = 0.0;
+    if (strcmp(name, "--runs") == 0) {
+        int code = cli_put_whole(name, value, 1.0, RUNS_LIMIT, &n);
+        out->n_run = (int)n;
+        return code;
+    }
     bool is_seed = strcmp(name, "--seed") == 0;
     bool is_at = strcmp(name, "--at-step") == 0;
     bool is_steps = is_at || strcmp(name, "--steps") == 0;
@@ -154,7 +162,9 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--at-step", CLI_AT_STEP, NULL, NULL, NULL},
         {"--keep", CLI_PROBLEMS, &out->keep, NULL, NULL},
         {"--problems", CLI_PROBLEMS, NULL, NULL, NULL},
-        {"--seed", CLI_PROBLEMS, NULL, NULL, NULL},
+        {"--seed", CLI_PROBLEMS | CLI_EXPERIMENT, NULL, NULL, NULL},
+        {"--runs", CLI_EXPERIMENT, NULL, NULL, NULL},
+        {"--model", CLI_EXPERIMENT, &out->model, NULL, NULL},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const text_option *option = &texts[i];
@@ -196,6 +206,11 @@ static int take_option(const cli_command *command, int n_arg, char **arg, int *i
     }
     if (strcmp(text, "--families") == 0 && (command->known & CLI_PROBLEMS)) {
         out->use_families = true;
+        return CLI_DONE;
+    }
+    if ((command->known & CLI_EXPERIMENT) &&
+        (strcmp(text, "--quick") == 0 || strcmp(text, "--full") == 0)) {
+        *(text[2] == 'q' ? &out->is_quick : &out->is_full) = true;
         return CLI_DONE;
     }
     char name[32];

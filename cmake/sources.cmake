@@ -15,6 +15,7 @@ set(CAROM_SOURCES
     src/io/atomic_file.c
     src/io/checkpoint.c
     src/io/file.c
+    src/io/hdf5_arrays_file.c
     src/io/hdf5_table.c
     src/io/mesh_file.c
     src/io/number.c
@@ -28,6 +29,7 @@ set(CAROM_SOURCES
     src/nn/mlp.c
     src/nn/mlp_single.c
     src/nn/start.c
+    src/nn/weights.c
     src/solvers/friction.c
     src/solvers/friction_classes.c
     src/solvers/friction_diff.c
@@ -146,6 +148,17 @@ set(CAROM_SOURCES
     src/sim/warm.c
     src/learn/augmented.c
     src/learn/ground_data.c
+    src/learn/baseline.c
+    src/learn/central.c
+    src/learn/central_force.c
+    src/learn/central_model.c
+    src/learn/central_touch.c
+    src/learn/learner.c
+    src/learn/learner_loss.c
+    src/learn/learner_train.c
+    src/learn/names.c
+    src/learn/residual.c
+    src/learn/verlet.c
     src/learn/trainer.c
     src/learn/windows.c
     src/optimize/aim.c
@@ -196,11 +209,24 @@ set(CAROM_SOURCES
 # with HDF5, and without it
 set(CAROM_HDF5_SOURCES
     src/io/hdf5_api.c
+    src/io/hdf5_arrays.c
+    src/io/hdf5_image.c
     src/io/hdf5_read.c
     src/io/hdf5_write.c
 )
 set(CAROM_NO_HDF5_SOURCES
     src/io/hdf5_none.c
+)
+
+set(CAROM_EXPERIMENT_SOURCES
+    experiments/cdl_cases.c
+    experiments/cdl_data.c
+    experiments/cdl_page.c
+    experiments/cdl_run.c
+    experiments/cdl_tell.c
+    experiments/dac_rectangle.c
+    experiments/dac_throw.c
+    experiments/registry.c
 )
 
 set(CAROM_CLI_SOURCES
@@ -217,6 +243,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_spheres.c
     cli/compare.c
     cli/compare_page.c
+    cli/experiment.c
     cli/fit.c
     cli/fit_options.c
     cli/fit_print.c

@@ -42,6 +42,7 @@ static bool find_ids(void *library, cri_hdf5_api *out) {
         {"H5T_IEEE_F64LE_g", &out->ieee_f64le},
         {"H5P_CLS_FILE_ACCESS_ID_g", &out->file_access},
         {"H5P_CLS_FILE_CREATE_ID_g", &out->file_create},
+        {"H5P_CLS_GROUP_CREATE_ID_g", &out->group_create},
         {"H5P_CLS_DATASET_CREATE_ID_g", &out->dataset_create},
     };
     void *program = dlopen(NULL, RTLD_LAZY);

@@ -21,7 +21,7 @@
 // clang-format off
 #define CRI_HDF5_CALLS(CALL) \
     CALL(open) CALL(dont_atexit) CALL(Eget_auto2) CALL(Eset_auto2) \
-    CALL(Fcreate) CALL(Fopen) CALL(Fclose) CALL(Lexists) \
+    CALL(Fcreate) CALL(Fopen) CALL(Fclose) CALL(Gcreate2) CALL(Gclose) CALL(Lexists) \
     CALL(Aexists) CALL(Acreate2) CALL(Aopen) CALL(Aclose) CALL(Aread) CALL(Awrite) \
     CALL(Aget_type) CALL(Aget_space) \
     CALL(Dcreate2) CALL(Dopen2) CALL(Dclose) CALL(Dread) CALL(Dwrite) \
@@ -40,8 +40,8 @@ typedef struct cri_hdf5_api {
 #define CRI_HDF5_MEMBER(name) __typeof__(H5##name) *(name);
     CRI_HDF5_CALLS(CRI_HDF5_MEMBER)
 #undef CRI_HDF5_MEMBER
-    hid_t c_s1, native_double, ieee_f64le;          // H5T_C_S1 and so on
-    hid_t file_access, file_create, dataset_create; // H5P_FILE_ACCESS and so on
+    hid_t c_s1, native_double, ieee_f64le;                        // H5T_C_S1 and so on
+    hid_t file_access, file_create, group_create, dataset_create; // H5P_FILE_ACCESS and so on
 } cri_hdf5_api;
 
 /// Loads the library, or finds it loaded; it stays until the process ends, and leaves out what it

@@ -16,41 +16,39 @@
 #include <string.h>
 
 #include "io/file.h"
-#include "io/hdf5_api.h"
+#include "io/hdf5_parts.h"
 
 // longest name of a column that is taken, bytes
 #define NAME_LIMIT 1024
 
-typedef struct reader {
-    const cri_hdf5_api *h5;
-    const char *file;
-    cr_error *err;
-    hid_t image;
-} reader;
+// and of a text of its own; HDF5 has no longer ones in attributes
+#define TEXT_LIMIT 65536
 
-static cr_status refuse(const reader *r, const char *format, const char *what) {
+cr_status cri_hdf5_refuse(const cri_hdf5_reader *r, const char *format, const char *what) {
     char message[160];
     snprintf(message, sizeof message, format, what);
     return cri_file_fail(r->err, CR_ERR_SYNTAX, r->file, 0, "%s", message);
 }
 
-static cr_status damaged(const reader *r, const char *what) {
-    return refuse(r, "'%.60s' cannot be read: the file is damaged", what);
+cr_status cri_hdf5_damaged(const cri_hdf5_reader *r, const char *what) {
+    return cri_hdf5_refuse(r, "'%.60s' cannot be read: the file is damaged", what);
 }
 
 // ---- strings -----------------------------------------------------------------------------------
 
 // strings of a fixed length, from a block of them
-static cr_status copy_fixed(const reader *r, hid_t attribute, hid_t type, int n, char **out) {
+static cr_status copy_fixed(const cri_hdf5_reader *r, hid_t attribute, hid_t type, int n,
+                            char **out) {
     size_t size = r->h5->Tget_size(type);
-    if (size == 0 || size > NAME_LIMIT) {
-        return damaged(r, "names");
+    if (size == 0 || size > (n == 1 ? TEXT_LIMIT : NAME_LIMIT)) {
+        return cri_hdf5_damaged(r, "names");
     }
     char *all = malloc((size_t)n * size + 1);
     if (!all) {
         return cri_file_fail_memory(r->err, r->file);
     }
-    cr_status status = r->h5->Aread(attribute, type, all) >= 0 ? CR_OK : damaged(r, "names");
+    cr_status status =
+        r->h5->Aread(attribute, type, all) >= 0 ? CR_OK : cri_hdf5_damaged(r, "names");
     for (int i = 0; i < n && status == CR_OK; i++) {
         // padded with NUL or with spaces
         size_t length = strnlen(all + (size_t)i * size, size);
@@ -70,15 +68,16 @@ static cr_status copy_fixed(const reader *r, hid_t attribute, hid_t type, int n,
 }
 
 // strings of a variable length, which HDF5 takes from the heap
-static cr_status copy_variable(const reader *r, hid_t attribute, hid_t type, hid_t space, int n,
-                               char **out) {
+static cr_status copy_variable(const cri_hdf5_reader *r, hid_t attribute, hid_t type, hid_t space,
+                               int n, char **out) {
     char **all = calloc((size_t)n + 1, sizeof *all);
     if (!all) {
         return cri_file_fail_memory(r->err, r->file);
     }
-    cr_status status = r->h5->Aread(attribute, type, all) >= 0 ? CR_OK : damaged(r, "names");
+    cr_status status =
+        r->h5->Aread(attribute, type, all) >= 0 ? CR_OK : cri_hdf5_damaged(r, "names");
     for (int i = 0; i < n && status == CR_OK; i++) {
-        size_t length = all[i] ? strnlen(all[i], NAME_LIMIT) : 0;
+        size_t length = all[i] ? strnlen(all[i], n == 1 ? TEXT_LIMIT : NAME_LIMIT) : 0;
         out[i] = calloc(length + 1, 1);
         if (!out[i]) {
             status = cri_file_fail_memory(r->err, r->file);
@@ -91,20 +90,20 @@ static cr_status copy_variable(const reader *r, hid_t attribute, hid_t type, hid
     return status;
 }
 
-// n strings of an attribute into out (n), which comes as NULL; the caller frees them in any case
-static cr_status read_texts(const reader *r, hid_t owner, const char *name, int n, char **out) {
+cr_status cri_hdf5_read_texts(const cri_hdf5_reader *r, hid_t owner, const char *name, int n,
+                              char **out) {
     if (r->h5->Aexists(owner, name) <= 0) {
-        return refuse(r, "the attribute '%s' is missing: this is no trajectory of carom", name);
+        return cri_hdf5_refuse(r, "the attribute '%s' is missing: carom did not write this", name);
     }
     hid_t attribute = r->h5->Aopen(owner, name, H5P_DEFAULT);
     hid_t type = attribute >= 0 ? r->h5->Aget_type(attribute) : -1;
     hid_t space = attribute >= 0 ? r->h5->Aget_space(attribute) : -1;
     cr_status status = CR_OK;
     if (type < 0 || space < 0) {
-        status = damaged(r, name);
+        status = cri_hdf5_damaged(r, name);
     } else if (r->h5->Tget_class(type) != H5T_STRING ||
                r->h5->Sget_simple_extent_npoints(space) != n) {
-        status = refuse(r, "the attribute '%s' has not one string a column", name);
+        status = cri_hdf5_refuse(r, "the attribute '%s' has not one string a column", name);
     } else if (r->h5->Tis_variable_str(type) > 0) {
         status = copy_variable(r, attribute, type, space, n, out);
     } else {
@@ -122,12 +121,13 @@ static cr_status read_texts(const reader *r, hid_t owner, const char *name, int 
     return status;
 }
 
-static cr_status check_format(const reader *r) {
+cr_status cri_hdf5_check_format(const cri_hdf5_reader *r, const char *expected) {
     char *format = NULL;
-    cr_status status = read_texts(r, r->image, "format", 1, &format);
+    cr_status status = cri_hdf5_read_texts(r, r->image, "format", 1, &format);
     CR_ASSERT(status != CR_OK || format);
-    if (status == CR_OK && strcmp(format, "carom trajectory 1") != 0) {
-        status = refuse(r, "the format is '%.40s', expected 'carom trajectory 1'", format);
+    if (status == CR_OK && strcmp(format, expected) != 0) {
+        status = cri_file_fail(r->err, CR_ERR_SYNTAX, r->file, 0,
+                               "the format is '%.40s', expected '%s'", format, expected);
     }
     free(format);
     return status;
@@ -142,7 +142,7 @@ typedef struct dataset {
     int n_col;
 } dataset;
 
-static cr_status read_shape(const reader *r, const char *name, int rank, dataset *set) {
+static cr_status read_shape(const cri_hdf5_reader *r, const char *name, int rank, dataset *set) {
     hid_t type = r->h5->Dget_type(set->id);
     hid_t space = r->h5->Dget_space(set->id);
     hsize_t extent[2] = {0, 1};
@@ -150,12 +150,12 @@ static cr_status read_shape(const reader *r, const char *name, int rank, dataset
     cr_status status = CR_OK;
     if (type < 0 || space < 0 ||
         (has_rank && r->h5->Sget_simple_extent_dims(space, extent, NULL) != rank)) {
-        status = damaged(r, name);
+        status = cri_hdf5_damaged(r, name);
     } else if (r->h5->Tget_class(type) != H5T_FLOAT) {
-        status = refuse(r, "'%s' does not hold floating-point numbers", name);
+        status = cri_hdf5_refuse(r, "'%s' does not hold floating-point numbers", name);
     } else if (!has_rank) {
-        status = refuse(r, rank == 1 ? "'%s' is no list of numbers" : "'%s' is no table of numbers",
-                        name);
+        status = cri_hdf5_refuse(
+            r, rank == 1 ? "'%s' is no list of numbers" : "'%s' is no table of numbers", name);
     } else if (extent[0] > CRI_FILE_LIMIT / 8 || extent[1] > CRI_FILE_LIMIT / 8 ||
                extent[0] * extent[1] > CRI_FILE_LIMIT / 8) {
         status = cri_file_fail(r->err, CR_ERR_FILE, r->file, 0, "'%s' is larger than %d MiB", name,
@@ -173,18 +173,18 @@ static cr_status read_shape(const reader *r, const char *name, int rank, dataset
 }
 
 // one that is not there gets no id
-static cr_status open_dataset(const reader *r, const char *name, int rank, dataset *set) {
+static cr_status open_dataset(const cri_hdf5_reader *r, const char *name, int rank, dataset *set) {
     *set = (dataset){.id = -1};
     if (r->h5->Lexists(r->image, name, H5P_DEFAULT) <= 0) {
         return CR_OK;
     }
     set->id = r->h5->Dopen2(r->image, name, H5P_DEFAULT);
-    return set->id >= 0 ? read_shape(r, name, rank, set) : damaged(r, name);
+    return set->id >= 0 ? read_shape(r, name, rank, set) : cri_hdf5_damaged(r, name);
 }
 
 // the numbers of a dataset into columns of the table from first on
-static cr_status read_numbers(const reader *r, const char *name, const dataset *set, int first,
-                              cri_table *t) {
+static cr_status read_numbers(const cri_hdf5_reader *r, const char *name, const dataset *set,
+                              int first, cri_table *t) {
     size_t n = (size_t)set->n_row * (size_t)set->n_col;
     double *value = malloc(n * sizeof *value + 1);
     if (!value) {
@@ -193,7 +193,7 @@ static cr_status read_numbers(const reader *r, const char *name, const dataset *
     cr_status status = CR_OK;
     if (n > 0 &&
         r->h5->Dread(set->id, r->h5->native_double, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) < 0) {
-        status = damaged(r, name);
+        status = cri_hdf5_damaged(r, name);
     }
     for (size_t i = 0; i < n && status == CR_OK; i++) {
         size_t row = i / (size_t)set->n_col;
@@ -216,7 +216,8 @@ static const char *const part_name[] = {"qpos", "qvel"};
 enum { N_PART = 2 };
 
 // arrays for all columns
-static cr_status reserve(const reader *r, const dataset *time, const dataset *part, cri_table *t) {
+static cr_status reserve(const cri_hdf5_reader *r, const dataset *time, const dataset *part,
+                         cri_table *t) {
     size_t n_col = 1;
     for (int i = 0; i < N_PART; i++) {
         if (part[i].id >= 0 && part[i].n_row != time->n_row) {
@@ -227,7 +228,7 @@ static cr_status reserve(const reader *r, const dataset *time, const dataset *pa
         n_col += (size_t)part[i].n_col;
     }
     if (time->n_row == 0) {
-        return refuse(r, "'%s' has no rows", "time");
+        return cri_hdf5_refuse(r, "'%s' has no rows", "time");
     }
     size_t n_row = (size_t)time->n_row;
     t->name = calloc(n_col, sizeof *t->name);
@@ -245,7 +246,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static cr_status check_names(const reader *r, const cri_table *t) {
+static cr_status check_names(const cri_hdf5_reader *r, const cri_table *t) {
     char **sorted = malloc((size_t)t->n_col * sizeof *sorted);
     if (!sorted) {
         return cri_file_fail_memory(r->err, r->file);
@@ -255,16 +256,17 @@ static cr_status check_names(const reader *r, const cri_table *t) {
     cr_status status = CR_OK;
     for (int i = 0; i < t->n_col && status == CR_OK; i++) {
         if (sorted[i][0] == '\0') {
-            status = refuse(r, "a column has no name in the attribute '%s'", "names");
+            status = cri_hdf5_refuse(r, "a column has no name in the attribute '%s'", "names");
         } else if (i > 0 && strcmp(sorted[i - 1], sorted[i]) == 0) {
-            status = refuse(r, "two columns have the name '%.40s'", sorted[i]);
+            status = cri_hdf5_refuse(r, "two columns have the name '%.40s'", sorted[i]);
         }
     }
     free(sorted);
     return status;
 }
 
-static cr_status fill(const reader *r, const dataset *time, const dataset *part, cri_table *t) {
+static cr_status fill(const cri_hdf5_reader *r, const dataset *time, const dataset *part,
+                      cri_table *t) {
     CR_TRY(reserve(r, time, part, t));
     t->name[0] = calloc(2, 1);
     if (!t->name[0]) {
@@ -275,7 +277,7 @@ static cr_status fill(const reader *r, const dataset *time, const dataset *part,
     int first = 1;
     for (int i = 0; i < N_PART; i++) {
         if (part[i].id >= 0) {
-            CR_TRY(read_texts(r, part[i].id, "names", part[i].n_col, t->name + first));
+            CR_TRY(cri_hdf5_read_texts(r, part[i].id, "names", part[i].n_col, t->name + first));
             CR_TRY(read_numbers(r, part_name[i], &part[i], first, t));
             first += part[i].n_col;
         }
@@ -283,13 +285,13 @@ static cr_status fill(const reader *r, const dataset *time, const dataset *part,
     return check_names(r, t);
 }
 
-static cr_status read_image(const reader *r, cri_table *t) {
-    CR_TRY(check_format(r));
+static cr_status read_image(const cri_hdf5_reader *r, cri_table *t) {
+    CR_TRY(cri_hdf5_check_format(r, "carom trajectory 1"));
     dataset time;
     dataset part[N_PART] = {{.id = -1}, {.id = -1}};
     cr_status status = open_dataset(r, "time", 1, &time);
     if (status == CR_OK && time.id < 0) {
-        status = refuse(r, "the dataset '%s' is missing", "time");
+        status = cri_hdf5_refuse(r, "the dataset '%s' is missing", "time");
     }
     for (int i = 0; i < N_PART && status == CR_OK; i++) {
         status = open_dataset(r, part_name[i], 2, &part[i]);
@@ -306,46 +308,15 @@ static cr_status read_image(const reader *r, cri_table *t) {
     return status;
 }
 
-// the bytes are copied; no file is touched, but HDF5 refuses a name that exists, which this cannot
-static hid_t open_image(const cri_hdf5_api *h5, const char *bytes, size_t n_byte) {
-    hid_t access = h5->Pcreate(h5->file_access);
-    hid_t image = -1;
-    if (access >= 0 && h5->Pset_fapl_core(access, (size_t)1 << 16, false) >= 0 &&
-        h5->Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
-        h5->Pset_file_image(access, (void *)bytes, n_byte) >= 0) {
-        image = h5->Fopen("/dev/null/carom", H5F_ACC_RDONLY, access);
-    }
-    if (access >= 0) {
-        h5->Pclose(access);
-    }
-    return image;
+static cr_status read_motion(const cri_hdf5_reader *r, void *context) {
+    return read_image(r, context);
 }
 
 cr_status cri_hdf5_parse(const char *bytes, size_t n_byte, const char *file, cri_table *out,
                          cr_error *err) {
     CR_ASSERT((bytes || n_byte == 0) && file && out);
     *out = (cri_table){0};
-    if (!cri_hdf5_is_file(bytes, n_byte)) {
-        return cri_file_fail(err, CR_ERR_SYNTAX, file, 0, "is no HDF5 file, as its name says");
-    }
-    cri_hdf5_api h5;
-    CR_TRY(cri_hdf5_load(file, &h5, err));
-
-    // failures are told here, not on standard error
-    H5E_auto2_t print;
-    void *data;
-    h5.Eget_auto2(H5E_DEFAULT, &print, &data);
-    h5.Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    reader r = {&h5, file, err, open_image(&h5, bytes, n_byte)};
-    cr_status status = CR_OK;
-    if (r.image < 0) {
-        status = cri_file_fail(err, CR_ERR_SYNTAX, file, 0,
-                               "cannot be opened as HDF5: the file is damaged or cut off");
-    } else {
-        status = read_image(&r, out);
-        h5.Fclose(r.image);
-    }
-    h5.Eset_auto2(H5E_DEFAULT, print, data);
+    cr_status status = cri_hdf5_image_read(bytes, n_byte, file, read_motion, out, err);
     if (status != CR_OK) {
         cri_table_clear(out);
     }

@@ -2,27 +2,21 @@
 //
 // Motions as HDF5 files in memory.
 //
-// The library's core driver holds the whole file in memory and never touches a disk. Objects keep
-// no times, so that equal motions give equal bytes. Metadata of format 1.10 have checksums, the
-// numbers get them from the filter "Fletcher32", which wants them in chunks.
+// Objects keep no times, so that equal motions give equal bytes. Metadata of format 1.10 have
+// checksums, the numbers get them from the filter "Fletcher32", which wants them in chunks.
 
 #include "io/hdf5_table.h"
 
-#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/file.h"
-#include "io/hdf5_api.h"
+#include "io/hdf5_parts.h"
 
 // numbers of a chunk, about: half a MiB, what the library caches of a dataset
 #define CHUNK 65536
 
-// bytes by which the file in memory grows
-#define GROWTH ((size_t)1 << 16)
-
-// closes what was opened; true when it was opened and closed well
-static bool shut(hid_t id, herr_t (*close)(hid_t)) {
+bool cri_hdf5_shut(hid_t id, herr_t (*close)(hid_t)) {
     return id >= 0 && close(id) >= 0;
 }
 
@@ -30,7 +24,7 @@ static bool write_attribute(const cri_hdf5_api *h5, hid_t owner, const char *nam
                             hid_t space, const void *data) {
     hid_t attribute = h5->Acreate2(owner, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
     bool is_good = attribute >= 0 && h5->Awrite(attribute, type, data) >= 0;
-    return shut(attribute, h5->Aclose) && is_good;
+    return cri_hdf5_shut(attribute, h5->Aclose) && is_good;
 }
 
 // strings of size bytes, filled up with NUL
@@ -45,23 +39,24 @@ static hid_t text_type(const cri_hdf5_api *h5, size_t size) {
     return is_good ? type : -1;
 }
 
-static bool write_text(const cri_hdf5_api *h5, hid_t owner, const char *name, const char *text) {
+bool cri_hdf5_write_text(const cri_hdf5_api *h5, hid_t owner, const char *name, const char *text) {
     // a type of no bytes does not exist; the empty string is one NUL
     size_t n = strlen(text);
     hid_t type = text_type(h5, n > 0 ? n : 1);
     hid_t space = h5->Screate(H5S_SCALAR);
     bool is_good = type >= 0 && space >= 0 && write_attribute(h5, owner, name, type, space, text);
-    is_good = shut(type, h5->Tclose) && is_good;
-    return shut(space, h5->Sclose) && is_good;
+    is_good = cri_hdf5_shut(type, h5->Tclose) && is_good;
+    return cri_hdf5_shut(space, h5->Sclose) && is_good;
 }
 
 static bool write_number(const cri_hdf5_api *h5, hid_t owner, const char *name, double value) {
     hid_t space = h5->Screate(H5S_SCALAR);
     bool is_good = space >= 0 && write_attribute(h5, owner, name, h5->native_double, space, &value);
-    return shut(space, h5->Sclose) && is_good;
+    return cri_hdf5_shut(space, h5->Sclose) && is_good;
 }
 
-static bool write_names(const cri_hdf5_api *h5, hid_t owner, int n, const char *const *name) {
+bool cri_hdf5_write_texts(const cri_hdf5_api *h5, hid_t owner, const char *attribute, int n,
+                          const char *const *name) {
     size_t size = 1;
     for (int i = 0; i < n; i++) {
         size = strlen(name[i]) > size ? strlen(name[i]) : size;
@@ -76,21 +71,33 @@ static bool write_names(const cri_hdf5_api *h5, hid_t owner, int n, const char *
     hsize_t extent = (hsize_t)n;
     hid_t type = text_type(h5, size);
     hid_t space = h5->Screate_simple(1, &extent, NULL);
-    bool is_good = type >= 0 && space >= 0 && write_attribute(h5, owner, "names", type, space, all);
-    is_good = shut(type, h5->Tclose) && is_good;
-    is_good = shut(space, h5->Sclose) && is_good;
+    bool is_good =
+        type >= 0 && space >= 0 && write_attribute(h5, owner, attribute, type, space, all);
+    is_good = cri_hdf5_shut(type, h5->Tclose) && is_good;
+    is_good = cri_hdf5_shut(space, h5->Sclose) && is_good;
     free(all);
     return is_good;
+}
+
+// numbers behind one index of the first axis
+static hsize_t row_width(int rank, const hsize_t *extent) {
+    hsize_t width = 1;
+    for (int i = 1; i < rank; i++) {
+        width *= extent[i];
+    }
+    return width;
 }
 
 // how a dataset is laid out; one without numbers has no chunks
 static hid_t creation(const cri_hdf5_api *h5, int rank, const hsize_t *extent) {
     hid_t list = h5->Pcreate(h5->dataset_create);
     bool is_good = list >= 0 && h5->Pset_obj_track_times(list, false) >= 0;
-    hsize_t width = rank == 2 ? extent[1] : 1;
+    hsize_t width = row_width(rank, extent);
     if (is_good && extent[0] > 0 && width > 0) {
         hsize_t n_row = CHUNK / width > 0 ? CHUNK / width : 1;
-        hsize_t chunk[2] = {n_row < extent[0] ? n_row : extent[0], width};
+        hsize_t chunk[CRI_HDF5_RANK] = {0};
+        memcpy(chunk, extent, sizeof *chunk * (size_t)rank);
+        chunk[0] = n_row < extent[0] ? n_row : extent[0];
         is_good = h5->Pset_chunk(list, rank, chunk) >= 0 && h5->Pset_fletcher32(list) >= 0;
     }
     if (!is_good && list >= 0) {
@@ -99,9 +106,8 @@ static hid_t creation(const cri_hdf5_api *h5, int rank, const hsize_t *extent) {
     return is_good ? list : -1;
 }
 
-// names may be NULL
-static bool write_dataset(const cri_hdf5_api *h5, hid_t file, const char *path, int rank,
-                          const hsize_t *extent, const double *value, const char *const *name) {
+bool cri_hdf5_write_numbers(const cri_hdf5_api *h5, hid_t file, const char *path, int rank,
+                            const hsize_t *extent, const double *value, const char *const *name) {
     hid_t space = h5->Screate_simple(rank, extent, NULL);
     hid_t list = creation(h5, rank, extent);
     hid_t set = -1;
@@ -109,147 +115,43 @@ static bool write_dataset(const cri_hdf5_api *h5, hid_t file, const char *path, 
         set = h5->Dcreate2(file, path, h5->ieee_f64le, space, H5P_DEFAULT, list, H5P_DEFAULT);
     }
     bool is_good = set >= 0;
-    if (is_good && extent[0] > 0 && (rank == 1 || extent[1] > 0)) {
+    if (is_good && extent[0] > 0 && row_width(rank, extent) > 0) {
         is_good = h5->Dwrite(set, h5->native_double, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0;
     }
     if (is_good && name) {
-        is_good = write_names(h5, set, (int)extent[1], name);
+        is_good = cri_hdf5_write_texts(h5, set, "names", (int)extent[1], name);
     }
-    is_good = shut(set, h5->Dclose) && is_good;
-    is_good = shut(list, h5->Pclose) && is_good;
-    return shut(space, h5->Sclose) && is_good;
+    is_good = cri_hdf5_shut(set, h5->Dclose) && is_good;
+    is_good = cri_hdf5_shut(list, h5->Pclose) && is_good;
+    return cri_hdf5_shut(space, h5->Sclose) && is_good;
 }
 
 static bool write_motion(const cri_hdf5_api *h5, hid_t file, const cri_track *m) {
     static const char *const path[] = {"qpos", "qvel", "ctrl"};
     hsize_t extent[2] = {(hsize_t)m->n_row, 0};
-    bool is_good = write_text(h5, file, "format", "carom trajectory 1") &&
-                   write_text(h5, file, "scene", m->scene) && write_text(h5, file, "law", m->law) &&
+    bool is_good = cri_hdf5_write_text(h5, file, "format", "carom trajectory 1") &&
+                   cri_hdf5_write_text(h5, file, "scene", m->scene) &&
+                   cri_hdf5_write_text(h5, file, "law", m->law) &&
                    write_number(h5, file, "dt", m->dt) &&
-                   write_dataset(h5, file, "time", 1, extent, m->time, NULL);
+                   cri_hdf5_write_numbers(h5, file, "time", 1, extent, m->time, NULL);
     for (int i = 0; i < CRI_N_MOTION_PART && is_good; i++) {
         const cri_motion_block *part = &m->part[i];
         extent[1] = (hsize_t)part->n_col;
-        is_good =
-            !part->value || write_dataset(h5, file, path[i], 2, extent, part->value, part->name);
+        is_good = !part->value ||
+                  cri_hdf5_write_numbers(h5, file, path[i], 2, extent, part->value, part->name);
     }
     return is_good;
 }
 
-// ---- memory ------------------------------------------------------------------------------------
-
-// the memory of the file, from the driver's calls for it
-typedef struct image {
-    char *bytes; // of the closed file
-    size_t n_byte;
-} image;
-
-static void *image_malloc(size_t n, H5FD_file_image_op_t op, void *context) {
-    (void)op;
-    ((image *)context)->n_byte = n;
-    return calloc(n, 1);
-}
-
-static void *image_memcpy(void *to, const void *from, size_t n, H5FD_file_image_op_t op,
-                          void *context) {
-    (void)op;
-    (void)context;
-    return memcpy(to, from, n);
-}
-
-static void *image_realloc(void *bytes, size_t n, H5FD_file_image_op_t op, void *context) {
-    (void)op;
-    ((image *)context)->n_byte = n;
-    return realloc(bytes, n);
-}
-
-// the file is closed, and what the driver gives back is its last state
-static herr_t image_free(void *bytes, H5FD_file_image_op_t op, void *context) {
-    if (op == H5FD_FILE_IMAGE_OP_FILE_CLOSE) {
-        ((image *)context)->bytes = bytes;
-    } else {
-        free(bytes);
-    }
-    return 0;
-}
-
-static void *keep_context(void *context) {
-    return context;
-}
-
-static herr_t free_nothing(void *context) {
-    (void)context;
-    return 0;
-}
-
-// an empty file in memory
-static hid_t open_empty(const cri_hdf5_api *h5, image *out) {
-    H5FD_file_image_callbacks_t calls = {
-        .image_malloc = image_malloc,
-        .image_memcpy = image_memcpy,
-        .image_realloc = image_realloc,
-        .image_free = image_free,
-        .udata_copy = keep_context,
-        .udata_free = free_nothing,
-        .udata = out,
-    };
-    hid_t access = h5->Pcreate(h5->file_access);
-    hid_t create = h5->Pcreate(h5->file_create);
-    hid_t file = -1;
-    if (access >= 0 && create >= 0 && h5->Pset_fapl_core(access, GROWTH, false) >= 0 &&
-        h5->Pset_file_image_callbacks(access, &calls) >= 0 &&
-        h5->Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
-        h5->Pset_obj_track_times(create, false) >= 0) {
-        // no file is touched, but a name is wanted; this one cannot exist
-        file = h5->Fcreate("/dev/null/carom", H5F_ACC_TRUNC, create, access);
-    }
-    shut(access, h5->Pclose);
-    shut(create, h5->Pclose);
-    return file;
-}
-
-// the file ends where its superblock says (specification, II.A: 8 bytes at 28); the memory is
-// longer
-static bool trim(image *made) {
-    uint64_t n = 0;
-    for (size_t i = 0; i < 8 && made->n_byte >= 48; i++) {
-        n |= (uint64_t)(unsigned char)made->bytes[28 + i] << 8 * i;
-    }
-    bool is_good = n >= 48 && n <= made->n_byte;
-    made->n_byte = (size_t)n;
-    return is_good;
+static bool fill_motion(const cri_hdf5_api *h5, hid_t file, const void *context) {
+    return write_motion(h5, file, context);
 }
 
 cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes, size_t *n_byte,
                         cr_error *err) {
     CR_ASSERT(motion && motion->n_row >= 0 && (motion->time || motion->n_row == 0));
     CR_ASSERT(motion->scene && motion->law && file && bytes && n_byte);
-    *bytes = NULL;
-    *n_byte = 0;
-
-    cri_hdf5_api h5;
-    CR_TRY(cri_hdf5_load(file, &h5, err));
-
-    // failures are told here, not on standard error
-    H5E_auto2_t print;
-    void *data;
-    h5.Eget_auto2(H5E_DEFAULT, &print, &data);
-    h5.Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    image made = {0};
-    hid_t id = open_empty(&h5, &made);
-    bool is_good = id >= 0 && write_motion(&h5, id, motion);
-    is_good = shut(id, h5.Fclose) && is_good;
-    h5.Eset_auto2(H5E_DEFAULT, print, data);
-
-    is_good = is_good && made.bytes && trim(&made);
-    if (is_good) {
-        *bytes = made.bytes;
-        *n_byte = made.n_byte;
-    } else {
-        free(made.bytes);
-    }
-    return is_good ? CR_OK
-                   : cri_file_fail(err, CR_ERR_MEMORY, file, 0,
-                                   "cannot be written: HDF5 found no memory for %d rows",
-                                   motion->n_row);
+    char what[40];
+    snprintf(what, sizeof what, "%d rows", motion->n_row);
+    return cri_hdf5_image_make(file, what, fill_motion, motion, bytes, n_byte, err);
 }

@@ -37,10 +37,10 @@ typedef struct task {
 
 cri_augmented_options cri_augmented_options_default(void) {
     return (cri_augmented_options){.sampling = cri_ground_sampling_default(),
-                                   .n_sample = {30000, 20000},
+                                   .n_sample = {25000, 25000},
                                    .n_hidden = 3,
                                    .width = {32, 32, 16},
-                                   .n_epoch = 60,
+                                   .n_epoch = 300,
                                    .batch = 256,
                                    .n_thread = 1,
                                    .rate = 3e-3};
@@ -177,7 +177,8 @@ static bool task_begin(const cri_ground_data *data, int n_train, bool is_classif
     return true;
 }
 
-static cr_status train_net(const cri_augmented_options *o, task *t, double *w, cr_error *err) {
+static cr_status train_net(const cri_augmented_options *o, task *t, double *w, bool *is_stopped,
+                           cr_error *err) {
     int n_w = cri_mlp_n_weight(t->net);
     cri_adam_group all = {.n = n_w, .rate = 1.0};
     cri_train_task job = {
@@ -195,12 +196,14 @@ static cr_status train_net(const cri_augmented_options *o, task *t, double *w, c
     if (result.stop == CRI_TRAIN_DIVERGED) {
         return CR_ERR_NUMERIC;
     }
+    *is_stopped = *is_stopped || result.stop == CRI_TRAIN_INTERRUPTED;
     take_in(t, w);
     return CR_OK;
 }
 
 static cr_status train_kind(const cri_augmented_options *o, const cri_ground_data *data,
-                            cri_ground_nets *nets, double *weights, cr_error *err) {
+                            cri_ground_nets *nets, double *weights, bool *is_stopped,
+                            cr_error *err) {
     int n_train = data->n - data->n / 10;
     cr_status status = CR_OK;
     for (int k = 0; k < 2 && status == CR_OK; k++) {
@@ -214,7 +217,7 @@ static cr_status train_kind(const cri_augmented_options *o, const cri_ground_dat
         if (!is_good) {
             status = cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
         } else if (t.n > 0 && !(is_classifier && o->is_regressed)) {
-            status = train_net(o, &t, weights + nets->first[net], err);
+            status = train_net(o, &t, weights + nets->first[net], is_stopped, err);
         }
         for (int i = 0; i < N_WORKER; i++) {
             cri_arena_destroy(t.work[i]);
@@ -321,7 +324,8 @@ cr_status cri_augmented_train(const cr_model *model, const cri_augmented_options
         CR_TRY(cri_ground_sample(model, (cri_ground_kind)k, options->n_sample[k],
                                  &options->sampling, &data, arena, err));
         note_ranges(&data, nets);
-        CR_TRY(train_kind(options, &data, nets, weights, err));
+        bool is_stopped = false;
+        CR_TRY(train_kind(options, &data, nets, weights, &is_stopped, err));
         int n_train = data.n - data.n / 10;
         cri_ground_data rest = data;
         rest.n = data.n - n_train;
@@ -329,7 +333,7 @@ cr_status cri_augmented_train(const cr_model *model, const cri_augmented_options
         rest.impulse += n_train * data.n_row;
         rest.scale += n_train;
         rest.label += n_train;
-        score[k] = (cri_augmented_score){.n_train = n_train};
+        score[k] = (cri_augmented_score){.n_train = n_train, .is_interrupted = is_stopped};
         if (!cri_augmented_judge(nets, weights, &rest, options->is_regressed, &score[k], arena)) {
             return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
         }

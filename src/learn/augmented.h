@@ -20,7 +20,7 @@ typedef struct cri_augmented_options {
     const cri_progress *progress;
 } cri_augmented_options;
 
-/// 30,000 points and 20,000 lines, nets 32-32-16, batches of 256.
+/// 25,000 points and 25,000 lines, nets 32-32-16, 300 epochs of batches of 256.
 cri_augmented_options cri_augmented_options_default(void);
 
 /// What held-out samples say of one kind of patch.
@@ -28,8 +28,9 @@ typedef struct cri_augmented_score {
     int n_train, n_test;
     int confusion[CRI_GROUND_CLASSES][CRI_GROUND_CLASSES]; // [label][answer]
     double accuracy;                                       // of the classifier, part of 1
-    double friction; // 1 - mean |error| / mean |value| of the regressed friction impulse
-    double impulse;  // the same over all rows of the impulse
+    double friction;     // 1 - mean |error| / mean |value| of the regressed friction impulse
+    double impulse;      // the same over all rows of the impulse
+    bool is_interrupted; // training was, and the nets are what they were by then
 } cri_augmented_score;
 
 /// Counts of a data set under the nets with these weights.

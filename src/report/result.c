@@ -321,6 +321,25 @@ cr_status cri_result_bench(const char *path, int n_row, const cri_bench_row *row
     return write(path, root, is_built, err);
 }
 
+cr_status cri_result_experiment(const char *path, const cri_experiment_file *result,
+                                cr_error *err) {
+    json_t *root = json_object();
+    json_t *rows = json_array();
+    bool is_built = put(root, "experiment", text(result->experiment)) &&
+                    put(root, "mode", text(result->mode)) &&
+                    put(root, "seed", number(result->seed)) &&
+                    put(root, "seconds", number(result->seconds)) && put(root, "rows", rows);
+    for (int i = 0; i < result->n_row && is_built; i++) {
+        const cri_experiment_row *row = &result->row[i];
+        json_t *object = json_object();
+        is_built =
+            json_array_append_new(rows, object) == 0 && put(object, "name", text(row->name)) &&
+            put(object, "value", number(row->value)) && put(object, "paper", number(row->paper)) &&
+            put(object, "unit", text(row->unit)) && put(object, "better", text(row->better));
+    }
+    return write(path, root, is_built, err);
+}
+
 cr_status cri_result_params(const char *path, int n_row, const cri_name_row *row, cr_error *err) {
     static const char *const prefix[] = {"", "x0:", "u:"};
     json_t *root = json_object();

@@ -19,6 +19,8 @@
 //                "history"}
 //     linearize {"scene","law","dt","step","status","state","controls","A","B"}; A and B by rows
 //     bench     {"rows":[{"name","value","unit"}]}
+//     experiment {"experiment","mode","seed","seconds",
+//                "rows":[{"name","value","paper","unit","better"}]}; better: lower, higher, match
 //     params    {"entries":[{"name","value","lower","upper"}]}, names as --wrt takes them
 //     laws      {"laws":[{"name","summary"}]}
 //
@@ -103,6 +105,24 @@ typedef struct cri_bench_row {
     const char *unit;
 } cri_bench_row;
 
+/// One figure of an experiment.
+typedef struct cri_experiment_row {
+    char name[96];
+    double value;
+    double paper; // NAN: it has none
+    const char *unit;
+    const char *better; // lower, higher or match
+} cri_experiment_row;
+
+typedef struct cri_experiment_file {
+    const char *experiment;
+    const char *mode; // quick or full
+    double seed;
+    double seconds;
+    int n_row;
+    const cri_experiment_row *row;
+} cri_experiment_file;
+
 /// One entry of a scene's vectors.
 typedef struct cri_name_row {
     cr_vector vector;
@@ -139,6 +159,9 @@ CR_MUST_CHECK cr_status cri_result_linear(const char *path, const cri_linear_res
                                           cr_error *err);
 CR_MUST_CHECK cr_status cri_result_bench(const char *path, int n_row, const cri_bench_row *row,
                                          cr_error *err);
+
+CR_MUST_CHECK cr_status cri_result_experiment(const char *path, const cri_experiment_file *result,
+                                              cr_error *err);
 
 CR_MUST_CHECK cr_status cri_result_params(const char *path, int n_row, const cri_name_row *row,
                                           cr_error *err);
