@@ -154,9 +154,12 @@ set(CAROM_SOURCES
     src/learn/central_model.c
     src/learn/central_touch.c
     src/learn/learner.c
+    src/learn/learner_file.c
     src/learn/learner_loss.c
     src/learn/learner_train.c
     src/learn/names.c
+    src/learn/propose.c
+    src/learn/readers.c
     src/learn/residual.c
     src/learn/verlet.c
     src/learn/trainer.c
@@ -203,6 +206,7 @@ set(CAROM_SOURCES
     src/report/report_html.c
     src/report/report_motion.c
     src/report/result.c
+    src/report/result_nets.c
     src/report/trajectory.c
 )
 
@@ -250,6 +254,9 @@ set(CAROM_CLI_SOURCES
     cli/fit_report.c
     cli/gradient.c
     cli/laws.c
+    cli/learn.c
+    cli/learn_augmented.c
+    cli/learn_data.c
     cli/linearize.c
     cli/main.c
     cli/options.c

@@ -21,6 +21,8 @@
 //     bench     {"rows":[{"name","value","unit"}]}
 //     experiment {"experiment","mode","seed","seconds",
 //                "rows":[{"name","value","paper","unit","better"}]}; better: lower, higher, match
+//     learn     {"system","model","data":[files],"contacts":[{"name","restitution","touches"}],"windows",
+//                "epochs","loss","rmse","heldout","seconds"}
 //     params    {"entries":[{"name","value","lower","upper"}]}, names as --wrt takes them
 //     laws      {"laws":[{"name","summary"}]}
 //
@@ -123,6 +125,28 @@ typedef struct cri_experiment_file {
     const cri_experiment_row *row;
 } cri_experiment_file;
 
+/// A contact of a learned system.
+typedef struct cri_learn_contact {
+    const char *name;
+    double restitution; // NAN: the model has none
+    int n_touch;        // in the data
+} cri_learn_contact;
+
+typedef struct cri_learn_result {
+    const char *system;
+    const char *model;
+    int n_file;
+    const char *const *file;
+    int n_contact;
+    const cri_learn_contact *contact;
+    int n_window;
+    int n_epoch;
+    double loss;    // of the last epoch
+    double rmse;    // over whole recordings, from their first states
+    double heldout; // the same of the one held out, NAN: none
+    double seconds;
+} cri_learn_result;
+
 /// One entry of a scene's vectors.
 typedef struct cri_name_row {
     cr_vector vector;
@@ -162,6 +186,9 @@ CR_MUST_CHECK cr_status cri_result_bench(const char *path, int n_row, const cri_
 
 CR_MUST_CHECK cr_status cri_result_experiment(const char *path, const cri_experiment_file *result,
                                               cr_error *err);
+
+CR_MUST_CHECK cr_status cri_result_learn(const char *path, const cri_learn_result *result,
+                                         cr_error *err);
 
 CR_MUST_CHECK cr_status cri_result_params(const char *path, int n_row, const cri_name_row *row,
                                           cr_error *err);
