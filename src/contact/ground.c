@@ -13,7 +13,7 @@
 // Inputs of the nets, free of units, so that a slow slide is not a small number beside an impact:
 //
 //   s = sum |c_i|,  N = sum of ends |c_i| + 0.02 s,  a = mean of A over the ends
-//   c_0/s;  c_i/N of each end;  A_0i/a;  A_ii/a (a line's);  A_00/a;  log(0.01 + s)
+//   c_0/s;  c_i/s and c_i/N of each end;  A_0i/a;  A_ii/a (a line's);  A_00/a;  log(0.01 + s)
 //
 // The lever arm of experiments on this law is in A: it acts through nothing else. Impulses count in
 // closing/a, closing = max(0, -c_i) over the ends. Kinks at c_i = 0 and where the end that closes
@@ -239,6 +239,9 @@ double cri_ground_input(const cri_ground *patch, double input[CRI_GROUND_INPUTS]
     CR_ASSERT(of.s > 0.0 && of.a > 0.0);
     input[at++] = patch->c[0] / of.s;
     for (int i = 1; i < k; i++) {
+        input[at++] = patch->c[i] / of.s;
+    }
+    for (int i = 1; i < k; i++) {
         input[at++] = patch->c[i] / of.N;
     }
     for (int i = 1; i < k; i++) {
@@ -278,13 +281,17 @@ void cri_ground_input_vjp(const cri_ground *patch, const double *input_adj, doub
         adj.a -= input_adj[at] * patch->A[i] / (of.a * of.a);
     }
 
-    // c_i/N, c_0/s
+    // c_i/N
     for (int i = k - 1; i > 0; i--, at--) {
         c_adj[i] += input_adj[at] / of.N;
         adj.N -= input_adj[at] * patch->c[i] / (of.N * of.N);
     }
-    c_adj[0] += input_adj[at] / of.s;
-    adj.s -= input_adj[at] * patch->c[0] / (of.s * of.s);
+
+    // c_i/s, of the tangent too
+    for (int i = k - 1; i >= 0; i--, at--) {
+        c_adj[i] += input_adj[at] / of.s;
+        adj.s -= input_adj[at] * patch->c[i] / (of.s * of.s);
+    }
 
     // N = sum of ends |c_i| + part s,  s = sum |c_i|,  a = mean A,  closing = -c_closest
     adj.s += part * adj.N;
@@ -313,7 +320,9 @@ double cri_ground_input_jvp(const cri_ground *patch, const double *A_tan, const 
     }
     tan.s = sign_of(patch->c[0]) * c_tan[0] + tan.N;
     tan.N += part * tan.s;
-    input_tan[at++] = (c_tan[0] - patch->c[0] / of.s * tan.s) / of.s;
+    for (int i = 0; i < k; i++) {
+        input_tan[at++] = (c_tan[i] - patch->c[i] / of.s * tan.s) / of.s;
+    }
     for (int i = 1; i < k; i++) {
         input_tan[at++] = (c_tan[i] - patch->c[i] / of.N * tan.N) / of.N;
     }

@@ -25,7 +25,7 @@ typedef enum cri_ground_class {
 enum {
     CRI_GROUND_KINDS = 2,
     CRI_GROUND_CLASSES = 3,
-    CRI_GROUND_INPUTS = 9,  // of a line, which has the most (contact/ground.h)
+    CRI_GROUND_INPUTS = 11, // of a line, which has the most (contact/ground.h)
     CRI_GROUND_ROWS = 3,    // of a line: one tangent, two ends
     CRI_GROUND_HIDDEN = 4,  // hidden layers at most
     CRI_GROUND_WIDTH = 128, // of a layer at most
@@ -47,7 +47,7 @@ typedef struct cri_ground_nets {
 } cri_ground_nets;
 
 static inline int cri_ground_inputs(cri_ground_kind kind) {
-    return kind == CRI_GROUND_POINT ? 5 : 9;
+    return kind == CRI_GROUND_POINT ? 6 : 11;
 }
 
 /// Rows of the reduced problem: the tangent, then one normal for each end.
