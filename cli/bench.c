@@ -205,6 +205,7 @@ static int bench_nets(const cli_options *options, rows *r) {
         add(r, 1e6 * nets.forward, "us", "potential 1-500-1, 32 rows: gradient");
         add(r, 1e6 * nets.vjp, "us", "potential 1-500-1, 32 rows: vjp of it");
         add(r, 1e6 * nets.contact, "us", "contact net 2-100-100-1, 32 rows: value, vjp");
+        add(r, 1e6 * nets.batch, "us", "both nets, 32 windows of 10 steps, Adam");
     }
     return code;
 }

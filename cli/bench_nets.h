@@ -15,6 +15,7 @@ typedef struct cli_bench_nets_result {
     double forward;       // s, gradient of the potential 1-500-1 on 32 rows
     double vjp;           // s, its vjp for input and weights
     double contact;       // s, value and vjp of the contact net 2-100-100-1 on 32 rows
+    double batch;         // s, all of them over 10 steps, and Adam on their weights
 } cli_bench_nets_result;
 
 /// Least of many times each. Returns an exit code.

@@ -144,7 +144,27 @@ static cr_status check_shape(const cri_hdf5_reader *r, hid_t set, cri_array *a, 
     return status;
 }
 
+static cr_status read_numbers(const cri_hdf5_reader *r, hid_t set, cri_array *a) {
+    size_t n = 0;
+    CR_TRY(check_shape(r, set, a, &n));
+    a->value = malloc(n * sizeof *a->value + 1);
+    if (!a->value) {
+        return cri_file_fail_memory(r->err, r->file);
+    }
+    if (n > 0 &&
+        r->h5->Dread(set, r->h5->native_double, H5S_ALL, H5S_ALL, H5P_DEFAULT, a->value) < 0) {
+        return cri_hdf5_damaged(r, a->name);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(a->value[i])) {
+            return cri_hdf5_refuse(r, "'%.60s' has a number that is not finite", a->name);
+        }
+    }
+    return CR_OK;
+}
+
 static cr_status read_array(const cri_hdf5_reader *r, cri_array *a) {
+    CR_ASSERT(a->name);
     if (!has_path(r, a->name)) {
         return cri_hdf5_refuse(r, "the array '%.60s' is missing", a->name);
     }
@@ -152,21 +172,7 @@ static cr_status read_array(const cri_hdf5_reader *r, cri_array *a) {
     if (set < 0) {
         return cri_hdf5_damaged(r, a->name);
     }
-    size_t n = 0;
-    cr_status status = check_shape(r, set, a, &n);
-    if (status == CR_OK) {
-        a->value = malloc(n * sizeof *a->value + 1);
-        status = a->value ? CR_OK : cri_file_fail_memory(r->err, r->file);
-    }
-    if (status == CR_OK && n > 0 &&
-        r->h5->Dread(set, r->h5->native_double, H5S_ALL, H5S_ALL, H5P_DEFAULT, a->value) < 0) {
-        status = cri_hdf5_damaged(r, a->name);
-    }
-    for (size_t i = 0; i < n && status == CR_OK; i++) {
-        if (!isfinite(a->value[i])) {
-            status = cri_hdf5_refuse(r, "'%.60s' has a number that is not finite", a->name);
-        }
-    }
+    cr_status status = read_numbers(r, set, a);
     r->h5->Dclose(set);
     return status;
 }
@@ -180,14 +186,15 @@ static cr_status take(const cri_hdf5_reader *r, void *context) {
     }
     char **name = calloc((size_t)n + 1, sizeof *name);
     c->array = calloc((size_t)n + 1, sizeof *c->array);
-    cr_status status = name && c->array ? CR_OK : cri_file_fail_memory(r->err, r->file);
-    if (status == CR_OK && n > 0) {
-        status = cri_hdf5_read_texts(r, r->image, "arrays", (int)n, name);
+    if (!name || !c->array) {
+        free(name);
+        return cri_file_fail_memory(r->err, r->file);
     }
-    for (int i = 0; name && c->array && i < n; i++) {
+    cr_status status = n > 0 ? cri_hdf5_read_texts(r, r->image, "arrays", (int)n, name) : CR_OK;
+    for (int i = 0; i < n; i++) {
         c->array[i].name = name[i];
     }
-    c->n_array = c->array ? (int)n : 0;
+    c->n_array = (int)n;
     free(name);
     for (int i = 0; i < n && status == CR_OK; i++) {
         status = read_array(r, &c->array[i]);

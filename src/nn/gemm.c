@@ -21,7 +21,7 @@
 #include <dlfcn.h>
 #endif
 
-enum { TILE_ROW = 6, TILE_COL = 8, DEPTH = 256 };
+enum { TILE_ROW = 6, TILE_COL = CRI_LANE, DEPTH = 256 };
 
 /// A matrix by its steps in memory.
 typedef struct view {
@@ -40,8 +40,6 @@ typedef struct product {
 
 // ---- the loop of our own -----------------------------------------------------------------------
 
-typedef double lanes __attribute__((vector_size(8 * TILE_COL)));
-
 // part of B: rows from p, 8 columns from j, zero behind the last
 CRI_INLINE void pack(const product *x, int p, int depth, int j, double *out) {
     int n = x->n - j < TILE_COL ? x->n - j : TILE_COL;
@@ -54,7 +52,7 @@ CRI_INLINE void pack(const product *x, int p, int depth, int j, double *out) {
 }
 
 // 8 numbers of C, of which n exist
-CRI_INLINE void load_row(const product *x, const double *from, int n, lanes *out) {
+CRI_INLINE void load_row(const product *x, const double *from, int n, cri_lanes *out) {
     double row[TILE_COL] = {0.0};
     if (n == TILE_COL && x->c_col == 1) {
         memcpy(row, from, sizeof row);
@@ -66,7 +64,7 @@ CRI_INLINE void load_row(const product *x, const double *from, int n, lanes *out
     memcpy(out, row, sizeof row);
 }
 
-CRI_INLINE void store_row(const product *x, const lanes *from, int n, double *to) {
+CRI_INLINE void store_row(const product *x, const cri_lanes *from, int n, double *to) {
     double row[TILE_COL];
     memcpy(row, from, sizeof row);
     if (n == TILE_COL && x->c_col == 1) {
@@ -84,7 +82,7 @@ CRI_INLINE void add_tile(const product *x, int i, int j, int p, int depth, const
     int n = x->n - j < TILE_COL ? x->n - j : TILE_COL;
     int m = x->m - i < TILE_ROW ? x->m - i : TILE_ROW;
     const double *a[TILE_ROW];
-    lanes sum[TILE_ROW];
+    cri_lanes sum[TILE_ROW];
     for (int r = 0; r < TILE_ROW; r++) {
         // rows behind the last repeat it, and are not kept
         int row = i + (r < m ? r : m - 1);
@@ -97,8 +95,8 @@ CRI_INLINE void add_tile(const product *x, int i, int j, int p, int depth, const
     }
     long step = x->a.col;
     for (int q = 0; q < depth; q++) {
-        lanes line;
-        memcpy(&line, b + q * b_step, sizeof line);
+        cri_lanes line;
+        cri_lanes_load(b + q * b_step, &line);
         for (int r = 0; r < TILE_ROW; r++) {
             sum[r] += a[r][q * step] * line;
         }
@@ -135,16 +133,15 @@ CRI_LANES(multiply, (const product *x), (x))
 CRI_INLINE void multiply_column_body(const product *x) {
     for (int i = 0; i < x->m; i++) {
         const double *a = x->a.at + i * x->a.row;
-        lanes part = {0.0};
+        cri_lanes part = {0.0};
         int p = 0;
         for (; p + TILE_COL <= x->k; p += TILE_COL) {
-            lanes u, v;
-            memcpy(&u, a + p, sizeof u);
-            memcpy(&v, x->b.at + p, sizeof v);
+            cri_lanes u, v;
+            cri_lanes_load(a + p, &u);
+            cri_lanes_load(x->b.at + p, &v);
             part += u * v;
         }
-        double sum = ((part[0] + part[4]) + (part[2] + part[6])) +
-                     ((part[1] + part[5]) + (part[3] + part[7]));
+        double sum = cri_lanes_sum(&part);
         for (; p < x->k; p++) {
             sum += a[p] * x->b.at[p];
         }
@@ -205,8 +202,8 @@ static bool find(void *library, const char *name, void *pointer) {
     return symbol != NULL;
 }
 
-// On a processor younger than itself OpenBLAS takes the kernels of 2004, which our own loop beats
-// twice. OPENBLAS_CORETYPE in the environment tells it better.
+// On a processor that it does not know OpenBLAS takes its oldest kernels, which our own loop beats
+// twice (docs/nets.md). OPENBLAS_CORETYPE in the environment tells it better.
 static bool is_outdated(const char *core) {
     return strcmp(core, "Prescott") == 0 || strcmp(core, "Generic") == 0;
 }

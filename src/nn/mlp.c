@@ -313,6 +313,7 @@ static bool pull_forward(const cri_mlp *net, const double *w, const cri_mlp_cach
     for (int l = net->n_layer - 1; l >= 1; l--) {
         int n = net->width[l], n_in = net->width[l - 1];
         size_t n_below = (size_t)n_row * (size_t)n_in;
+        CR_ASSERT(p->t[l] && p->t[l - 1]);
         const double *Zb = p->t[l] + (size_t)n_row * (size_t)n;
         if (w_adj) {
             cri_gemm_tn(n, n_in, 2 * n_row, p->t[l], p->a[l - 1],

@@ -15,11 +15,11 @@
 #include "nn/mlp_parts.h"
 
 #include "base/base.h"
-#include "nn/lanes.h"
+#include "nn/lanes_exp.h"
 
 #include <string.h>
 
-enum { INPUT_MOST = 4, PART = 8 };
+enum { INPUT_MOST = 4, PART = CRI_LANE };
 
 bool cri_mlp_is_single(const cri_mlp *net) {
     return net->n_layer == 2 && net->width[0] <= INPUT_MOST && net->act != CRI_ACT_RELU;
@@ -61,67 +61,83 @@ static double *push_weights(const cri_mlp *net, const double *w, cr_arena *arena
 
 // ---- forward -----------------------------------------------------------------------------------
 
-// z (n) = b + sum_i x_i W_i
-CRI_INLINE void fill_row_body(int n_in, int n, const double *x, const double *W,
-                              double *restrict z) {
-    const double *bias = W + (long)n_in * n;
-    for (int j = 0; j < n; j++) {
-        z[j] = bias[j] + x[0] * W[j];
-    }
-    for (int i = 1; i < n_in; i++) {
-        for (int j = 0; j < n; j++) {
-            z[j] += x[i] * W[(long)i * n + j];
+// one row: keeps slopes or values, and g; n_in and is_tanh are constants where this is inlined
+CRI_INLINE void push_row(const call *c, int n_in, bool is_tanh, int r, double *keep, double *g) {
+    const double *x = c->x + (long)r * n_in, *bias = c->W + (long)n_in * c->n;
+    cri_lanes part[INPUT_MOST] = {{0.0}};
+    for (int j = 0; j < c->n; j += PART) {
+        cri_lanes z, W[INPUT_MOST], last, a, e;
+        cri_lanes_load(bias + j, &z);
+        cri_lanes_load(c->last + j, &last);
+        for (int i = 0; i < n_in; i++) {
+            cri_lanes_load(c->W + (long)i * c->n + j, &W[i]);
+            z += x[i] * W[i];
         }
+        if (is_tanh) {
+            cri_lanes_tanh(&z, &a);
+        } else {
+            cri_lanes_decay(&z, &e);
+            cri_lanes_logistic(&z, &e, &a);
+        }
+        cri_lanes_store(&a, keep + (long)r * c->n + j);
+        cri_lanes T = (is_tanh ? 1.0 - a * a : a) * last;
+        for (int i = 0; i < n_in; i++) {
+            part[i] += T * W[i];
+        }
+    }
+    for (int i = 0; i < n_in; i++) {
+        g[(long)r * n_in + i] = cri_lanes_sum(&part[i]);
     }
 }
 
-CRI_LANES(fill_row, (int n_in, int n, const double *x, const double *W, double *z),
-          (n_in, n, x, W, z))
-
-// g_i = sum_j S_j w_j W_ji of all rows
-CRI_INLINE void sum_units_body(const call *c, double *g) {
+CRI_INLINE void push_some(const call *c, int n_in, double *keep, double *g) {
     for (int r = 0; r < c->n_row; r++) {
-        const double *keep = c->keep + (long)r * c->n;
-        for (int i = 0; i < c->n_in; i++) {
-            double part[PART] = {0.0};
-            for (int j = 0; j < c->n; j += PART) {
-                for (int k = 0; k < PART; k++) {
-                    double a = keep[j + k];
-                    double s = c->is_tanh ? 1.0 - a * a : a;
-                    part[k] += s * c->last[j + k] * c->W[(long)i * c->n + j + k];
-                }
-            }
-            g[(long)r * c->n_in + i] = ((part[0] + part[4]) + (part[2] + part[6])) +
-                                       ((part[1] + part[5]) + (part[3] + part[7]));
+        if (c->is_tanh) {
+            push_row(c, n_in, true, r, keep, g);
+        } else {
+            push_row(c, n_in, false, r, keep, g);
         }
     }
 }
 
-CRI_LANES(sum_units, (const call *c, double *g), (c, g))
+CRI_INLINE void push_rows_body(const call *c, double *keep, double *g) {
+    switch (c->n_in) {
+    case 1:
+        push_some(c, 1, keep, g);
+        return;
+    case 2:
+        push_some(c, 2, keep, g);
+        return;
+    case 3:
+        push_some(c, 3, keep, g);
+        return;
+    default:
+        push_some(c, INPUT_MOST, keep, g);
+    }
+}
+
+CRI_LANES(push_rows, (const call *c, double *keep, double *g), (c, keep, g))
 
 bool cri_mlp_single(const cri_mlp *net, const double *w, int n_row, const double *x, double *g,
                     cri_mlp_cache *cache, cr_arena *arena) {
     CR_ASSERT(cri_mlp_is_single(net));
     int n_in = net->width[0], n = padded(net->width[1]);
     bool is_tanh = net->act == CRI_ACT_TANH;
-    double *keep = CR_PUSH_RAW(arena, double, (size_t)n_row *(size_t)n + 1);
+    size_t n_all = (size_t)n_row * (size_t)n;
+    double *keep = CR_PUSH_RAW(arena, double, n_all + 1);
     cri_arena_mark mark = cri_arena_get_mark(arena);
     const double *W = push_weights(net, w, arena);
     if (!keep || !W) {
         return false;
     }
-    for (int r = 0; r < n_row; r++) {
-        fill_row(n_in, n, x + (long)r * n_in, W, keep + (long)r * n);
-    }
-    cri_activate(net->act, n_row * n, keep, is_tanh ? keep : NULL, is_tanh ? NULL : keep);
     call c = {.n_in = n_in,
               .n = n,
               .n_row = n_row,
               .is_tanh = is_tanh,
               .W = W,
               .last = W + (long)(n_in + 1) * n,
-              .keep = keep};
-    sum_units(&c, g);
+              .x = x};
+    push_rows(&c, keep, g);
     cri_arena_rewind(arena, mark);
     cache->a[1] = is_tanh ? keep : NULL;
     cache->s[1] = is_tanh ? NULL : keep;
@@ -130,48 +146,67 @@ bool cri_mlp_single(const cri_mlp *net, const double *w, int n_row, const double
 
 // ---- vjp ---------------------------------------------------------------------------------------
 
-// one row, with n_in a constant where it is inlined
+// to += x, 8 numbers
+CRI_INLINE void add(const cri_lanes *x, double *to) {
+    cri_lanes sum;
+    cri_lanes_load(to, &sum);
+    sum += *x;
+    cri_lanes_store(&sum, to);
+}
+
+// one row, as push_row
 CRI_INLINE void pull_row(const call *c, int n_in, bool is_tanh, int r) {
     const double *keep = c->keep + (long)r * c->n;
     const double *x = c->x + (long)r * n_in, *u = c->u + (long)r * n_in;
     double *W_adj = c->sum, *b_adj = c->sum + (long)n_in * c->n, *last_adj = b_adj + c->n;
-    double part[INPUT_MOST][PART] = {{0.0}};
+    cri_lanes part[INPUT_MOST] = {{0.0}};
     for (int j = 0; j < c->n; j += PART) {
-        double d[PART], Q[PART], T[PART];
-        for (int k = 0; k < PART; k++) {
-            double a = keep[j + k], s = is_tanh ? 1.0 - a * a : a;
-            d[k] = u[0] * c->W[j + k];
-            for (int i = 1; i < n_in; i++) {
-                d[k] += u[i] * c->W[(long)i * c->n + j + k];
-            }
-            T[k] = s * c->last[j + k];
-            Q[k] = (is_tanh ? -2.0 * a : 1.0 - s) * T[k] * d[k];
-            last_adj[j + k] += s * d[k];
-            b_adj[j + k] += Q[k];
-        }
+        cri_lanes a, W[INPUT_MOST], last, d = {0.0};
+        cri_lanes_load(keep + j, &a);
+        cri_lanes_load(c->last + j, &last);
         for (int i = 0; i < n_in; i++) {
-            for (int k = 0; k < PART; k++) {
-                W_adj[(long)i * c->n + j + k] += T[k] * u[i] + Q[k] * x[i];
-                part[i][k] += Q[k] * c->W[(long)i * c->n + j + k];
-            }
+            cri_lanes_load(c->W + (long)i * c->n + j, &W[i]);
+            d += u[i] * W[i];
+        }
+        cri_lanes s = is_tanh ? 1.0 - a * a : a;
+        cri_lanes T = s * last, s_d = s * d;
+        cri_lanes Q = (is_tanh ? -2.0 * a : 1.0 - a) * T * d;
+        add(&s_d, last_adj + j);
+        add(&Q, b_adj + j);
+        for (int i = 0; i < n_in; i++) {
+            cri_lanes own = T * u[i] + Q * x[i];
+            add(&own, W_adj + (long)i * c->n + j);
+            part[i] += Q * W[i];
         }
     }
     for (int i = 0; c->x_adj && i < n_in; i++) {
-        const double *p = part[i];
-        c->x_adj[(long)r * n_in + i] +=
-            ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+        c->x_adj[(long)r * n_in + i] += cri_lanes_sum(&part[i]);
+    }
+}
+
+CRI_INLINE void pull_some(const call *c, int n_in) {
+    for (int r = 0; r < c->n_row; r++) {
+        if (c->is_tanh) {
+            pull_row(c, n_in, true, r);
+        } else {
+            pull_row(c, n_in, false, r);
+        }
     }
 }
 
 CRI_INLINE void pull_rows_body(const call *c) {
-    for (int r = 0; r < c->n_row; r++) {
-        if (c->n_in == 1 && !c->is_tanh) {
-            pull_row(c, 1, false, r);
-        } else if (c->n_in == 2 && !c->is_tanh) {
-            pull_row(c, 2, false, r);
-        } else {
-            pull_row(c, c->n_in, c->is_tanh, r);
-        }
+    switch (c->n_in) {
+    case 1:
+        pull_some(c, 1);
+        return;
+    case 2:
+        pull_some(c, 2);
+        return;
+    case 3:
+        pull_some(c, 3);
+        return;
+    default:
+        pull_some(c, INPUT_MOST);
     }
 }
 

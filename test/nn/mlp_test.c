@@ -6,7 +6,9 @@
 #include "nn/mlp.h"
 
 #include "alloc_wrap.h"
+#include "base/random.h"
 #include "cr_test.h"
+#include "io/checkpoint.h"
 #include "net_of.h"
 
 #include <math.h>
@@ -198,7 +200,61 @@ TEST(lack_of_memory_is_told) {
     }
 }
 
+TEST(softplus_keeps_no_last_values_unless_asked_for) {
+    const cri_mlp *net = &nets[5];
+    double w[W_MOST], x[3] = {0.1, 0.2, 0.3}, v, g[3];
+    cr_arena *arena = cri_arena_create(1000);
+    cri_mlp_cache cache;
+    fill_weights(net, w);
+    CHECK(cri_mlp_gradient(net, w, 1, x, NULL, g, &cache, arena));
+    CHECK(cache.a[2] && !cache.a[3] && cache.s[3]);
+    CHECK(cri_mlp_gradient(net, w, 1, x, &v, g, &cache, arena));
+    CHECK(cache.a[3] && cache.s[3] && cache.a[3] != cache.s[3]);
+    cri_arena_destroy(arena);
+}
+
+static uint64_t mix(uint64_t hash, int n, const double *x) {
+    return cri_hash(hash, x, sizeof *x * (size_t)n);
+}
+
+// gcc and clang, without optimisation and with, at 128, 256 and 512 bits, gave this hash
+TEST(bits_are_those_of_every_machine) {
+    enum { N = 600, ROWS = 20 };
+    static const cri_mlp shapes[3] = {{.n_layer = 2, .width = {1, 45, 1}},
+                                      {.n_layer = 3, .width = {2, 30, 19, 1}},
+                                      {.n_layer = 2, .width = {3, 29, 1}, .act = CRI_ACT_TANH}};
+    double z[N], a[N], s[N], w[W_MOST], w_adj[W_MOST] = {0.0}, x_adj[N] = {0.0};
+    cr_arena *arena = cri_arena_create(1000);
+    cri_random stream = cri_random_of(1, 2);
+    uint64_t hash = CRI_HASH_START;
+    for (int i = 0; i < N; i++) {
+        z[i] = cri_random_uniform(&stream, -30.0, 30.0);
+    }
+    for (int i = 0; i < W_MOST; i++) {
+        w[i] = cri_random_uniform(&stream, -0.2, 0.2);
+    }
+    for (int k = CRI_ACT_SOFTPLUS; k <= CRI_ACT_RELU; k++) {
+        cri_activate((cri_activation)k, N, z, a, s);
+        hash = mix(mix(hash, N, a), N, s);
+    }
+    cri_cross_entropy(N, z, w, a);
+    hash = mix(hash, N, a);
+    for (int k = 0; k < 3; k++) {
+        const cri_mlp *net = &shapes[k];
+        cri_mlp_cache cache;
+        CHECK(cri_mlp_gradient(net, w, ROWS, z, NULL, a, &cache, arena));
+        CHECK(cri_mlp_gradient_vjp(net, w, &cache, NULL, w, x_adj, w_adj, arena));
+        hash = mix(hash, ROWS * net->width[0], a);
+        CHECK(cri_mlp_value(net, w, ROWS, z, a, &cache, arena));
+        CHECK(cri_mlp_value_vjp(net, w, &cache, w, x_adj, w_adj, arena));
+        hash = mix(mix(mix(hash, ROWS, a), N, x_adj), W_MOST, w_adj);
+    }
+    cri_arena_destroy(arena);
+    CHECK(hash == 0x2a38fc34f3617432u);
+}
+
 CR_TEST_MAIN(value_gradient_and_adjoints_are_those_of_the_derivation,
              gradients_are_those_of_the_value,
              adjoints_are_the_same_with_and_without_values_and_for_each_alone,
-             lack_of_memory_is_told)
+             lack_of_memory_is_told, softplus_keeps_no_last_values_unless_asked_for,
+             bits_are_those_of_every_machine)
