@@ -198,7 +198,7 @@ static int write_json(const task *t) {
     for (int k = 0; k < d->n_touch; k++) {
         contact[k] = (cri_learn_contact){d->touch[k].name, restitution_of(t, k), d->n_hit[k]};
     }
-    cri_learn_result result = {.system = o->word[0],
+    cri_learn_result result = {.kind = o->word[0],
                                .model = cri_learner_name(t->learner.kind),
                                .n_file = o->n_word - 1,
                                .file = o->word + 1,

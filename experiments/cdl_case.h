@@ -16,8 +16,9 @@ typedef struct cdl_variant {
     const char *name;
     cri_learner_kind kind;
     bool has_no_projection;
-    double paper;      // RMSE of its single run, NAN: none
-    double paper_mean; // over 5 runs, NAN: none
+    bool has_no_signal; // its touches are proposed from velocity jumps
+    double paper;       // RMSE of its single run, NAN: none
+    double paper_mean;  // over 5 runs, NAN: none
 } cdl_variant;
 
 /// One experiment. Everything is constant.

@@ -73,11 +73,11 @@ static const cdl_case pendulum = {
     .test = pendulum_test,
     .n_test_row = 200,
     .n_variant = 5,
-    .variant = {{"cdl", CRI_LEARN_CDL, false, 0.538, NAN},
-                {"cdl-notouch", CRI_LEARN_CDL_NOTOUCH, false, NAN, NAN},
-                {"resnet", CRI_LEARN_RESNET, false, 1.156, NAN},
-                {"resnetcontact", CRI_LEARN_RESNETCONTACT, false, NAN, NAN},
-                {"vin", CRI_LEARN_VIN, false, 0.509, NAN}},
+    .variant = {{"cdl", CRI_LEARN_CDL, false, false, 0.538, NAN},
+                {"cdl-notouch", CRI_LEARN_CDL_NOTOUCH, false, false, NAN, NAN},
+                {"resnet", CRI_LEARN_RESNET, false, false, 1.156, NAN},
+                {"resnetcontact", CRI_LEARN_RESNETCONTACT, false, false, NAN, NAN},
+                {"vin", CRI_LEARN_VIN, false, false, 0.509, NAN}},
     .epoch_quick = 150,
     .epoch_annealed = 1000,
     .epoch_paper = 3000,
@@ -110,31 +110,35 @@ static const double ball_test[] = {9.5, 0.0, 9.0, 0.0, 8.0, 0.0, 7.0, 0.0, 6.0, 
 #define BALL                                                                                       \
     .points = {1, 1, ball_body, false, 0.0, 0.3, 0.0}, .n_q = 1, .n_contact = 1, .dt = 0.02,       \
     .n_row = 501, .n_train = 1, .train = ball_train, .n_test = 6, .test = ball_test,               \
-    .n_test_row = 251, .n_variant = 5, .epoch_quick = 60, .epoch_annealed = 400,                   \
-    .epoch_paper = 2000, .l2_paper = 5e-3, .step = ball_step, .potential = ball_potential
+    .n_test_row = 251, .epoch_quick = 60, .epoch_annealed = 400, .epoch_paper = 2000,              \
+    .l2_paper = 5e-3, .step = ball_step, .potential = ball_potential
 
 static const cdl_case ball = {
     BALL,
+    .n_variant = 6,
     .touch = &ball_touch,
     .restitution = 1.0,
     .noise = 0.2,
-    .variant = {{"cdl", CRI_LEARN_CDL, false, 0.067, 1.9},
-                {"cdl-notouch", CRI_LEARN_CDL_NOTOUCH, false, 7.578, NAN},
-                {"resnet", CRI_LEARN_RESNET, false, 6.778, 6.6},
-                {"resnetcontact", CRI_LEARN_RESNETCONTACT, false, 8.866, 4.8},
-                {"vin", CRI_LEARN_VIN, false, NAN, NAN}},
+    .variant = {{"cdl", CRI_LEARN_CDL, false, false, 0.067, 1.9},
+                {"cdl-notouch", CRI_LEARN_CDL_NOTOUCH, false, false, 7.578, NAN},
+                {"resnet", CRI_LEARN_RESNET, false, false, 6.778, 6.6},
+                {"resnetcontact", CRI_LEARN_RESNETCONTACT, false, false, 8.866, 4.8},
+                {"vin", CRI_LEARN_VIN, false, false, NAN, NAN},
+                {"cdl-proposed", CRI_LEARN_CDL, false, true, NAN, NAN}},
 };
 
 static const cdl_case inelastic = {
     BALL,
+    .n_variant = 6,
     .touch = &soft_touch,
     .restitution = 0.7,
     .noise = 0.0,
-    .variant = {{"cdl", CRI_LEARN_CDL, false, 2.076, NAN},
-                {"cdl-notouch", CRI_LEARN_CDL_NOTOUCH, false, NAN, NAN},
-                {"resnet", CRI_LEARN_RESNET, false, 8.291, NAN},
-                {"resnetcontact", CRI_LEARN_RESNETCONTACT, false, 4.156, NAN},
-                {"vin", CRI_LEARN_VIN, false, NAN, NAN}},
+    .variant = {{"cdl", CRI_LEARN_CDL, false, false, 2.076, NAN},
+                {"cdl-notouch", CRI_LEARN_CDL_NOTOUCH, false, false, NAN, NAN},
+                {"resnet", CRI_LEARN_RESNET, false, false, 8.291, NAN},
+                {"resnetcontact", CRI_LEARN_RESNETCONTACT, false, false, 4.156, NAN},
+                {"vin", CRI_LEARN_VIN, false, false, NAN, NAN},
+                {"cdl-proposed", CRI_LEARN_CDL, false, true, NAN, NAN}},
 };
 
 // ---- cradle ------------------------------------------------------------------------------------
@@ -172,12 +176,12 @@ static const cdl_case cradle = {
     .test = cradle_test,
     .n_test_row = 501,
     .n_variant = 6,
-    .variant = {{"cdl", CRI_LEARN_CDL, false, 0.406, 0.4},
-                {"cdl-notouch", CRI_LEARN_CDL_NOTOUCH, false, 0.907, NAN},
-                {"resnet", CRI_LEARN_RESNET, false, 1.685, 1.6},
-                {"resnetcontact", CRI_LEARN_RESNETCONTACT, false, 1.034, 3.5},
-                {"vin", CRI_LEARN_VIN, false, NAN, NAN},
-                {"cdl-noprojection", CRI_LEARN_CDL, true, NAN, NAN}},
+    .variant = {{"cdl", CRI_LEARN_CDL, false, false, 0.406, 0.4},
+                {"cdl-notouch", CRI_LEARN_CDL_NOTOUCH, false, false, 0.907, NAN},
+                {"resnet", CRI_LEARN_RESNET, false, false, 1.685, 1.6},
+                {"resnetcontact", CRI_LEARN_RESNETCONTACT, false, false, 1.034, 3.5},
+                {"vin", CRI_LEARN_VIN, false, false, NAN, NAN},
+                {"cdl-noprojection", CRI_LEARN_CDL, true, false, NAN, NAN}},
     .epoch_quick = 60,
     .epoch_annealed = 400,
     .epoch_paper = 2000,
@@ -244,11 +248,11 @@ static const cdl_case box = {
     .test = box_test,
     .n_test_row = 76,
     .n_variant = 5,
-    .variant = {{"cdl", CRI_LEARN_CDL, false, NAN, NAN},
-                {"cdl-notouch", CRI_LEARN_CDL_NOTOUCH, false, NAN, NAN},
-                {"resnet", CRI_LEARN_RESNET, false, NAN, NAN},
-                {"resnetcontact", CRI_LEARN_RESNETCONTACT, false, NAN, NAN},
-                {"vin", CRI_LEARN_VIN, false, NAN, NAN}},
+    .variant = {{"cdl", CRI_LEARN_CDL, false, false, NAN, NAN},
+                {"cdl-notouch", CRI_LEARN_CDL_NOTOUCH, false, false, NAN, NAN},
+                {"resnet", CRI_LEARN_RESNET, false, false, NAN, NAN},
+                {"resnetcontact", CRI_LEARN_RESNETCONTACT, false, false, NAN, NAN},
+                {"vin", CRI_LEARN_VIN, false, false, NAN, NAN}},
     .epoch_quick = 40,
     .epoch_annealed = 300,
     .epoch_paper = 1000,
@@ -307,11 +311,11 @@ static const cdl_case cradle3 = {
     .test = cradle3_test,
     .n_test_row = 501,
     .n_variant = 5,
-    .variant = {{"cdl", CRI_LEARN_CDL, false, NAN, NAN},
-                {"cdl-notouch", CRI_LEARN_CDL_NOTOUCH, false, NAN, NAN},
-                {"resnet", CRI_LEARN_RESNET, false, NAN, NAN},
-                {"resnetcontact", CRI_LEARN_RESNETCONTACT, false, NAN, NAN},
-                {"vin", CRI_LEARN_VIN, false, NAN, NAN}},
+    .variant = {{"cdl", CRI_LEARN_CDL, false, false, NAN, NAN},
+                {"cdl-notouch", CRI_LEARN_CDL_NOTOUCH, false, false, NAN, NAN},
+                {"resnet", CRI_LEARN_RESNET, false, false, NAN, NAN},
+                {"resnetcontact", CRI_LEARN_RESNETCONTACT, false, false, NAN, NAN},
+                {"vin", CRI_LEARN_VIN, false, false, NAN, NAN}},
     .epoch_quick = 60,
     .epoch_annealed = 400,
     .epoch_paper = 2000,
@@ -336,10 +340,10 @@ static const cdl_case cradle3 = {
 
 CASE(cdl_pendulum, "cdl-pendulum", "paper 001, Fig. 3: a pendulum, whose contact net stays at 0",
      MODELS, pendulum);
-CASE(cdl_ball, "cdl-ball", "paper 001, Table 1, Fig. 5-7: a ball that bounces, e = 1", MODELS,
-     ball);
-CASE(cdl_ball_inelastic, "cdl-ball-inelastic", "paper 001, Fig. 10: a ball with e = 0.7", MODELS,
-     inelastic);
+CASE(cdl_ball, "cdl-ball", "paper 001, Table 1, Fig. 5-7: a ball that bounces, e = 1",
+     MODELS " cdl-proposed", ball);
+CASE(cdl_ball_inelastic, "cdl-ball-inelastic", "paper 001, Fig. 10: a ball with e = 0.7",
+     MODELS " cdl-proposed", inelastic);
 CASE(cdl_cradle, "cdl-cradle", "paper 001, Table 2, Fig. 9: a cradle of two balls",
      MODELS " cdl-noprojection", cradle);
 CASE(cdl_box, "cdl-box", "beyond 001: a ball in a box in 2-D, e = 0.8 learned", MODELS, box);

@@ -13,6 +13,7 @@
 #include "cdl_study.h"
 
 #include "base/base.h"
+#include "learn/propose.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,12 +66,35 @@ static cr_status train(cdl_study *s, cdl_job *j, const cri_learner *learner,
     return CR_OK;
 }
 
+// the touches that jumps of the noisy velocity propose, instead of the measured ones
+static bool propose(const cdl_case *c, cri_touch_data *data, cr_arena *arena) {
+    signed char *jump = CR_PUSH(arena, signed char, data->n_row * c->n_q);
+    double *touch = CR_PUSH(arena, double, data->n_row * c->n_contact);
+    if (!jump || !touch) {
+        return false;
+    }
+    for (int k = 0; k < c->n_train; k++) {
+        int first = k * c->n_row;
+        if (!cri_touch_jumps(c->n_row, c->n_q, data->x + (size_t)(first * 2 * c->n_q),
+                             jump + first * c->n_q, arena)) {
+            return false;
+        }
+    }
+    for (int k = 0; k < data->n_row * c->n_contact; k++) {
+        const cri_central_contact *t = &c->touch[k % c->n_contact];
+        touch[k] = jump[k / c->n_contact * c->n_q + t->i] > 0 ? 1.0 : 0.0;
+    }
+    data->touch = touch;
+    return true;
+}
+
 static cr_status prepare(cdl_study *s, cdl_job *j, cr_arena *arena, cr_error *err) {
     cri_touch_data data;
     cri_learner learner = {0};
     cr_status status = CR_OK;
     uint64_t seed = s->options->seed + 1000 * (uint64_t)j->run;
     if (!arena || !cri_cdl_record(s->c, seed, HORIZON, &data, arena) ||
+        (s->c->variant[j->variant].has_no_signal && !propose(s->c, &data, arena)) ||
         !cri_cdl_learner(s->c, &s->c->variant[j->variant], &learner)) {
         status = cri_fail(err, CR_ERR_MEMORY, 0, "no memory for an experiment");
     } else {

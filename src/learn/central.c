@@ -7,6 +7,8 @@
 //   run = v, changed by the impulses of contacts  (central_touch.c)
 //   v1 = run + delta
 //
+// Where the system itself finds its contacts, by gaps or by a net, an impulse that would pull is
+// left out (the paper does so with gaps alone).
 // Source: paper 001, (5)-(7) with q += h v and F = -dV/dq. Without contacts it is symplectic Euler,
 // position first. A gap is a branch: the vjp keeps the contacts that acted, so the gradient is the
 // one of the discrete map between changes of the contact set.
@@ -156,7 +158,7 @@ bool cri_central_step(const cri_central *c, const cri_system_batch *batch,
     }
     increment(c, batch, k->delta);
     for (int row = 0; row < batch->n_row; row++) {
-        finish(c, batch, !has_gates && !is_net, row, x_next, k);
+        finish(c, batch, !has_gates, row, x_next, k);
     }
     return true;
 }

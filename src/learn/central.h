@@ -18,7 +18,7 @@
 /// Where a contact takes its signal from.
 typedef enum cri_signal {
     CRI_SIGNAL_GAP, // gap <= 0 at the new position, and an impulse that pushes
-    CRI_SIGNAL_NET, // logit > 0 of a net of (q_{n+1}, v)
+    CRI_SIGNAL_NET, // logit > 0 of a net of (q_{n+1}, v), and an impulse that pushes
 } cri_signal;
 
 /// What an impact does to positions.

@@ -146,15 +146,17 @@ int cri_learner_groups(const cri_learner *learner, double l2, cri_adam_group *gr
 
 static bool step_once(const cri_learner *learner, const cri_system_batch *batch, double *next,
                       double *touch, cr_arena *arena) {
+    memset(touch, 0, (size_t)learner->n_touch * sizeof *touch);
     if (learner->central) {
         cri_central_cache cache;
         if (!cri_central_step(learner->central, batch, NULL, next, &cache, arena)) {
             return false;
         }
-        memcpy(touch, cache.gate, (size_t)learner->n_touch * sizeof *touch);
+        for (int k = 0; k < cache.n_visit[0]; k++) {
+            touch[cache.seen[k].contact] = 1.0;
+        }
         return true;
     }
-    memset(touch, 0, (size_t)learner->n_touch * sizeof *touch);
     if (learner->kind == CRI_LEARN_VIN) {
         return cri_verlet_step(learner->baseline, batch, next, NULL, arena);
     }

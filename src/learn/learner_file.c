@@ -141,8 +141,8 @@ cr_status cri_learner_write(const char *path, const cri_learner *learner, const 
         join(names + TEXT_LENGTH, k, c->touch[k].name);
     }
     const cri_mlp *net = c ? &c->potential_net : &learner->baseline->net;
-    const char *system = c ? "central-difference" : cri_learner_name(learner->kind);
-    const char *value[N_TEXT] = {system,
+    const char *kind = c ? "central-difference" : cri_learner_name(learner->kind);
+    const char *value[N_TEXT] = {kind,
                                  cri_learner_name(learner->kind),
                                  names,
                                  names + TEXT_LENGTH,

@@ -13,10 +13,10 @@
 #define CRI_SYSTEM_FORMAT "carom weights 1"
 
 typedef struct cri_system_reader {
-    const char *system; // as cri_system_kind has it
+    const char *kind; // name of the system, as cri_system_kind has it
     cr_status (*read)(const char *bytes, size_t n_byte, const char *file, cr_model **out,
                       cr_error *err);
 } cri_system_reader;
 
-/// All readers; the last one has system NULL.
+/// All readers; the last one has kind NULL.
 extern const cri_system_reader cri_system_readers[];

@@ -345,7 +345,7 @@ cr_status cri_result_learn(const char *path, const cri_learn_result *result, cr_
     json_t *data = json_array();
     json_t *contacts = json_array();
     bool is_built =
-        put(root, "system", text(result->system)) && put(root, "model", text(result->model)) &&
+        put(root, "system", text(result->kind)) && put(root, "model", text(result->model)) &&
         put(root, "data", data) && put(root, "contacts", contacts) &&
         put(root, "windows", json_integer(result->n_window)) &&
         put(root, "epochs", json_integer(result->n_epoch)) &&

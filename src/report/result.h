@@ -21,8 +21,8 @@
 //     bench     {"rows":[{"name","value","unit"}]}
 //     experiment {"experiment","mode","seed","seconds",
 //                "rows":[{"name","value","paper","unit","better"}]}; better: lower, higher, match
-//     learn     {"system","model","data":[files],"contacts":[{"name","restitution","touches"}],"windows",
-//                "epochs","loss","rmse","heldout","seconds"}
+//     learn     {"system","model","data":[files],"contacts":[{"name","restitution","touches"}],
+//                "windows","epochs","loss","rmse","heldout","seconds"}
 //     params    {"entries":[{"name","value","lower","upper"}]}, names as --wrt takes them
 //     laws      {"laws":[{"name","summary"}]}
 //
@@ -133,7 +133,7 @@ typedef struct cri_learn_contact {
 } cri_learn_contact;
 
 typedef struct cri_learn_result {
-    const char *system;
+    const char *kind; // of the system
     const char *model;
     int n_file;
     const char *const *file;

@@ -86,11 +86,10 @@ static cr_status parse_system(const char *bytes, size_t n_byte, const char *file
     cri_array_file content = {.format = CRI_SYSTEM_FORMAT, .n_text = 1, .text = &name};
     cr_status status = cri_arrays_parse(bytes, n_byte, file, &content, err);
     const cri_system_reader *reader = cri_system_readers;
-    while (status == CR_OK && name.text && reader->system &&
-           strcmp(reader->system, name.text) != 0) {
+    while (status == CR_OK && name.text && reader->kind && strcmp(reader->kind, name.text) != 0) {
         reader++;
     }
-    if (status == CR_OK && (!name.text || !reader->system)) {
+    if (status == CR_OK && (!name.text || !reader->kind)) {
         status = cri_file_fail(err, CR_ERR_UNSUPPORTED, file, 0,
                                "holds weights of no system that is known here: '%.40s'",
                                name.text ? name.text : "");
