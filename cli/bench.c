@@ -9,9 +9,11 @@
 #include "bench_fit.h"
 #include "bench_gas.h"
 #include "bench_nets.h"
+#include "bench_points.h"
 #include "bench_process.h"
 #include "bench_run.h"
 #include "bench_scenes.h"
+#include "bench_sdf.h"
 #include "bench_solvers.h"
 #include "bench_spheres.h"
 #include "report.h"
@@ -210,6 +212,50 @@ static int bench_nets(const cli_options *options, rows *r) {
     return code;
 }
 
+// windows of four steps with their adjoints, no potential
+static int bench_points(const cli_options *options, rows *r) {
+    (void)options;
+    static const struct {
+        const char *name;
+        int n, B;
+    } kind[] = {{"bp5", 0, 200}, {"bd5", 0, 200},  {"cp3", 0, 200}, {"gyro", 0, 200},
+                {"rope", 50, 1}, {"rope", 100, 1}, {"rope", 200, 1}};
+    int code = CLI_DONE;
+    for (size_t k = 0; k < sizeof kind / sizeof *kind && code == CLI_DONE; k++) {
+        cli_bench_points_result p;
+        code = cli_bench_points(kind[k].name, kind[k].n, kind[k].B, &p);
+        if (code == CLI_DONE) {
+            add(r, 1e3 * p.smooth, "ms", "%s, %d coordinates, batch %d: window, smooth",
+                kind[k].name, p.n_dof, kind[k].B);
+            add(r, 1e3 * p.contact, "ms",
+                "%s, %d coordinates, %.2g contacts a step: window, contact", kind[k].name, p.n_dof,
+                p.per_row);
+        }
+    }
+    return code;
+}
+
+static int bench_sdf(const cli_options *options, rows *r) {
+    (void)options;
+    cli_bench_sdf_result sdf;
+    int code = cli_bench_sdf(&sdf);
+    for (int k = 0; k < CLI_SDF_SURFACES && code == CLI_DONE; k++) {
+        double all = sdf.surface[k].surface + sdf.surface[k].mass + sdf.surface[k].adjoint;
+        add(r, 1e3 * sdf.surface[k].surface, "ms", "%s, 128^3, %d triangles: surface",
+            sdf.surface[k].name, sdf.surface[k].n_face);
+        add(r, 1e3 * all, "ms", "%s: surface, mass, adjoint", sdf.surface[k].name);
+    }
+    for (int k = 0; k < CLI_SDF_PAIRS && code == CLI_DONE; k++) {
+        add(r, 1e3 * sdf.pair[k].collide, "ms", "%s, %d + %d triangles, %d touches",
+            sdf.pair[k].name, sdf.pair[k].n_face[0], sdf.pair[k].n_face[1], sdf.pair[k].n_touch);
+        add(r, 1e3 * sdf.pair[k].adjoint, "ms", "%s: adjoint of all touches", sdf.pair[k].name);
+    }
+    if (code == CLI_DONE) {
+        add(r, 1e3 * sdf.grid, "ms", "64^3 grid of a mesh of %d triangles", sdf.grid_faces);
+    }
+    return code;
+}
+
 static int bench_ir(const cli_options *options, rows *r) {
     cli_bench_count count = {.work = "steps",
                              .stepper = options->stepper,
@@ -300,10 +346,13 @@ static const struct {
     const char *name;
     int (*run)(const cli_options *options, rows *r);
 } benches[] = {
-    {"gradient", bench_gradient}, {"long", bench_long}, {"start", bench_start},
-    {"load", bench_load},         {"gas", bench_gas},   {"boxes", bench_boxes},
-    {"nets", bench_nets},         {"ir", bench_ir},     {"solvers", bench_solvers},
-    {"contact", bench_contact},   {"fit", bench_fit},
+    {"gradient", bench_gradient}, {"long", bench_long},
+    {"start", bench_start},       {"load", bench_load},
+    {"gas", bench_gas},           {"boxes", bench_boxes},
+    {"nets", bench_nets},         {"points", bench_points},
+    {"sdf", bench_sdf},           {"ir", bench_ir},
+    {"solvers", bench_solvers},   {"contact", bench_contact},
+    {"fit", bench_fit},
 };
 
 // ---- command -----------------------------------------------------------------------------------
@@ -393,9 +442,12 @@ static int run(const cli_options *options) {
         }
     }
     if (n_run == 0) {
-        return cli_usage("unknown benchmark %.40s; there are gradient, long, start, load, gas, "
-                         "boxes, nets, ir, solvers, contact, fit",
-                         name);
+        char there[200] = "";
+        for (size_t i = 0; i < sizeof benches / sizeof *benches; i++) {
+            size_t used = strlen(there);
+            snprintf(there + used, sizeof there - used, "%s%s", i > 0 ? ", " : "", benches[i].name);
+        }
+        return cli_usage("unknown benchmark %.40s; there are %s", name, there);
     }
     cr_error err = {0};
     if (code == CLI_DONE && options->json &&
@@ -417,6 +469,8 @@ const cli_command cli_bench = {
             "  carom bench gas               1000 and 2000 spheres that fly about in a box\n"
             "  carom bench boxes             32 boxes in contact: step and full Jacobian\n"
             "  carom bench nets              products, activations and vjps of nets\n"
+            "  carom bench points            systems of points: windows with their adjoints\n"
+            "  carom bench sdf               distance fields: surface, mass, grid, contact\n"
             "  carom bench ir [SCENE]        instructions a step; needs valgrind\n"
             "  carom bench solvers [FILE]... contact laws on random problems, or on files\n"
             "  carom bench contact SCENE...  likewise with adjoint and full Jacobian, end of step\n"

@@ -7,6 +7,7 @@
 #include "fit_options.h"
 #include "fit_print.h"
 #include "fit_report.h"
+#include "fit_save.h"
 #include "io/table.h"
 #include "optimize/fit.h"
 #include "report.h"
@@ -16,6 +17,9 @@
 
 #include <string.h>
 
+// times of files are rounded: this part of a step is none
+#define LENGTH_SLACK 1e-6
+
 /// Everything of one run. Released by clear.
 typedef struct task {
     cli_scene scene;
@@ -23,6 +27,8 @@ typedef struct task {
     cri_recording *recording;
     cri_fit_problem problem;
     cri_progress progress;
+    cri_journal_def save;
+    char label[CRI_JOURNAL_LABEL];
     cri_fit fit;
     double seconds;
 } task;
@@ -43,12 +49,26 @@ static int read_recording(const task *t, const char *path, cri_recording *out) {
     return status == CR_OK ? CLI_DONE : cli_error(&err);
 }
 
+/// Says when a recording is over before a step is: its times may be in another unit.
+static void check_length(const task *t, const cli_options *options, const cri_recording *r) {
+    double length = r->time[r->n_sample - 1];
+    if (length < (1.0 - LENGTH_SLACK) * t->scene.dt) {
+        cli_warn(options,
+                 "%.80s: the recording lasts %g s, less than a step of %g s, and is simulated in "
+                 "shorter ones; is t in seconds? Else a shorter --dt says the same",
+                 r->file, length, t->scene.dt);
+    }
+}
+
 static int read_recordings(task *t, const cli_options *options) {
     int n = options->n_word - 1;
     t->recording = CR_PUSH(t->scene.memory, cri_recording, n);
     int code = t->recording ? CLI_DONE : cli_failed("no memory for %d recordings", n);
     for (int k = 0; k < n && code == CLI_DONE; k++) {
         code = read_recording(t, options->word[k + 1], &t->recording[k]);
+        if (code == CLI_DONE) {
+            check_length(t, options, &t->recording[k]);
+        }
     }
     if (code == CLI_DONE) {
         code = cli_fit_noise(&t->scene, options, n, t->recording);
@@ -71,8 +91,8 @@ static int prepare(task *t, const cli_options *options) {
     if (!options->wrt) {
         return cli_usage("fit needs --wrt NAMES; see 'carom help fit'");
     }
-    const char *end = options->output ? strrchr(options->output, '.') : ".csv";
-    if (!end || strcmp(end, ".csv") != 0) {
+    const char *end = options->output ? cli_extension(options->output) : NULL;
+    if (end && strcmp(end, ".csv") != 0) {
         return cli_usage("-o %.80s: expected a name that ends in .csv", options->output);
     }
     int code = cli_scene_open(options->word[0], options, &t->scene);
@@ -101,7 +121,23 @@ static int prepare(task *t, const cli_options *options) {
                                    .x0 = t->scene.x0,
                                    .u = t->scene.has_control ? t->scene.u : NULL,
                                    .n_thread = cri_ensemble_threads(n)};
-    return cli_fit_settle(&t->scene, options, &t->problem);
+    code = cli_fit_settle(&t->scene, options, &t->problem);
+    if (code == CLI_DONE && options->plan.checkpoint) {
+        t->problem.checkpoint = &t->save;
+        code = cli_fit_save(&t->scene, options, &t->problem, t->label, &t->save);
+    }
+    return code;
+}
+
+static void say_interrupted(const cri_fit *fit, const char *checkpoint) {
+    const char *what = fit->stop == CRI_LSQ_STOPPED
+                           ? "these are the best values so far"
+                           : "the values are final, what is said about them is not whole";
+    if (checkpoint) {
+        cli_say("interrupted: %s; give the same options to go on from %s", what, checkpoint);
+    } else {
+        cli_say("interrupted: %s; --checkpoint FILE would let it go on", what);
+    }
 }
 
 static int fit(task *t, const cli_options *options) {
@@ -115,8 +151,8 @@ static int fit(task *t, const cli_options *options) {
     if (status != CR_OK) {
         return err.status == CR_ERR_ARGUMENT ? cli_error_in("--wrt", &err) : cli_error(&err);
     }
-    if (t->fit.stop == CRI_LSQ_STOPPED) {
-        cli_say("interrupted: these are the best values so far");
+    if (t->fit.is_interrupted && t->fit.unsaved.status == CR_OK) {
+        say_interrupted(&t->fit, options->plan.checkpoint);
     }
     return CLI_DONE;
 }
@@ -157,6 +193,9 @@ static int run(const cli_options *options) {
     if (code == CLI_DONE) {
         code = write_report(&t, options);
     }
+    if (code == CLI_DONE && t.fit.unsaved.status != CR_OK) {
+        code = cli_error(&t.fit.unsaved);
+    }
     clear(&t);
     return code;
 }
@@ -191,10 +230,12 @@ const cli_command cli_fit = {
         "  --set NAME=VALUE      changes a start value, also x0:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
+        "  --checkpoint FILE     save every ten iterations, at Ctrl-C and at the end, and go on\n"
+        "                        from it when it is there, to the same bits\n"
         "  -o FILE.csv           all values as a table\n"
         "  --json FILE           the result as JSON\n"
         "  --report FILE.html    a page with curves, error bars and the motions to play\n",
-    .known = CLI_RUN | CLI_WRT | CLI_OUTPUT | CLI_FIT | CLI_REPORT,
+    .known = CLI_RUN | CLI_WRT | CLI_OUTPUT | CLI_FIT | CLI_CHECKPOINT | CLI_REPORT,
     .n_word_least = 2,
     .n_word_most = CLI_WORD_LIMIT,
     .run = run,

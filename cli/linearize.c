@@ -5,13 +5,14 @@
 #include "commands.h"
 
 #include "io/atomic_file.h"
+#include "io/hdf5_table.h"
 #include "optimize/linearise.h"
 #include "report.h"
 #include "report/result.h"
 #include "scene.h"
 
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 // room for a name of a tangent coordinate
 #define NAME_LIMIT 160
@@ -123,6 +124,42 @@ static int write_csv(const task *t, const char *path) {
     return cri_atomic_commit(&file, &err) == CR_OK ? CLI_DONE : cli_error(&err);
 }
 
+static int write_hdf5(const task *t, const char *path, int at_step) {
+    const cri_map map = {.n = t->map.n,
+                         .n_u = t->map.n_u,
+                         .A = t->map.A,
+                         .B = t->map.B,
+                         .state = t->row,
+                         .control = t->column,
+                         .scene = t->scene.path,
+                         .law = t->scene.sim_options.law,
+                         .dt = t->scene.dt,
+                         .step = at_step};
+    cr_error err = {0};
+    char *bytes = NULL;
+    size_t n_byte = 0;
+    cri_atomic_file file;
+    if (cri_hdf5_make_map(&map, path, &bytes, &n_byte, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    cr_status status = cri_atomic_open(path, &file, &err);
+    if (status == CR_OK) {
+        // a short write shows at the commit
+        fwrite(bytes, 1, n_byte, file.stream);
+        status = cri_atomic_commit(&file, &err);
+    }
+    free(bytes);
+    return status == CR_OK ? CLI_DONE : cli_error(&err);
+}
+
+static int write_matrices(const task *t, const cli_options *options) {
+    const char *path = options->output;
+    if (!path) {
+        return CLI_DONE;
+    }
+    return cri_hdf5_is_name(path) ? write_hdf5(t, path, options->at_step) : write_csv(t, path);
+}
+
 static void put_matrix(const task *t, cri_report *report, const char *title, int n_col,
                        const double *value, const char *const *name) {
     if (n_col == 0 || n_col > PAGE_LIMIT) {
@@ -163,7 +200,7 @@ static int write_page(const task *t, const cli_options *options) {
 }
 
 static int write_all(const task *t, const cli_options *options) {
-    int code = options->output ? write_csv(t, options->output) : CLI_DONE;
+    int code = write_matrices(t, options);
     cri_linear_result result = {.scene = t->scene.path,
                                 .law = t->scene.sim_options.law,
                                 .dt = t->scene.dt,
@@ -180,10 +217,11 @@ static int write_all(const task *t, const cli_options *options) {
 }
 
 static int check_format(const char *path) {
-    const char *dot = strrchr(path, '.');
-    bool is_known = !dot || strchr(dot, '/') || strcmp(dot, ".csv") == 0;
-    return is_known ? CLI_DONE
-                    : cli_usage("-o %.80s: matrices are written as .csv, or with --json", path);
+    cr_error err = {0};
+    if (cri_hdf5_is_name(path)) {
+        return cri_hdf5_check(path, &err) == CR_OK ? CLI_DONE : cli_error(&err);
+    }
+    return cli_check_format(path);
 }
 
 static int run(const cli_options *options) {
@@ -226,7 +264,8 @@ const cli_command cli_linearize = {
         "  --key NAME            start from that keyframe, else from the first\n"
         "  --control FILE        controls over time, as for 'carom simulate'\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
-        "  -o FILE               A beside B as CSV, a row a tangent coordinate\n"
+        "  -o FILE               A beside B as CSV, a row a tangent coordinate, or both as HDF5\n"
+        "                        (.h5, .hdf5)\n"
         "  --json FILE           both as JSON\n"
         "  --report FILE.html    a page with both as tables\n",
     .known = CLI_RUN | CLI_CONTROL | CLI_AT_STEP | CLI_SMOOTHING | CLI_OUTPUT | CLI_REPORT,

@@ -98,8 +98,9 @@ static int check_options(const cli_options *options) {
         return cli_usage("plan needs --controls NAMES; see 'carom help plan'");
     }
     if (o->surrogate) {
-        return cli_usage("--surrogate %.40s: this version has no surrogate gradients; --bundle "
-                         "N:SIGMA and --smoothing K find a slope where there is none",
+        return cli_usage("--surrogate %.40s: there are no surrogate gradients until this version "
+                         "has the law longrange; --bundle N:SIGMA and --smoothing K find a slope "
+                         "where there is none",
                          o->surrogate);
     }
     if (o->execute > 0 && (o->horizon == 0 || o->execute > o->horizon)) {

@@ -52,9 +52,9 @@ double cli_seconds(void) {
 int cli_check_format(const char *path) {
     const char *dot = cli_extension(path);
     bool is_known = !dot || strcmp(dot, ".csv") == 0 || cri_hdf5_is_name(path);
-    return is_known ? CLI_DONE
-                    : cli_usage("-o %.80s: motions are written as .csv, .h5 or .hdf5, not %.20s",
-                                path, dot);
+    return is_known
+               ? CLI_DONE
+               : cli_usage("-o %.80s: it is written as .csv, .h5 or .hdf5, not %.20s", path, dot);
 }
 
 // ---- options -----------------------------------------------------------------------------------

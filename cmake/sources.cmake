@@ -48,18 +48,37 @@ set(CAROM_SOURCES
     src/geometry/broad_phase.c
     src/geometry/collide.c
     src/geometry/collide_plane.c
+    src/geometry/cube_table.c
     src/geometry/epa.c
+    src/geometry/field.c
+    src/geometry/field_shape.c
+    src/geometry/feature_distance.c
     src/geometry/gjk.c
+    src/geometry/grid.c
+    src/geometry/grid_mesh.c
     src/geometry/hull.c
     src/geometry/hull_merge.c
+    src/geometry/march.c
     src/geometry/mass.c
     src/geometry/meet.c
     src/geometry/mesh_mass.c
     src/geometry/narrow.c
     src/geometry/patch.c
     src/geometry/pieces.c
+    src/geometry/skin.c
+    src/geometry/skin_diff.c
+    src/geometry/skin_reduce.c
+    src/geometry/plane_pair.c
+    src/geometry/plane_potential.c
+    src/geometry/sphere_tree.c
+    src/geometry/step_limit.c
     src/geometry/support.c
+    src/geometry/surface.c
     src/geometry/touch_system.c
+    src/geometry/tri_tree.c
+    src/geometry/triangle_min.c
+    src/geometry/triangle_meet.c
+    src/geometry/triangle_pair.c
     src/model/builder.c
     src/model/builder_mechanism.c
     src/model/builder_nets.c
@@ -74,6 +93,11 @@ set(CAROM_SOURCES
     src/dynamics/advance.c
     src/dynamics/body_position.c
     src/dynamics/flow.c
+    src/dynamics/points_flow.c
+    src/dynamics/points_field.c
+    src/dynamics/points_potential.c
+    src/dynamics/points_system.c
+    src/dynamics/points_ties.c
     src/dynamics/state.c
     src/dynamics/tree.c
     src/dynamics/tree_accel.c
@@ -109,15 +133,21 @@ set(CAROM_SOURCES
     src/scene/urdf_joint.c
     src/scene/urdf_link.c
     src/scene/urdf_mesh.c
+    src/contact/barrier.c
     src/contact/certificate.c
     src/contact/ellipse.c
     src/contact/frame.c
+    src/contact/hull_barrier.c
     src/contact/islands.c
     src/contact/jump.c
     src/contact/jump_jac.c
     src/contact/jump_jvp.c
     src/contact/jump_vjp.c
     src/contact/laws.c
+    src/contact/longrange_half.c
+    src/contact/longrange_pair.c
+    src/contact/longrange_shape.c
+    src/contact/longrange_sum.c
     src/contact/ncp.c
     src/contact/cone.c
     src/contact/lcp.c
@@ -127,6 +157,13 @@ set(CAROM_SOURCES
     src/contact/ground.c
     src/contact/near.c
     src/contact/opening.c
+    src/contact/points_goal.c
+    src/contact/points_jump.c
+    src/contact/points_jump_diff.c
+    src/contact/points_row.c
+    src/contact/points_sample.c
+    src/contact/points_scene.c
+    src/contact/points_step.c
     src/contact/problem_make.c
     src/contact/problem_reach.c
     src/contact/problem_scene.c
@@ -177,8 +214,10 @@ set(CAROM_SOURCES
     src/optimize/explain.c
     src/optimize/fit.c
     src/optimize/fit_result.c
+    src/optimize/history.c
     src/optimize/horizon.c
     src/optimize/identify.c
+    src/optimize/journal.c
     src/optimize/lbfgs.c
     src/optimize/least_squares.c
     src/optimize/linearise.c
@@ -240,9 +279,11 @@ set(CAROM_CLI_SOURCES
     cli/bench_fit.c
     cli/bench_gas.c
     cli/bench_nets.c
+    cli/bench_points.c
     cli/bench_process.c
     cli/bench_run.c
     cli/bench_scenes.c
+    cli/bench_sdf.c
     cli/bench_solvers.c
     cli/bench_spheres.c
     cli/compare.c
@@ -252,6 +293,7 @@ set(CAROM_CLI_SOURCES
     cli/fit_options.c
     cli/fit_print.c
     cli/fit_report.c
+    cli/fit_save.c
     cli/gradient.c
     cli/laws.c
     cli/learn.c

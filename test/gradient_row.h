@@ -69,3 +69,5 @@ int gradient_table_jump_tree(void);
 int gradient_table_motion(void);
 int gradient_table_step(void);
 int gradient_table_sim(void);
+int gradient_table_points(void);
+int gradient_table_points_jump(void);

@@ -365,6 +365,7 @@ int main(void) {
                    gradient_table_tree() + gradient_table_solver() + gradient_table_law() +
                    gradient_table_ground() + gradient_table_cone() + gradient_table_contact() +
                    gradient_table_near() + gradient_table_jump() + gradient_table_jump_tree() +
-                   gradient_table_motion() + gradient_table_step() + gradient_table_sim();
+                   gradient_table_motion() + gradient_table_step() + gradient_table_sim() +
+                   gradient_table_points() + gradient_table_points_jump();
     return cr_test_exit(n_failed);
 }

@@ -24,7 +24,6 @@
 #include "contact/opening.h"
 
 #include "base/base.h"
-#include "math/cholesky.h"
 #include "math/dense.h"
 
 #include <math.h>
@@ -49,45 +48,6 @@ static double slack_of(int i) {
     return i % 3 == 0 ? normal_slack : 1.0;
 }
 
-// K = N' D^-1 N, its upper triangle, factored
-static bool factor_null(const cri_opening *o) {
-    int n_null = o->n_null;
-    memset(o->K, 0, sizeof *o->K * (size_t)n_null * (size_t)n_null);
-    for (int k = 0; k < o->rank; k++) {
-        const double *row = o->X + k * n_null;
-        double slack = slack_of(o->psd.order[k]);
-        for (int i = 0; i < n_null; i++) {
-            cri_add_scaled(n_null - i, slack * row[i], row + i, o->K + i * n_null + i);
-        }
-    }
-    for (int i = 0; i < n_null; i++) {
-        o->K[i * n_null + i] += slack_of(o->psd.order[o->rank + i]);
-    }
-    return cri_cholesky_factor(n_null, o->K);
-}
-
-// out (3n) = N K^-1 N' a
-static void null_part(const cri_opening *o, const double *a, double *out, cr_arena *scratch) {
-    int rank = o->rank, n_null = o->n_null;
-    const int *order = o->psd.order;
-    cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *x = CR_PUSH_RAW(scratch, double, n_null);
-    for (int i = 0; i < n_null; i++) {
-        x[i] = a[order[rank + i]];
-    }
-    for (int k = 0; k < rank; k++) {
-        cri_add_scaled(n_null, a[order[k]], o->X + k * n_null, x);
-    }
-    cri_cholesky_solve(n_null, o->K, x);
-    for (int k = 0; k < rank; k++) {
-        out[order[k]] = cri_dot(n_null, o->X + k * n_null, x);
-    }
-    for (int i = 0; i < n_null; i++) {
-        out[order[rank + i]] = x[i];
-    }
-    cri_arena_rewind(scratch, mark);
-}
-
 // is there more than one contact, and something to open?
 static bool is_needed(int n, const double *target) {
     bool has_target = false;
@@ -101,7 +61,7 @@ static bool is_needed(int n, const double *target) {
 static int rank_of(const cri_psd *psd, const double *A) {
     int rank = 0;
     for (size_t m = (size_t)psd->n; rank < psd->rank; rank++) {
-        double pivot = psd->L[(size_t)rank * (m + 1)];
+        double pivot = psd->U[(size_t)rank * (m + 1)];
         if (pivot * pivot < weak_pivot * A[(size_t)psd->order[rank] * (m + 1)]) {
             break;
         }
@@ -109,20 +69,22 @@ static int rank_of(const cri_psd *psd, const double *A) {
     return rank;
 }
 
-// is N' t zero? t2 = A21 A11^-1 t1 in the order of the pivots
+// is N' t zero? t2 = U12' U11^-T t1 in the order of the pivots
 static bool can_be_had(const cri_opening *o, const double *t, cr_arena *scratch) {
     const cri_psd *psd = &o->psd;
+    int m = psd->n;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *x = CR_PUSH_RAW(scratch, double, o->rank), most = 0.0, miss = 0.0;
-    for (int i = 0; i < psd->n; i++) {
-        const double *row = psd->L + (size_t)i * (size_t)psd->n;
-        double asked = t[psd->order[i]], rest = asked - cri_dot(i < o->rank ? i : o->rank, row, x);
-        most = fmax(most, fabs(asked));
-        if (i < o->rank) {
-            x[i] = rest / row[i];
-        } else {
-            miss = fmax(miss, fabs(rest));
-        }
+    double *rest = CR_PUSH_RAW(scratch, double, m), most = 0.0, miss = 0.0;
+    for (int i = 0; i < m; i++) {
+        rest[i] = t[psd->order[i]];
+        most = fmax(most, fabs(rest[i]));
+    }
+    for (int i = 0; i < o->rank; i++) {
+        const double *row = psd->U + i * m + i;
+        cri_add_scaled(m - i - 1, -rest[i] / row[0], row + 1, rest + i + 1);
+    }
+    for (int i = o->rank; i < m; i++) {
+        miss = fmax(miss, fabs(rest[i]));
     }
     cri_arena_rewind(scratch, mark);
     return miss <= consistent * most;
@@ -130,11 +92,27 @@ static bool can_be_had(const cri_opening *o, const double *t, cr_arena *scratch)
 
 // what the derivatives and targets that contradict each other need; false for numbers beyond all
 // scales
-static bool prepare(cri_opening *o, cr_arena *keep) {
-    o->X = CR_PUSH_RAW(keep, double, o->n_null * 3 * o->n);
+static bool prepare(cri_opening *o, cr_arena *keep, cr_arena *scratch) {
+    int m = 3 * o->n;
+    o->X = CR_PUSH_RAW(keep, double, o->n_null *m);
     o->K = o->X + o->n_null * o->rank;
     cri_psd_null_basis(&o->psd, o->rank, o->X);
-    return factor_null(o);
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *slack = CR_PUSH_RAW(scratch, double, m + o->n_null * o->rank);
+    for (int i = 0; i < m; i++) {
+        slack[i] = slack_of(i);
+    }
+    bool is_good = cri_psd_null_factor(&o->psd, o->rank, o->X, slack, o->K, slack + m);
+    cri_arena_rewind(scratch, mark);
+    return is_good;
+}
+
+// out (3n) = N K^-1 N' a
+static void null_part(const cri_opening *o, const double *a, double *out, cr_arena *scratch) {
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *work = CR_PUSH_RAW(scratch, double, 6 * o->n);
+    cri_psd_null_apply(&o->psd, o->rank, o->X, o->K, a, out, work);
+    cri_arena_rewind(scratch, mark);
 }
 
 void cri_opening_find(int n, const double *A, const double *target, bool has_derivative,
@@ -160,7 +138,7 @@ void cri_opening_find(int n, const double *A, const double *target, bool has_der
         o.y[3 * a] = target[a];
     }
     bool is_easy = can_be_had(&o, o.y, scratch);
-    if ((!is_easy || has_derivative) && !prepare(&o, keep)) {
+    if ((!is_easy || has_derivative) && !prepare(&o, keep, scratch)) {
         return;
     }
     if (!is_easy) {

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 static cr_status refuse(cr_error *err, const char *path, const char *what) {
-    return cri_file_fail(err, CR_ERR_FILE, path, 0, "cannot be %s: %s", what, strerror(errno));
+    cr_status status = errno == ENOMEM ? CR_ERR_MEMORY : CR_ERR_FILE;
+    return cri_file_fail(err, status, path, 0, "cannot be %s: %s", what, strerror(errno));
 }
 
 /// Opens a file of a fresh name beside path, readable as umask wants it.

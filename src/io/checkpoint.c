@@ -38,6 +38,11 @@ bool cri_checkpoint_exists(const char *path) {
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
+size_t cri_checkpoint_bytes(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && info.st_size > 0 ? (size_t)info.st_size : 0;
+}
+
 // ---- writing -----------------------------------------------------------------------------------
 
 typedef struct writer {

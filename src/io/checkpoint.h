@@ -44,5 +44,8 @@ CR_MUST_CHECK cr_status cri_checkpoint_write(const char *path, uint64_t problem,
 CR_MUST_CHECK cr_status cri_checkpoint_read(const char *path, uint64_t problem, int n_array,
                                             cri_checkpoint_array *array, cr_error *err);
 
+/// Length of the file at path: more than its arrays take together. 0: there is none.
+size_t cri_checkpoint_bytes(const char *path);
+
 /// True when a plain file stands at path.
 bool cri_checkpoint_exists(const char *path);

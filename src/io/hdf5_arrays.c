@@ -59,7 +59,7 @@ static bool fill(const cri_hdf5_api *h5, hid_t file, const void *context) {
             extent[k] = (hsize_t)a->extent[k];
         }
         is_good = make_groups(h5, file, a->name) &&
-                  cri_hdf5_write_numbers(h5, file, a->name, a->rank, extent, a->value, NULL);
+                  cri_hdf5_write_numbers(h5, file, a->name, a->rank, extent, a->value, NULL, NULL);
     }
     return is_good;
 }

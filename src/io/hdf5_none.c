@@ -21,6 +21,14 @@ cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes,
     return cri_hdf5_check(file, err);
 }
 
+cr_status cri_hdf5_make_map(const cri_map *map, const char *file, char **bytes, size_t *n_byte,
+                            cr_error *err) {
+    CR_ASSERT(map && file);
+    *bytes = NULL;
+    *n_byte = 0;
+    return cri_hdf5_check(file, err);
+}
+
 cr_status cri_hdf5_parse(const char *bytes, size_t n_byte, const char *file, cri_table *out,
                          cr_error *err) {
     CR_ASSERT((bytes || n_byte == 0) && file);

@@ -44,9 +44,10 @@ bool cri_hdf5_write_text(const cri_hdf5_api *h5, hid_t owner, const char *name, 
 bool cri_hdf5_write_texts(const cri_hdf5_api *h5, hid_t owner, const char *attribute, int n,
                           const char *const *name);
 
-/// A dataset of rank 1 to CRI_HDF5_RANK; names of the columns of a table, NULL: none.
+/// A dataset of rank 1 to CRI_HDF5_RANK; names of the columns and rows of a table, NULL: none.
 bool cri_hdf5_write_numbers(const cri_hdf5_api *h5, hid_t file, const char *path, int rank,
-                            const hsize_t *extent, const double *value, const char *const *name);
+                            const hsize_t *extent, const double *value, const char *const *name,
+                            const char *const *row);
 
 // ---- reading (hdf5_read.c) ---------------------------------------------------------------------
 

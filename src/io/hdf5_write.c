@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Motions as HDF5 files in memory.
+// Motions and linear maps as HDF5 files in memory.
 //
 // Objects keep no times, so that equal motions give equal bytes. Metadata of format 1.10 have
 // checksums, the numbers get them from the filter "Fletcher32", which wants them in chunks.
@@ -107,7 +107,8 @@ static hid_t creation(const cri_hdf5_api *h5, int rank, const hsize_t *extent) {
 }
 
 bool cri_hdf5_write_numbers(const cri_hdf5_api *h5, hid_t file, const char *path, int rank,
-                            const hsize_t *extent, const double *value, const char *const *name) {
+                            const hsize_t *extent, const double *value, const char *const *name,
+                            const char *const *row) {
     hid_t space = h5->Screate_simple(rank, extent, NULL);
     hid_t list = creation(h5, rank, extent);
     hid_t set = -1;
@@ -121,30 +122,42 @@ bool cri_hdf5_write_numbers(const cri_hdf5_api *h5, hid_t file, const char *path
     if (is_good && name) {
         is_good = cri_hdf5_write_texts(h5, set, "names", (int)extent[1], name);
     }
+    if (is_good && row) {
+        is_good = cri_hdf5_write_texts(h5, set, "rows", (int)extent[0], row);
+    }
     is_good = cri_hdf5_shut(set, h5->Dclose) && is_good;
     is_good = cri_hdf5_shut(list, h5->Pclose) && is_good;
     return cri_hdf5_shut(space, h5->Sclose) && is_good;
 }
 
-static bool write_motion(const cri_hdf5_api *h5, hid_t file, const cri_track *m) {
+static bool write_motion(const cri_hdf5_api *h5, hid_t file, const void *context) {
+    const cri_track *m = context;
     static const char *const path[] = {"qpos", "qvel", "ctrl"};
     hsize_t extent[2] = {(hsize_t)m->n_row, 0};
     bool is_good = cri_hdf5_write_text(h5, file, "format", "carom trajectory 1") &&
                    cri_hdf5_write_text(h5, file, "scene", m->scene) &&
                    cri_hdf5_write_text(h5, file, "law", m->law) &&
                    write_number(h5, file, "dt", m->dt) &&
-                   cri_hdf5_write_numbers(h5, file, "time", 1, extent, m->time, NULL);
+                   cri_hdf5_write_numbers(h5, file, "time", 1, extent, m->time, NULL, NULL);
     for (int i = 0; i < CRI_N_MOTION_PART && is_good; i++) {
         const cri_motion_block *part = &m->part[i];
         extent[1] = (hsize_t)part->n_col;
-        is_good = !part->value ||
-                  cri_hdf5_write_numbers(h5, file, path[i], 2, extent, part->value, part->name);
+        is_good = !part->value || cri_hdf5_write_numbers(h5, file, path[i], 2, extent, part->value,
+                                                         part->name, NULL);
     }
     return is_good;
 }
 
-static bool fill_motion(const cri_hdf5_api *h5, hid_t file, const void *context) {
-    return write_motion(h5, file, context);
+static bool write_map(const cri_hdf5_api *h5, hid_t file, const void *context) {
+    const cri_map *m = context;
+    hsize_t square[2] = {(hsize_t)m->n, (hsize_t)m->n};
+    hsize_t wide[2] = {(hsize_t)m->n, (hsize_t)m->n_u};
+    return cri_hdf5_write_text(h5, file, "format", "carom linearisation 1") &&
+           cri_hdf5_write_text(h5, file, "scene", m->scene) &&
+           cri_hdf5_write_text(h5, file, "law", m->law) && write_number(h5, file, "dt", m->dt) &&
+           write_number(h5, file, "step", m->step) &&
+           cri_hdf5_write_numbers(h5, file, "A", 2, square, m->A, m->state, m->state) &&
+           cri_hdf5_write_numbers(h5, file, "B", 2, wide, m->B, m->control, m->state);
 }
 
 cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes, size_t *n_byte,
@@ -153,5 +166,12 @@ cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes,
     CR_ASSERT(motion->scene && motion->law && file && bytes && n_byte);
     char what[40];
     snprintf(what, sizeof what, "%d rows", motion->n_row);
-    return cri_hdf5_image_make(file, what, fill_motion, motion, bytes, n_byte, err);
+    return cri_hdf5_image_make(file, what, write_motion, motion, bytes, n_byte, err);
+}
+
+cr_status cri_hdf5_make_map(const cri_map *map, const char *file, char **bytes, size_t *n_byte,
+                            cr_error *err) {
+    CR_ASSERT(map && map->n > 0 && map->n_u >= 0 && map->A && (map->B || map->n_u == 0));
+    CR_ASSERT(map->scene && map->law && file && bytes && n_byte);
+    return cri_hdf5_image_make(file, "a linear map", write_map, map, bytes, n_byte, err);
 }

@@ -9,6 +9,7 @@
 #include "math/cholesky.h"
 
 #include "base/base.h"
+#include "math/dense.h"
 
 #include <math.h>
 
@@ -23,11 +24,8 @@ bool cri_cholesky_factor(int n, double *a) {
         }
         row[k] = inverse;
         for (int i = k + 1; i < n; i++) {
-            double factor = row[i] * inverse;
             double *below = a + (size_t)i * (size_t)n;
-            for (int j = i; j < n; j++) {
-                below[j] -= factor * row[j];
-            }
+            cri_add_scaled(n - i, -row[i] * inverse, row + i, below + i);
         }
     }
     return true;
@@ -37,18 +35,11 @@ void cri_cholesky_solve(int n, const double *factor, double *b) {
     // U' y = b
     for (int k = 0; k < n; k++) {
         const double *row = factor + (size_t)k * (size_t)n;
-        double y = b[k] * row[k];
-        for (int j = k + 1; j < n; j++) {
-            b[j] -= y * row[j];
-        }
+        cri_add_scaled(n - k - 1, -b[k] * row[k], row + k + 1, b + k + 1);
     }
     // D U x = y
     for (int k = n - 1; k >= 0; k--) {
         const double *row = factor + (size_t)k * (size_t)n;
-        double sum = b[k];
-        for (int j = k + 1; j < n; j++) {
-            sum -= row[j] * b[j];
-        }
-        b[k] = sum * row[k];
+        b[k] = (b[k] - cri_dot(n - k - 1, row + k + 1, b + k + 1)) * row[k];
     }
 }

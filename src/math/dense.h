@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Sums over short arrays. Four partial sums run side by side, always in the same order.
+// Sums over short arrays. Four partial sums run side by side, always in the same order. What is
+// left of four is written out: compilers would make a loop over up to three numbers a long one.
 
 #pragma once
 
@@ -21,7 +22,12 @@ static inline double cri_dot(int n, const double *a, const double *b) {
     if (i > 0) {
         sum = (part[0] + part[2]) + (part[1] + part[3]);
     }
-    for (; i < n; i++) {
+    if (n & 2) {
+        sum += a[i] * b[i];
+        sum += a[i + 1] * b[i + 1];
+        i += 2;
+    }
+    if (n & 1) {
         sum += a[i] * b[i];
     }
     return sum;
@@ -35,7 +41,12 @@ static inline void cri_add_scaled(int n, double k, const double *restrict x, dou
             y[i + j] += k * x[i + j];
         }
     }
-    for (; i < n; i++) {
+    if (n & 2) {
+        y[i] += k * x[i];
+        y[i + 1] += k * x[i + 1];
+        i += 2;
+    }
+    if (n & 1) {
         y[i] += k * x[i];
     }
 }
@@ -73,17 +84,32 @@ static inline void cri_add_combination(int n, int n_row, const double *k, const 
     }
 }
 
-/// y -= k[0] x_0 + k[step] x_1 + ... over n_row rows of X (n_row, n).
-static inline void cri_subtract_rows(int n, int n_row, const double *k, int step, const double *X,
-                                     double *restrict y) {
-    for (int r = 0; r < n_row;) {
-        const double *from[CRI_MAX_ROWS];
-        double weight[CRI_MAX_ROWS];
-        int m = 0;
-        for (; m < CRI_MAX_ROWS && r < n_row; r++) {
-            weight[m] = -k[r * step];
-            from[m++] = X + (long)r * n;
+/// y += scale (k[0] x_0 + k[step] x_1 + ...) over n_row rows of X, n numbers each and stride
+/// apart, four at a time.
+static inline void cri_add_rows(int n, int n_row, double scale, const double *k, int step,
+                                const double *X, int stride, double *restrict y) {
+    int r = 0;
+    for (; r + 4 <= n_row; r += 4, k += 4 * (long)step, X += 4 * (long)stride) {
+        const double *a = X, *b = a + stride, *c = b + stride, *d = c + stride;
+        double ka = scale * k[0], kb = scale * k[step];
+        double kc = scale * k[2 * (long)step], kd = scale * k[3 * (long)step];
+        int i = 0;
+        for (; i + 4 <= n; i += 4) {
+            for (int j = i; j < i + 4; j++) {
+                y[j] = y[j] + ka * a[j] + kb * b[j] + kc * c[j] + kd * d[j];
+            }
         }
-        cri_add_combination(n, m, weight, from, y);
+        if (n & 2) {
+            for (int j = i; j < i + 2; j++) {
+                y[j] = y[j] + ka * a[j] + kb * b[j] + kc * c[j] + kd * d[j];
+            }
+            i += 2;
+        }
+        if (n & 1) {
+            y[i] = y[i] + ka * a[i] + kb * b[i] + kc * c[i] + kd * d[i];
+        }
+    }
+    for (; r < n_row; r++, k += step, X += stride) {
+        cri_add_scaled(n, scale * k[0], X, y);
     }
 }

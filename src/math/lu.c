@@ -70,11 +70,11 @@ void cri_lu_solve_many(int n, const double *lu, const int *pivot, int n_column, 
         }
     }
     for (int i = 1; i < n; i++) {
-        cri_subtract_rows(n_column, i, lu + i * n, 1, B, B + (size_t)i * width);
+        cri_add_rows(n_column, i, -1.0, lu + i * n, 1, B, n_column, B + (size_t)i * width);
     }
     for (int i = n - 1; i >= 0; i--) {
         double *b = B + (size_t)i * width, inverse = 1.0 / lu[i * n + i];
-        cri_subtract_rows(n_column, n - i - 1, lu + i * n + i + 1, 1, b + width, b);
+        cri_add_rows(n_column, n - i - 1, -1.0, lu + i * n + i + 1, 1, b + width, n_column, b);
         for (int c = 0; c < n_column; c++) {
             b[c] *= inverse;
         }

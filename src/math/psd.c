@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// P'S P = L L', L (n, rank). For rank = n the solve is that of Cholesky. Else L = Q' R by
-// Gram-Schmidt, Q with orthonormal rows,
+// P'S P = U'U, U = [U11 U12] (rank, n). For rank = n the solve is that of Cholesky. Else columns of
+// N = [X; 1], X = -U11^-1 U12, span the null space, and with K = N'N = 1 + X'X
 //
-//   S = Q' R R' Q,    S^+ = Q' (R R')^-1 Q,    1 - S S^+ = 1 - Q' Q
+//   1 - S S^+ = N K^-1 N',    S^+ = (1 - N K^-1 N') [A11^-1 0; 0 0] (1 - N K^-1 N'),  A11 = U11'U11
 //
-// in the order of the pivots; null vectors are [-L11^-T L21' e_k; e_k]. A pivot is judged by what
-// it was before elimination, so that rows of unlike size need no scaling.
+// in the order of the pivots. A pivot is judged by what it was before elimination, so that rows of
+// unlike size need no scaling.
 
 #include "math/psd.h"
 
 #include "base/arena.h"
 #include "base/base.h"
+#include "math/cholesky.h"
 #include "math/dense.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@
 
 size_t cri_psd_bytes(int n) {
     size_t m = (size_t)n;
-    return sizeof(double) * (3 * m * m + 2 * m) + sizeof(int) * m + 256;
+    return sizeof(double) * (2 * m * m + 2 * m) + sizeof(int) * m + 256;
 }
 
 static void swap(double *a, double *b) {
@@ -43,10 +44,10 @@ static int next_pivot(int n, const double *left, const double *first, double tol
     return best;
 }
 
-// brings place best to place k < best: its row of L, its pivots, its number
+// brings place best to place k < best: its column of U, its pivots, its number
 static void exchange(cri_psd *psd, double *left, double *first, int k, int best) {
     for (int j = 0; j < k; j++) {
-        swap(&psd->L[k * psd->n + j], &psd->L[best * psd->n + j]);
+        swap(&psd->U[j * psd->n + k], &psd->U[j * psd->n + best]);
     }
     swap(&left[k], &left[best]);
     swap(&first[k], &first[best]);
@@ -55,49 +56,33 @@ static void exchange(cri_psd *psd, double *left, double *first, int k, int best)
     psd->order[best] = t;
 }
 
-// column k of L, from those before it; left loses its squares
-static void add_column(const cri_psd *psd, const double *S, double *left, int k) {
-    int n = psd->n, at = psd->order[k];
-    const double *row = psd->L + k * n;
-    double pivot = psd->L[k * n + k] = sqrt(left[k]), inverse = 1.0 / pivot;
-    for (int i = k + 1; i < n; i++) {
-        int other = psd->order[i];
-        double entry = other > at ? S[other * n + at] : S[at * n + other];
-        double x = (entry - cri_dot(k, psd->L + i * n, row)) * inverse;
-        psd->L[i * n + k] = x;
-        left[i] -= x * x;
+// row *= k, and left loses its squares
+static void finish_row(int n, double k, double *restrict row, double *restrict left) {
+    for (int i = 0; i < n; i++) {
+        row[i] *= k;
+        left[i] -= row[i] * row[i];
     }
 }
 
-// L = Q' R: columns of L made orthonormal, one after the other
-void cri_psd_finish(cri_psd *psd) {
-    CR_ASSERT(psd->n > 0 && psd->L);
-    int n = psd->n, rank = psd->rank;
-    for (int k = 0; k < rank && rank < n; k++) {
-        double *q = psd->Q + (size_t)k * (size_t)n;
-        for (int i = 0; i < n; i++) {
-            q[i] = i < k ? 0.0 : psd->L[i * n + k];
-        }
-        for (int r = 0; r < k; r++) {
-            const double *other = psd->Q + (size_t)r * (size_t)n;
-            double along = psd->R[r * rank + k] = cri_dot(n, other, q);
-            cri_add_scaled(n, -along, other, q);
-        }
-        double norm = psd->R[k * rank + k] = sqrt(cri_dot(n, q, q)), inverse = 1.0 / norm;
-        for (int i = 0; i < n; i++) {
-            q[i] *= inverse;
-        }
+// row k of U, from those before it; left loses its squares
+static void add_row(const cri_psd *psd, const double *S, double *left, int k) {
+    int n = psd->n;
+    const double *from = S + (size_t)psd->order[k] * (size_t)n;
+    double *row = psd->U + k * n, pivot = row[k] = sqrt(left[k]), inverse = 1.0 / pivot;
+    for (int i = k + 1; i < n; i++) {
+        row[i] = from[psd->order[i]];
     }
+    cri_add_rows(n - k - 1, k, -1.0, psd->U + k, n, psd->U + k + 1, n, row + k + 1);
+    finish_row(n - k - 1, inverse, row + k + 1, left + k + 1);
 }
 
 cri_psd cri_psd_pivot(int n, const double *S, double tolerance, struct cr_arena *arena) {
     CR_ASSERT(n > 0 && S && arena);
     cri_psd psd = {.n = n};
     psd.order = CR_PUSH_RAW(arena, int, n);
-    psd.L = CR_PUSH_RAW(arena, double, 3 * n * n + 2 * n);
-    psd.Q = psd.L + n * n;
-    psd.R = psd.Q + n * n;
-    double *first = psd.R + n * n, *left = first + n;
+    psd.U = CR_PUSH_RAW(arena, double, 2 * n * n + 2 * n);
+    psd.X = psd.U + n * n;
+    double *first = psd.X + n * n, *left = first + n;
     for (int i = 0; i < n; i++) {
         psd.order[i] = i;
         left[i] = S[i * n + i];
@@ -111,10 +96,98 @@ cri_psd cri_psd_pivot(int n, const double *S, double tolerance, struct cr_arena 
         if (best != k) {
             exchange(&psd, left, first, k, best);
         }
-        add_column(&psd, S, left, k);
+        add_row(&psd, S, left, k);
         psd.rank++;
     }
+    psd.K = psd.X + psd.rank * (n - psd.rank);
     return psd;
+}
+
+// ---- null space --------------------------------------------------------------------------------
+
+void cri_psd_null_basis(const cri_psd *psd, int rank, double *X) {
+    CR_ASSERT(rank <= psd->rank && (X || rank == psd->n));
+    int n = psd->n, n_null = n - rank;
+    // U11 X = -U12, from the last row
+    for (int i = rank - 1; i >= 0; i--) {
+        const double *row = psd->U + i * n;
+        double *x = X + i * n_null, inverse = -1.0 / row[i];
+        memcpy(x, row + rank, sizeof *x * (size_t)n_null);
+        cri_add_rows(n_null, rank - i - 1, 1.0, row + i + 1, 1, x + n_null, n_null, x);
+        for (int k = 0; k < n_null; k++) {
+            x[k] *= inverse;
+        }
+    }
+}
+
+bool cri_psd_null_factor(const cri_psd *psd, int rank, const double *X, const double *D, double *K,
+                         double *work) {
+    CR_ASSERT(rank < psd->n && X && K && (work || !D));
+    int n_null = psd->n - rank;
+    const int *order = psd->order;
+    for (int i = 0; D && i < rank; i++) {
+        for (int k = 0; k < n_null; k++) {
+            work[i * n_null + k] = D[order[i]] * X[i * n_null + k];
+        }
+    }
+    // the upper triangle
+    const double *DX = D ? work : X;
+    for (int i = 0; i < n_null; i++) {
+        double *row = K + i * n_null;
+        memset(row + i, 0, sizeof *row * (size_t)(n_null - i));
+        row[i] = D ? D[order[rank + i]] : 1.0;
+        cri_add_rows(n_null - i, rank, 1.0, DX + i, n_null, X + i, n_null, row + i);
+    }
+    return cri_cholesky_factor(n_null, K);
+}
+
+// w (n - rank) = -K^-1 N' b, b in the order of the pivots
+static void null_weights(int n, int rank, const double *X, const double *K, const double *b,
+                         double *w) {
+    for (int i = 0; i < n - rank; i++) {
+        w[i] = -b[rank + i];
+    }
+    cri_add_rows(n - rank, rank, -1.0, b, 1, X, n - rank, w);
+    cri_cholesky_solve(n - rank, K, w);
+}
+
+void cri_psd_null_apply(const cri_psd *psd, int rank, const double *X, const double *K,
+                        const double *b, double *x, double *work) {
+    CR_ASSERT(rank < psd->n && b && x && work);
+    int n = psd->n, n_null = n - rank;
+    double *w = work + n;
+    for (int i = 0; i < n; i++) {
+        work[i] = b[psd->order[i]];
+    }
+    null_weights(n, rank, X, K, work, w);
+    for (int i = 0; i < n; i++) {
+        x[psd->order[i]] = i < rank ? -cri_dot(n_null, X + i * n_null, w) : -w[i - rank];
+    }
+}
+
+void cri_psd_null_part(const cri_psd *psd, const double *b, double *x, double *work) {
+    CR_ASSERT(b && x && work);
+    if (psd->rank == psd->n) {
+        memset(x, 0, sizeof *x * (size_t)psd->n);
+    } else {
+        cri_psd_null_apply(psd, psd->rank, psd->X, psd->K, b, x, work);
+    }
+}
+
+void cri_psd_finish(cri_psd *psd) {
+    CR_ASSERT(psd->n > 0 && psd->U);
+    int n = psd->n, n_null = n - psd->rank;
+    if (n_null == 0) {
+        return;
+    }
+    cri_psd_null_basis(psd, psd->rank, psd->X);
+    if (!cri_psd_null_factor(psd, psd->rank, psd->X, NULL, psd->K, NULL)) {
+        // rows beyond all scales: those that depend on others get nothing
+        memset(psd->X, 0, sizeof *psd->X * (size_t)(n_null * n));
+        for (int i = 0; i < n_null; i++) {
+            psd->K[i * n_null + i] = 1.0;
+        }
+    }
 }
 
 cri_psd cri_psd_factor(int n, const double *S, double tolerance, struct cr_arena *arena) {
@@ -123,58 +196,61 @@ cri_psd cri_psd_factor(int n, const double *S, double tolerance, struct cr_arena
     return psd;
 }
 
-// full rank: L L' x = b in place
-static void solve_full(const cri_psd *psd, double *b) {
-    int n = psd->n;
-    for (int i = 0; i < n; i++) {
-        b[i] = (b[i] - cri_dot(i, psd->L + (size_t)i * (size_t)n, b)) / psd->L[i * n + i];
+// ---- solves ------------------------------------------------------------------------------------
+
+// b -= N K^-1 N' b, in the order of the pivots. w (n - rank)
+static void drop_null(const cri_psd *psd, double *b, double *w) {
+    int n = psd->n, rank = psd->rank, n_null = n - rank;
+    if (n_null == 0) {
+        return;
     }
-    for (int i = n - 1; i >= 0; i--) {
-        b[i] /= psd->L[i * n + i];
-        cri_add_scaled(i, -b[i], psd->L + (size_t)i * (size_t)n, b);
+    null_weights(n, rank, psd->X, psd->K, b, w);
+    for (int k = 0; k < rank; k++) {
+        b[k] += cri_dot(n_null, psd->X + k * n_null, w);
+    }
+    for (int i = 0; i < n_null; i++) {
+        b[rank + i] += w[i];
     }
 }
 
-// R R' x = b in place
-static void solve_range(const cri_psd *psd, double *b) {
-    int rank = psd->rank;
-    for (int i = rank - 1; i >= 0; i--) {
-        double rest = b[i] - cri_dot(rank - i - 1, psd->R + i * rank + i + 1, b + i + 1);
-        b[i] = rest / psd->R[i * rank + i];
-    }
+// U11' U11 x = b in place, for the first rank rows and columns
+static void solve_range(const cri_psd *psd, int rank, double *b) {
+    int n = psd->n;
     for (int i = 0; i < rank; i++) {
-        b[i] /= psd->R[i * rank + i];
-        cri_add_scaled(rank - i - 1, -b[i], psd->R + i * rank + i + 1, b + i + 1);
+        const double *row = psd->U + i * n + i;
+        b[i] /= row[0];
+        cri_add_scaled(rank - i - 1, -b[i], row + 1, b + i + 1);
+    }
+    for (int i = rank - 1; i >= 0; i--) {
+        const double *row = psd->U + i * n + i;
+        b[i] = (b[i] - cri_dot(rank - i - 1, row + 1, b + i + 1)) / row[0];
+    }
+}
+
+void cri_psd_solve_first(const cri_psd *psd, int rank, const double *b, double *x, double *work) {
+    CR_ASSERT(rank <= psd->rank && b && x && work);
+    for (int i = 0; i < rank; i++) {
+        work[i] = b[psd->order[i]];
+    }
+    solve_range(psd, rank, work);
+    for (int i = 0; i < psd->n; i++) {
+        x[psd->order[i]] = i < rank ? work[i] : 0.0;
     }
 }
 
 void cri_psd_solve(const cri_psd *psd, const double *b, double *x, double *work) {
     CR_ASSERT(b && x && work);
     int n = psd->n, rank = psd->rank;
-    double *along = work + n;
     for (int i = 0; i < n; i++) {
         work[i] = b[psd->order[i]];
     }
-    if (rank == n) {
-        solve_full(psd, work);
-    } else {
-        for (int k = 0; k < rank; k++) {
-            along[k] = cri_dot(n, psd->Q + (size_t)k * (size_t)n, work);
-        }
-        solve_range(psd, along);
-        memset(work, 0, sizeof *work * (size_t)n);
-        for (int k = 0; k < rank; k++) {
-            cri_add_scaled(n, along[k], psd->Q + (size_t)k * (size_t)n, work);
-        }
-    }
+    drop_null(psd, work, work + n);
+    solve_range(psd, rank, work);
+    memset(work + rank, 0, sizeof *work * (size_t)(n - rank));
+    drop_null(psd, work, work + n);
     for (int i = 0; i < n; i++) {
         x[psd->order[i]] = work[i];
     }
-}
-
-// row i of X (rows of n numbers)
-static double *row_of(double *X, int n, int i) {
-    return X + (size_t)i * (size_t)n;
 }
 
 static void scale_row(int n, double k, double *x) {
@@ -183,75 +259,62 @@ static void scale_row(int n, double k, double *x) {
     }
 }
 
-// L L' X = B in place
-static void solve_full_many(const cri_psd *psd, int n_column, double *X) {
-    int n = psd->n;
-    for (int i = 0; i < n; i++) {
-        cri_subtract_rows(n_column, i, psd->L + i * n, 1, X, row_of(X, n_column, i));
-        scale_row(n_column, 1.0 / psd->L[i * n + i], row_of(X, n_column, i));
+// K W = B in place, rows of n_column
+static void solve_null_many(const cri_psd *psd, int n_column, double *W) {
+    int n_null = psd->n - psd->rank;
+    for (int k = 0; k < n_null; k++) {
+        const double *row = psd->K + k * n_null;
+        for (int j = k + 1; j < n_null; j++) {
+            cri_add_scaled(n_column, -row[k] * row[j], W + k * n_column, W + j * n_column);
+        }
     }
-    for (int i = n - 1; i >= 0; i--) {
-        cri_subtract_rows(n_column, n - i - 1, psd->L + (i + 1) * n + i, n,
-                          row_of(X, n_column, i + 1), row_of(X, n_column, i));
-        scale_row(n_column, 1.0 / psd->L[i * n + i], row_of(X, n_column, i));
+    for (int k = n_null - 1; k >= 0; k--) {
+        const double *row = psd->K + k * n_null;
+        double *w = W + k * n_column;
+        cri_add_rows(n_column, n_null - k - 1, -1.0, row + k + 1, 1, w + n_column, n_column, w);
+        scale_row(n_column, row[k], w);
     }
 }
 
-// R R' X = B in place
-static void solve_range_many(const cri_psd *psd, int n_column, double *X) {
-    int rank = psd->rank;
-    for (int i = rank - 1; i >= 0; i--) {
-        cri_subtract_rows(n_column, rank - i - 1, psd->R + i * rank + i + 1, 1,
-                          row_of(X, n_column, i + 1), row_of(X, n_column, i));
-        scale_row(n_column, 1.0 / psd->R[i * rank + i], row_of(X, n_column, i));
+// the first rank rows of B -= N K^-1 N' B
+static void drop_null_many(const cri_psd *psd, int n_column, double *B, double *W) {
+    int rank = psd->rank, n_null = psd->n - rank;
+    memcpy(W, B + rank * n_column, sizeof *W * (size_t)(n_null * n_column));
+    for (int i = 0; i < n_null; i++) {
+        cri_add_rows(n_column, rank, 1.0, psd->X + i, n_null, B, n_column, W + i * n_column);
     }
-    for (int i = 0; i < rank; i++) {
-        cri_subtract_rows(n_column, i, psd->R + i, rank, X, row_of(X, n_column, i));
-        scale_row(n_column, 1.0 / psd->R[i * rank + i], row_of(X, n_column, i));
+    solve_null_many(psd, n_column, W);
+    for (int k = 0; k < rank; k++) {
+        cri_add_rows(n_column, n_null, -1.0, psd->X + k * n_null, 1, W, n_column, B + k * n_column);
     }
 }
 
 void cri_psd_solve_many(const cri_psd *psd, int n_column, double *X, double *work) {
     CR_ASSERT(n_column > 0 && X && work);
     int n = psd->n, rank = psd->rank;
-    size_t row = sizeof *X * (size_t)n_column;
-    double *along = row_of(work, n_column, n);
+    size_t width = (size_t)n_column, bytes = sizeof *X * width;
     for (int i = 0; i < n; i++) {
-        memcpy(row_of(work, n_column, i), row_of(X, n_column, psd->order[i]), row);
+        memcpy(work + i * n_column, X + (size_t)psd->order[i] * width, bytes);
     }
-    if (rank == n) {
-        solve_full_many(psd, n_column, work);
-    } else {
-        cri_clear_rows(rank, n_column, along);
-        // twice the other sign
-        for (int k = 0; k < rank; k++) {
-            cri_subtract_rows(n_column, n, psd->Q + k * n, 1, work, row_of(along, n_column, k));
-        }
-        solve_range_many(psd, n_column, along);
-        cri_clear_rows(n, n_column, work);
-        for (int i = 0; i < n; i++) {
-            cri_subtract_rows(n_column, rank, psd->Q + i, n, along, row_of(work, n_column, i));
-        }
+    drop_null_many(psd, n_column, work, work + n * n_column);
+    for (int i = 0; i < rank; i++) {
+        double *x = work + i * n_column;
+        cri_add_rows(n_column, i, -1.0, psd->U + i, n, work, n_column, x);
+        scale_row(n_column, 1.0 / psd->U[i * n + i], x);
     }
+    for (int i = rank - 1; i >= 0; i--) {
+        double *x = work + i * n_column;
+        const double *row = psd->U + i * n + i;
+        cri_add_rows(n_column, rank - i - 1, -1.0, row + 1, 1, x + n_column, n_column, x);
+        scale_row(n_column, 1.0 / row[0], x);
+    }
+    cri_clear_rows(n - rank, n_column, work + rank * n_column);
     for (int i = 0; i < n; i++) {
-        memcpy(row_of(X, n_column, psd->order[i]), row_of(work, n_column, i), row);
+        memcpy(X + (size_t)psd->order[i] * width, work + i * n_column, bytes);
     }
 }
 
-void cri_psd_null_part(const cri_psd *psd, const double *b, double *x, double *work) {
-    CR_ASSERT(b && x && work);
-    int n = psd->n;
-    for (int i = 0; i < n; i++) {
-        work[i] = psd->rank == n ? 0.0 : b[psd->order[i]];
-    }
-    for (int k = 0; k < psd->rank && psd->rank < n; k++) {
-        const double *q = psd->Q + (size_t)k * (size_t)n;
-        cri_add_scaled(n, -cri_dot(n, q, work), q, work);
-    }
-    for (int i = 0; i < n; i++) {
-        x[psd->order[i]] = work[i];
-    }
-}
+// ---- orthonormal null space --------------------------------------------------------------------
 
 int cri_orthonormalise(double *Z, int k, int n) {
     CR_ASSERT(Z && k >= 0);
@@ -276,62 +339,18 @@ int cri_orthonormalise(double *Z, int k, int n) {
     return 1;
 }
 
-// L11' x = b in place, from the last row
-static void solve_transposed(const cri_psd *psd, int rank, double *b) {
-    for (int i = rank - 1; i >= 0; i--) {
-        const double *row = psd->L + (size_t)i * (size_t)psd->n;
-        b[i] /= row[i];
-        cri_add_scaled(i, -b[i], row, b);
-    }
-}
-
-void cri_psd_null_basis(const cri_psd *psd, int rank, double *X) {
-    CR_ASSERT(rank <= psd->rank && (X || rank == psd->n));
-    int n = psd->n, n_null = n - rank;
-    for (int i = 0; i < rank; i++) {
-        for (int k = 0; k < n_null; k++) {
-            X[i * n_null + k] = -psd->L[(rank + k) * n + i];
-        }
-    }
-    // L11' X = -L21', from the last row
-    for (int i = rank - 1; i >= 0; i--) {
-        const double *row = psd->L + (size_t)i * (size_t)n;
-        double *x = X + (size_t)i * (size_t)n_null, inverse = 1.0 / row[i];
-        for (int k = 0; k < n_null; k++) {
-            x[k] *= inverse;
-        }
-        for (int j = 0; j < i; j++) {
-            cri_add_scaled(n_null, -row[j], x, X + (size_t)j * (size_t)n_null);
-        }
-    }
-}
-
-void cri_psd_solve_first(const cri_psd *psd, int rank, const double *b, double *x, double *work) {
-    CR_ASSERT(rank <= psd->rank && b && x && work);
-    int n = psd->n;
-    for (int i = 0; i < rank; i++) {
-        const double *row = psd->L + (size_t)i * (size_t)n;
-        work[i] = (b[psd->order[i]] - cri_dot(i, row, work)) / row[i];
-    }
-    solve_transposed(psd, rank, work);
-    for (int i = 0; i < n; i++) {
-        x[psd->order[i]] = i < rank ? work[i] : 0.0;
-    }
-}
-
 int cri_psd_null_space(int n, const double *S, double tolerance, double *Z,
                        struct cr_arena *scratch) {
     CR_ASSERT(n > 0 && S && Z && scratch);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     const cri_psd psd = cri_psd_pivot(n, S, tolerance, scratch);
     int rank = psd.rank, n_null = 0;
-    double *X = CR_PUSH_RAW(scratch, double, rank *(n - rank));
-    cri_psd_null_basis(&psd, rank, X);
+    cri_psd_null_basis(&psd, rank, psd.X);
     for (int k = rank; k < n; k++) {
         double *z = Z + (size_t)n_null * (size_t)n;
         memset(z, 0, sizeof *z * (size_t)n);
         for (int i = 0; i < rank; i++) {
-            z[psd.order[i]] = X[i * (n - rank) + k - rank];
+            z[psd.order[i]] = psd.X[i * (n - rank) + k - rank];
         }
         z[psd.order[k]] = 1.0;
         n_null += cri_orthonormalise(Z, n_null, n);

@@ -92,3 +92,19 @@ static inline cri_mat3 cri_m3_product(const cri_mat3 *A, const cri_mat3 *B) {
     }
     return out;
 }
+
+/// H a of a symmetric matrix of six numbers xx yy zz xy xz yz.
+static inline cri_vec3 cri_sym_mul(const double H[6], cri_vec3 a) {
+    return cri_v3(H[0] * a.x + H[3] * a.y + H[4] * a.z, H[3] * a.x + H[1] * a.y + H[5] * a.z,
+                  H[4] * a.x + H[5] * a.y + H[2] * a.z);
+}
+
+/// H += s a a'
+static inline void cri_sym_add_square(double s, cri_vec3 a, double H[6]) {
+    H[0] += s * a.x * a.x;
+    H[1] += s * a.y * a.y;
+    H[2] += s * a.z * a.z;
+    H[3] += s * a.x * a.y;
+    H[4] += s * a.x * a.z;
+    H[5] += s * a.y * a.z;
+}

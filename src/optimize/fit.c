@@ -150,6 +150,7 @@ static cr_status push_horizon(cri_fit_work *w, int n_recording, const cri_record
                      .norm = CR_PUSH(w->arena, double, arrow->n),
                      .sorted = CR_PUSH(w->arena, double, arrow->m),
                      .progress = problem->progress,
+                     .journal = w->journal,
                      .use_restart = true};
     if (!domain || !start || !h.is_drawn || !h.z || !h.r || !h.J || !h.norm || !h.sorted) {
         return no_memory(err);
@@ -234,7 +235,7 @@ static cr_status predict(cri_fit_work *w, cri_fit *fit, cr_error *err) {
 
 /// Recordings that the fit did not see: their own initial values are fitted, nothing else.
 static cr_status fit_others(const cri_fit_work *fitted, const cri_recording *recording, int n,
-                            cri_fit *fit, cr_error *err) {
+                            bool *is_stopped, cri_fit *fit, cr_error *err) {
     cri_fit_work w = *fitted;
     CR_TRY(push_horizon(&w, n, recording, err));
     cri_domain *domain = CR_PUSH(w.arena, cri_domain, w.horizon.n);
@@ -252,6 +253,10 @@ static cr_status fit_others(const cri_fit_work *fitted, const cri_recording *rec
     w.ensemble.robust.scale = fitted->ensemble.robust.scale;
     cri_lsq_result result;
     CR_TRY(cri_horizon_fit(&w.horizon, w.arena, &result, err));
+    if (w.horizon.is_stopped) {
+        *is_stopped = true;
+        return CR_OK;
+    }
     double loss = 0.0;
     w.ensemble.robust.kind = CRI_LOSS_SQUARES;
     CR_TRY(cri_ensemble_residuals(&w.ensemble, w.horizon.z, w.horizon.r, NULL, &loss, err));
@@ -274,7 +279,8 @@ static cr_status hold_out(cri_fit_work *w, cri_fit *fit, cr_error *err) {
         return predict(w, fit, err);
     }
     int first = problem->n_recording - problem->n_held_out;
-    return fit_others(w, problem->recording + first, problem->n_held_out, fit, err);
+    return fit_others(w, problem->recording + first, problem->n_held_out, &w->horizon.is_stopped,
+                      fit, err);
 }
 
 // ---- run ---------------------------------------------------------------------------------------
@@ -296,6 +302,9 @@ static cr_status run(cri_fit_work *w, cri_fit *fit, cr_error *err) {
     }
     history->every = 1;
     w->horizon.history = history;
+    if (problem->checkpoint) {
+        CR_TRY(cri_journal_open(problem->checkpoint, history, w->journal, err));
+    }
     cri_ensemble *e = &w->ensemble;
     if (is_single) {
         e->n_limit[0] -= problem->n_held_out;
@@ -316,16 +325,24 @@ static cr_status run(cri_fit_work *w, cri_fit *fit, cr_error *err) {
                      .history_every = history->every,
                      .history = history->value};
     CR_TRY(measure(w, fit, err));
-    return hold_out(w, fit, err);
+    CR_TRY(hold_out(w, fit, err));
+    CR_TRY(cri_journal_finish(w->journal, err));
+    fit->is_interrupted = w->horizon.is_stopped;
+    if (w->journal->status != CR_OK) {
+        fit->unsaved = w->journal->err;
+    }
+    return CR_OK;
 }
 
 cr_status cri_fit_run(const cri_fit_problem *problem, cr_arena *arena, cri_fit *out,
                       cr_error *err) {
     CR_ASSERT(problem->n_recording > 0 && problem->n_thread > 0);
     CR_ASSERT(problem->n_held_out >= 0);
-    cri_fit_work w = {.problem = problem, .arena = arena};
+    cri_journal journal = {0};
+    cri_fit_work w = {.problem = problem, .arena = arena, .journal = &journal};
     w.sim = calloc((size_t)problem->n_thread, sizeof(cr_sim *));
     cr_status status = w.sim ? run(&w, out, err) : no_memory(err);
+    cri_journal_clear(&journal);
     for (int t = 0; w.sim && t < problem->n_thread; t++) {
         cr_sim_destroy(w.sim[t]);
     }

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "optimize/ensemble.h"
+#include "optimize/journal.h"
 
 /// What to fit, and to what. Everything is borrowed.
 typedef struct cri_fit_problem {
@@ -29,6 +30,8 @@ typedef struct cri_fit_problem {
     int n_held_out;               // recordings at the end, or samples of a single one
     int n_thread;                 // at least 1
     const cri_progress *progress; // may be NULL
+    // where it is saved, and goes on from when that is there; NULL: nowhere
+    const cri_journal_def *checkpoint;
 } cri_fit_problem;
 
 typedef struct cri_fit_entry {
@@ -68,6 +71,9 @@ typedef struct cri_fit {
     // (n_history) sqrt(loss / residuals) after iterations; as stages compare more and more samples,
     // it need not fall
     const double *history;
+    bool is_interrupted; // progress asked to stop, or saving failed; stop tells whether during the
+                         // fit itself, or when only checks of its result were left
+    cr_error unsaved;    // why it could not be saved, when its status is not CR_OK
 } cri_fit;
 
 /// Fits. What *out points to lives in arena.

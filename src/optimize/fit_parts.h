@@ -15,6 +15,7 @@ typedef struct cri_fit_work {
     cri_unknowns unknowns;
     cri_ensemble ensemble;
     cri_horizon horizon;
+    cri_journal *journal;
     cr_sim **sim; // (n_thread)
 } cri_fit_work;
 
@@ -28,6 +29,6 @@ CR_MUST_CHECK cr_status cri_fit_explain(const cri_fit_work *work, const cri_verd
 
 /// Finds shared values at the edge of a plateau, which are no more than bounds. loss is that of the
 /// residuals as they are, with that variance; the ensemble's loss is plain squares. Overwrites
-/// residuals and Jacobian of the horizon.
-CR_MUST_CHECK cr_status cri_fit_probe(const cri_fit_work *work, double loss, double variance,
+/// residuals and Jacobian of the horizon. Told to stop, it leaves the rest as it is.
+CR_MUST_CHECK cr_status cri_fit_probe(cri_fit_work *work, double loss, double variance,
                                       cri_fit *fit, cr_error *err);

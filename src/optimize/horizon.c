@@ -55,8 +55,13 @@ static double usual_residual(const cri_horizon *h, const cri_lsq_result *result)
     if (e->robust.kind == CRI_LOSS_SQUARES) {
         return sqrt(result->loss / e->n_data);
     }
-    memcpy(h->sorted, h->r, (size_t)e->arrow.m * sizeof *h->sorted);
-    return cri_robust_scale(e->arrow.m, h->sorted);
+    double scale = 0.0;
+    if (!cri_journal_next(h->journal, 1, &scale)) {
+        memcpy(h->sorted, h->r, (size_t)e->arrow.m * sizeof *h->sorted);
+        scale = cri_robust_scale(e->arrow.m, h->sorted);
+        cri_journal_keep(h->journal, 1, &scale);
+    }
+    return scale;
 }
 
 /// Takes the scale of a robust loss from the residuals at z.
@@ -65,29 +70,16 @@ static cr_status set_scale(cri_horizon *h, cr_error *err) {
     if (e->robust.kind == CRI_LOSS_SQUARES) {
         return CR_OK;
     }
-    double loss = 0.0;
-    e->robust.scale = INFINITY;
-    CR_TRY(cri_ensemble_residuals(e, h->z, h->r, NULL, &loss, err));
-    double scale = cri_robust_scale(e->arrow.m, h->r);
+    double scale = 0.0;
+    if (!cri_journal_next(h->journal, 1, &scale)) {
+        double loss = 0.0;
+        e->robust.scale = INFINITY;
+        CR_TRY(cri_ensemble_residuals(e, h->z, h->r, NULL, &loss, err));
+        scale = cri_robust_scale(e->arrow.m, h->r);
+        cri_journal_keep(h->journal, 1, &scale);
+    }
     e->robust.scale = fmax(scale, EXACT * cri_ensemble_spread(e));
     return CR_OK;
-}
-
-void cri_history_keep(cri_history *history, long long i, double value) {
-    if (i <= history->last) {
-        return;
-    }
-    history->last = i;
-    if (i % history->every == 0 && history->n == CRI_HISTORY_LIMIT) {
-        history->n /= 2;
-        history->every *= 2;
-        for (int k = 0; k < history->n; k++) {
-            history->value[k] = history->value[2 * k + 1];
-        }
-    }
-    if (i % history->every == 0) {
-        history->value[history->n++] = value;
-    }
 }
 
 /// Keeps the loss after iteration i, counted from 1 over all stages.
@@ -117,7 +109,7 @@ cr_status cri_horizon_stage(cri_horizon *h, int n_sample, int iteration_limit, d
                        .flat = flat,
                        .progress = &progress,
                        .n_before = h->n_iteration};
-    CR_TRY(cri_lsq_minimise(&problem, h->z, h->r, h->J, out, err));
+    CR_TRY(cri_journal_minimise(h->journal, &problem, h->z, h->r, h->J, out, err));
     // most ends are told by no iteration after them
     keep_loss(h, h->n_iteration + out->n_iteration, out->loss);
     h->n_stage++;
@@ -208,14 +200,30 @@ static cr_status fit_all(cri_horizon *h, cri_lsq_result *out, cr_error *err) {
     return CR_OK;
 }
 
+/// Marks the unknowns without effect at the result of the last stage.
+static void find_null(const cri_horizon *h, bool *is_null) {
+    if (!cri_journal_next(h->journal, h->n, h->norm)) {
+        cri_lsq_find_null(&h->ensemble->arrow, h->z, h->J, h->norm, is_null);
+        for (int j = 0; j < h->n; j++) {
+            h->norm[j] = is_null[j] ? 1.0 : 0.0;
+        }
+        cri_journal_keep(h->journal, h->n, h->norm);
+    }
+    for (int j = 0; j < h->n; j++) {
+        is_null[j] = h->norm[j] != 0.0;
+    }
+}
+
 /// The last stage. Variables that show no effect at its result may have one elsewhere: they are
 /// drawn once more.
 static cr_status fit_last(cri_horizon *h, bool *is_null, cr_arena *arena, cri_lsq_result *out,
                           cr_error *err) {
     CR_TRY(fit_all(h, out, err));
     cri_ensemble *e = h->ensemble;
-    cri_lsq_find_null(&e->arrow, h->z, h->J, h->norm, is_null);
-    bool is_exact = usual_residual(h, out) <= EXACT * cri_ensemble_spread(e);
+    find_null(h, is_null);
+    // by all residuals: the better half of them is exact while the others take a wrong value for
+    // outliers
+    bool is_exact = sqrt(out->loss / e->n_data) <= EXACT * cri_ensemble_spread(e);
     if (is_exact || h->is_stopped || !h->use_restart || !choose_drawn(h, is_null)) {
         return CR_OK;
     }

@@ -7,23 +7,9 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "optimize/ensemble.h"
+#include "optimize/history.h"
+#include "optimize/journal.h"
 #include "optimize/least_squares.h"
-
-/// Losses of iterations that are kept: when there are more, every second one, every fourth, ...
-#define CRI_HISTORY_LIMIT 512
-
-/// sqrt(loss / residuals) after each iteration, of the samples that its stage compared; during a
-/// restart the best so far.
-typedef struct cri_history {
-    int n;
-    int every;      // iterations from one value to the next
-    long long last; // iteration that was told last
-    double value[CRI_HISTORY_LIMIT];
-} cri_history;
-
-/// Keeps value for iteration i, counted from 1; one that does not come after the last is left out.
-/// every is 1 in a new history, all else zero.
-void cri_history_keep(cri_history *history, long long i, double value);
 
 typedef struct cri_horizon {
     cri_ensemble *ensemble;
@@ -38,6 +24,7 @@ typedef struct cri_horizon {
     double *sorted;               // (m) scratch
     const cri_progress *progress; // may be NULL
     cri_history *history;         // may be NULL
+    cri_journal *journal;         // what is known already
     const cri_lsq_result *rival;  // what a restart has to beat, NULL: there is none
     bool use_restart;             // may look for other starts
     bool is_stopped;              // progress asked for it

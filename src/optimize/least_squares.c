@@ -34,9 +34,8 @@
 // a column below this part of the largest is rounding: exact zeros come out of a run as about 1e-16
 #define NULL_RELATIVE 1e-9
 
-// size of an unknown that is zero: for judging columns, and for the longest step
+// size of an unknown that is zero, for judging columns
 #define SIZE_LEAST 1e-3
-#define STEP_LEAST 0.1
 
 typedef struct search {
     const cri_lsq *q;
@@ -121,7 +120,7 @@ static bool pin(search *w) {
         if (!w->is_free[j]) {
             continue;
         }
-        double reach = fmax(fabs(w->z[j]), w->state ? w->state->reach : STEP_LEAST);
+        double reach = fmax(fabs(w->z[j]), w->state ? w->state->reach : CRI_LSQ_REACH);
         double delta = fmin(fmax(w->delta[j], -reach), reach);
         double to = cri_domain_clamp(&w->q->domain[j], w->z[j], w->z[j] + delta);
         if (delta != w->delta[j] || to != w->z[j] + delta) {
@@ -217,8 +216,17 @@ static cr_status iterate(search *w, cri_lsq_result *out, bool *is_over, cr_error
     }
 }
 
+static void fill_state(const search *w) {
+    if (w->state) {
+        w->state->damping = w->damping;
+        w->state->growth = w->growth;
+        w->state->loss = w->loss;
+    }
+}
+
 /// Tells where the search stands. False: stop.
 static bool tell(const search *w, const cri_lsq_result *result) {
+    fill_state(w);
     cri_progress_state state = {
         .what = "iteration", .done = w->q->n_before + result->n_iteration, .loss = w->loss};
     return cri_progress_tell(w->q->progress, &state);
@@ -268,10 +276,8 @@ cr_status cri_lsq_advance(const cri_lsq *problem, cri_lsq_state *state, double *
         has_memory ? run(&w, out, err)
                    : cri_fail(err, CR_ERR_MEMORY, 0, "no memory for %d residuals of %d unknowns",
                               problem->arrow->m, problem->arrow->n);
+    fill_state(&w);
     if (state) {
-        state->damping = w.damping;
-        state->growth = w.growth;
-        state->loss = w.loss;
         state->has_values = status == CR_OK;
     }
     cri_arena_destroy(arena);

@@ -17,14 +17,18 @@
 typedef cr_status cri_residuals(void *context, const double *z, double *r, double *J, double *loss,
                                 cr_error *err);
 
-/// What a search carries from one iteration to the next, for a caller that makes them one by one.
+/// Longest step of an unknown that is smaller, in a search without state.
+#define CRI_LSQ_REACH 0.1
+
+/// What a search carries from one iteration to the next, for a caller that makes them one by one or
+/// saves it: whenever progress is told, all of it is that of z.
 typedef struct cri_lsq_state {
     double *scale;   // (n) largest norms of the columns of J met so far, zero at first
     double damping;  // 0 at first
     double growth;   // of the damping at the next refusal
     bool has_values; // r, J and loss are those of z already
     double loss;     // then
-    double reach;    // longest step of an unknown that is smaller; 0.1 in a search without state
+    double reach;    // longest step of an unknown that is smaller
 } cri_lsq_state;
 
 typedef struct cri_lsq {

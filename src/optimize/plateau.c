@@ -26,7 +26,7 @@
 
 /// Scratch for the fits of the others.
 typedef struct probe {
-    const cri_fit_work *w;
+    cri_fit_work *w;
     double *z;          // (n)
     cri_domain *domain; // (n)
     double *norm;       // (n) of the columns at the result
@@ -34,29 +34,46 @@ typedef struct probe {
     double variance;
 } probe;
 
-/// The loss with parameter j at a value, the others fitted again when that is worth it. Infinite
-/// where there is none.
-static cr_status loss_with(const probe *q, int j, double value, double *loss, cr_error *err) {
+/// The loss at q->z, infinite where there is none.
+static cr_status loss_there(const probe *q, double *loss, cr_error *err) {
     const cri_horizon *h = &q->w->horizon;
+    if (cri_journal_next(h->journal, 1, loss)) {
+        return CR_OK;
+    }
+    cr_status status = cri_ensemble_residuals(h->ensemble, q->z, h->r, NULL, loss, err);
+    if (status == CR_ERR_MEMORY) {
+        return status;
+    }
+    *loss = status == CR_OK ? *loss : INFINITY;
+    cri_journal_keep(h->journal, 1, loss);
+    return CR_OK;
+}
+
+/// The loss with parameter j at a value, the others fitted again when that is worth it. Infinite
+/// where there is none, or when progress asked to stop.
+static cr_status loss_with(const probe *q, int j, double value, double *loss, cr_error *err) {
+    cri_horizon *h = &q->w->horizon;
     memcpy(q->z, h->z, (size_t)h->n * sizeof *q->z);
     memcpy(q->domain, h->domain, (size_t)h->n * sizeof *q->domain);
     q->z[j] = value;
     q->domain[j] = (cri_domain){value, value, false};
-    cr_status status = cri_ensemble_residuals(h->ensemble, q->z, h->r, NULL, loss, err);
+    CR_TRY(loss_there(q, loss, err));
     double promised = q->norm[j] * (value - h->z[j]);
-    if (status != CR_OK || *loss - q->loss > SUSPICIOUS * promised * promised) {
-        *loss = status == CR_OK ? *loss : INFINITY;
-        return status == CR_ERR_MEMORY ? status : CR_OK;
+    if (isinf(*loss) || *loss - q->loss > SUSPICIOUS * promised * promised) {
+        return CR_OK;
     }
     cri_lsq problem = {.arrow = &h->ensemble->arrow,
                        .residuals = cri_ensemble_residuals,
                        .context = h->ensemble,
                        .domain = q->domain,
                        .iteration_limit = ITERATION_LIMIT,
-                       .flat = FLAT};
+                       .flat = FLAT,
+                       .progress = h->progress,
+                       .n_before = h->n_iteration};
     cri_lsq_result result = {.loss = INFINITY};
-    status = cri_lsq_minimise(&problem, q->z, h->r, h->J, &result, err);
-    *loss = status == CR_OK ? result.loss : INFINITY;
+    cr_status status = cri_journal_minimise(h->journal, &problem, q->z, h->r, h->J, &result, err);
+    h->is_stopped = status == CR_OK && result.stop == CRI_LSQ_STOPPED;
+    *loss = status == CR_OK && !h->is_stopped ? result.loss : INFINITY;
     return status == CR_ERR_MEMORY ? status : CR_OK;
 }
 
@@ -68,14 +85,26 @@ static void mark(cri_fit_entry *entry, bool is_least) {
              is_least ? "least" : "most", entry->value, is_least ? "larger" : "smaller");
 }
 
+/// Tells which parameter is next. False: stop.
+static bool may_go_on(cri_horizon *h, int j) {
+    cri_progress_state state = {"parameter", j, h->ensemble->arrow.n_shared,
+                                NAN}; // whether it is only a bound
+    h->is_stopped = h->is_stopped || !cri_journal_tell(h->journal, h->progress, &state);
+    return !h->is_stopped;
+}
+
 /// Tries one parameter, up and down.
 static cr_status probe_entry(const probe *q, int j, cri_fit_entry *entry, cr_error *err) {
     static const double factor[2] = {2.0, 0.5};
-    const cri_domain *domain = &q->w->horizon.domain[j];
+    cri_horizon *h = &q->w->horizon;
+    const cri_domain *domain = &h->domain[j];
     for (int i = 0; i < 2 && entry->is_identifiable && domain->lower == 0.0; i++) {
         double to = fmin(fmax(factor[i] * entry->value, domain->lower), domain->upper);
         if (!(fabs(to - entry->value) > PROMISED * entry->deviation)) {
             continue;
+        }
+        if (!may_go_on(h, j)) {
+            return CR_OK;
         }
         double loss = INFINITY;
         CR_TRY(loss_with(q, j, to, &loss, err));
@@ -86,7 +115,7 @@ static cr_status probe_entry(const probe *q, int j, cri_fit_entry *entry, cr_err
     return CR_OK;
 }
 
-cr_status cri_fit_probe(const cri_fit_work *w, double loss, double variance, cri_fit *fit,
+cr_status cri_fit_probe(cri_fit_work *w, double loss, double variance, cri_fit *fit,
                         cr_error *err) {
     const cri_horizon *h = &w->horizon;
     probe q = {.w = w, .loss = loss, .variance = variance};

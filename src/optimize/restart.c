@@ -94,13 +94,27 @@ static double loss_at(cri_horizon *h, int n_sample, const double *z) {
     return status == CR_OK ? loss : INFINITY;
 }
 
+/// The same, where it was not computed before.
+static double judge(cri_horizon *h, int n_sample, const double *z) {
+    double loss = INFINITY;
+    if (!cri_journal_next(h->journal, 1, &loss)) {
+        loss = loss_at(h, n_sample, z);
+        cri_journal_keep(h->journal, 1, &loss);
+    }
+    return loss;
+}
+
 /// Leaves all but the N_JUDGE recordings with the largest residuals out of losses.
 static void choose_judges(cri_horizon *h) {
     cri_ensemble *e = h->ensemble;
-    for (int k = 0; k < e->n_replay; k++) {
+    bool is_known = cri_journal_next(h->journal, e->n_replay, h->sorted);
+    for (int k = 0; k < e->n_replay && !is_known; k++) {
         const cri_arrow_block *block = &e->arrow.block[k];
         double own = cri_dot(block->m, h->r + block->r, h->r + block->r) / block->m;
         h->sorted[k] = own;
+    }
+    if (!is_known) {
+        cri_journal_keep(h->journal, e->n_replay, h->sorted);
     }
     for (int k = 0; k < e->n_replay; k++) {
         int n_worse = 0;
@@ -163,7 +177,7 @@ static cr_status fit_kept(cri_horizon *h, int n_sample, const candidate *kept, d
 /// Tells how many candidates were looked at. False: stop.
 static bool may_go_on(cri_horizon *h, int n_done) {
     cri_progress_state state = {.what = "other start", .done = n_done, .loss = NAN};
-    h->is_stopped = h->is_stopped || !cri_progress_tell(h->progress, &state);
+    h->is_stopped = h->is_stopped || !cri_journal_tell(h->journal, h->progress, &state);
     return !h->is_stopped;
 }
 
@@ -184,18 +198,18 @@ cr_status cri_horizon_restart(cri_horizon *h, int n_sample, cr_arena *arena, cri
     memcpy(z_best, h->z, n * sizeof *z_best);
     choose_judges(h);
     // the present result marks its own plateau
-    kept[0].loss = loss_at(h, n_sample, h->z);
+    kept[0].loss = judge(h, n_sample, h->z);
     memcpy(kept[0].z, h->z, n * sizeof *z);
     uint64_t state = (uint64_t)++h->n_restart;
     for (int i = 0; i < N_JOINT && may_go_on(h, i); i++) {
         draw_joint(h, &state, z);
-        keep(h, kept, loss_at(h, n_sample, z), z);
+        keep(h, kept, judge(h, n_sample, z), z);
     }
     for (int i = 0; i < h->ensemble->arrow.n_shared * N_SINGLE; i++) {
         int j = i / N_SINGLE;
         if (h->is_drawn[j] && may_go_on(h, N_JOINT + i)) {
             draw_single(h, j, i % N_SINGLE, &state, z);
-            keep(h, kept, loss_at(h, n_sample, z), z);
+            keep(h, kept, judge(h, n_sample, z), z);
         }
     }
     call_all(h);

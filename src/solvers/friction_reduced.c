@@ -124,7 +124,8 @@ static void find_null_space(const cri_friction *p, cri_friction_cache *cache, cr
         const cri_friction_column *ci = &cache->column[place[i]];
         double own = cache->scale[place[i]];
         for (int j = 0; j <= i; j++) {
-            S[i * m0 + j] = own * cache->scale[place[j]] * between(p, ci, &cache->column[place[j]]);
+            S[i * m0 + j] = S[j * m0 + i] =
+                own * cache->scale[place[j]] * between(p, ci, &cache->column[place[j]]);
         }
     }
     int n_null = m0 > 0 ? cri_psd_null_space(m0, S, rank_tolerance, Z, scratch) : 0;
@@ -189,7 +190,7 @@ static void factor_sticking(const cri_friction *p, cri_friction_cache *cache, cr
         place[i] = cri_friction_row_of(cache, i);
         const double *row = p->A + (size_t)place[i] * (size_t)rows;
         for (int j = 0; j <= i; j++) {
-            S[i * m + j] = row[place[j]];
+            S[i * m + j] = S[j * m + i] = row[place[j]];
         }
     }
     cache->psd = cri_psd_factor(m, S, rank_tolerance, keep);

@@ -10,11 +10,13 @@ Standard library only.
 import csv
 import os
 import random
+import signal
 import subprocess
 import sys
+import time
 from unittest import mock
 
-from command import Command, bounce_height, main
+from command import CAROM, Command, bounce_height, main
 
 
 class Fit(Command):
@@ -129,7 +131,15 @@ class Fit(Command):
         # one says 0.7, the other 0.8
         self.assertTrue(0.7 < result["parameters"][0]["value"] < 0.8)
         self.write("short.csv", "t,ball/qpos[2]\n0,0.5\n0.001,0.499995\n")
-        self.good("fit", self.scene, self.path("short.csv"), "--key", "drop", "--wrt", "gravity[2]")
+        # shorter than a step of 5 ms: that is said, and simulated in a shorter one
+        fit = ["fit", self.scene, self.path("short.csv"), "--key", "drop", "--wrt", "gravity[2]"]
+        done = self.run_carom(*fit)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (0, 1))
+        self.assertRegex(done.stderr, "^carom: .*short.csv: the recording lasts 0.001 s, less than a step "
+                         "of 0.005 s, .*is t in seconds.*--dt")
+        found = self.json_of(*fit, "--quiet")["parameters"][0]["value"]
+        self.assertAlmostEqual(found, -2.0 * (0.5 - 0.499995) / 0.001 ** 2, 3)
+        self.good(*fit, "--dt", "0.001")
 
     def test_outliers_priors_and_bounds(self):
         names = self.throws(3, noise=1e-3)
@@ -202,10 +212,98 @@ class Fit(Command):
             done = self.run_carom(*arguments, option, "/nowhere/at/all/out.csv")
             self.assertEqual(done.returncode, 1)
             self.assertIn("/nowhere/at/all/out.csv", done.stderr)
-            if os.path.exists("/dev/full") and option == "--json":
+            if os.path.exists("/dev/full"):
                 done = self.run_carom(*arguments, option, "/dev/full")
                 self.assertEqual(done.returncode, 1)
-                self.assertIn("/dev/full", done.stderr)
+                self.assertIn("/dev/full: cannot be written", done.stderr)
+        self.bad(2, ["out.json", ".csv"], *arguments, "-o", "out.json")
+
+    def test_a_robust_loss_does_not_take_a_wrong_friction_for_outliers(self):
+        # the whole state is seen, most of which does not depend on friction: the median is zero
+        names = []
+        for k in range(1, 3):
+            names.append(self.path(f"throw{k}.csv"))
+            self.good("simulate", self.scene, "--steps", "80", "-o", names[-1], "--set",
+                      "floor:ball/friction=0.1", "--set", f"x0:ball/qvel[0]={k}")
+        for loss in ("huber", "cauchy"):
+            found = self.json_of("fit", self.scene, *names, "--wrt",
+                                 "floor:ball/friction,x0:ball/qvel[0]", "--set",
+                                 "floor:ball/friction=0.6", "--robust", loss)
+            self.assertAlmostEqual(found["parameters"][0]["value"], 0.1, 9)
+
+    def result(self, *arguments):
+        """The JSON of a fit, without what a clock decides, and the seconds."""
+        result = self.json_of(*arguments)
+        return result, result.pop("seconds")
+
+    def interrupt(self, number, seconds, *arguments):
+        """Runs a fit and sends it a signal; returns its exit code and stderr."""
+        run = subprocess.Popen([*CAROM, *arguments], cwd=self.folder.name, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+        time.sleep(seconds)
+        run.send_signal(number)
+        text = run.communicate(timeout=60)[1]
+        return run.returncode, text
+
+    def test_an_interrupted_fit_goes_on_to_the_same_bits(self):
+        # sticks at the start, so that there are restarts, and with what is held out behind them
+        fit = ["fit", self.scene, *self.throws(3, noise=1e-3), "--wrt",
+               "floor:ball/restitution,floor:ball/friction,x0:ball/*", "--robust", "huber",
+               "--set", "floor:ball/restitution=0.1", "--set", "floor:ball/friction=0.9",
+               "--holdout", "1"]
+        whole, seconds = self.result(*fit)
+        save = ["--checkpoint", "fit.ck"]
+        n_cut = 0
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            # a little further each time, until it ends by itself
+            for _ in range(4):
+                code, text = self.interrupt(number, 0.03 + seconds / 5.0, *fit, *save)
+                n_cut += code != 0
+                if code in (130, 143):
+                    self.assertIn("interrupted: ", text)
+                    self.assertIn("give the same options to go on from fit.ck", text)
+                else:
+                    self.assertIn(code, (0, -signal.SIGKILL))
+            self.assertEqual(self.result(*fit, *save)[0], whole)
+            # what is done is done
+            self.assertEqual(self.result(*fit, *save)[0], whole)
+            os.remove(self.path("fit.ck"))
+            left = [name for name in os.listdir(self.folder.name) if ".ck" in name]
+            # a process that is killed cannot take its half file away
+            self.assertTrue(number == signal.SIGKILL or not left, left)
+        self.assertGreater(n_cut, 1)
+
+    def test_checkpoints_of_another_fit_are_refused(self):
+        data = self.recording()
+        end = ["--key", "drop", "--wrt", "floor:ball/restitution"]
+        save = ["--checkpoint", self.path("fit.ck")]
+        fit = ["fit", self.scene, data, *end]
+        self.good(*fit, *save)
+        both = ["fit.ck: saved by a fit of scene.xml with data.csv", "remove the file"]
+        changed = lambda i, text: text.replace("0.5", "0.51") if i == 3 else text
+        other = self.recording("other.csv", changed)
+        self.bad(1, [*both, "this is one of scene.xml with other.csv: another recording"], "fit",
+                 self.scene, other, *end, *save)
+        with open(self.scene, encoding="utf-8") as file:
+            scene = self.write("heavy.xml", file.read().replace('mass="1"', 'mass="2"'))
+        self.bad(1, [*both, "this is one of heavy.xml with data.csv: another scene"], "fit", scene,
+                 data, *end, *save)
+        self.bad(1, [*both, "another scene, or its --set"], *fit, *save, "--law", "cone")
+        self.bad(1, [*both, "another option"], *fit, *save, "--robust", "huber")
+        self.bad(1, [*both, "another option"], *fit, *save, "--bound", "floor:ball/restitution=0:0.9")
+        self.bad(1, [*both, "another recording"], *fit, *save, "--noise", "0.1")
+        self.good("simulate", self.scene, "--steps", "5", "--checkpoint", self.path("run.ck"))
+        self.bad(1, ["run.ck", "other work than scene.xml with data.csv"], *fit, "--checkpoint",
+                 self.path("run.ck"))
+        with open(self.path("fit.ck"), "rb") as file:
+            whole = file.read()
+        for bad in (whole[:-9], whole[:40] + b"\x55" + whole[41:], b"", b"hello"):
+            with open(self.path("fit.ck"), "wb") as file:
+                file.write(bad)
+            self.bad(1, "fit.ck: this", *fit, *save)
+        self.bad(1, "nofolder/fit.ck: cannot be written", *fit, "--checkpoint", "nofolder/fit.ck")
+        if os.path.exists("/dev/full"):
+            self.bad(1, "/dev/full: cannot be written", *fit, "--checkpoint", "/dev/full")
 
     def test_bad_weights(self):
         fit = ["fit", self.scene, self.recording(), "--key", "drop", "--wrt", "floor:ball/restitution,x0:ball/*"]
@@ -268,6 +366,13 @@ class Bench(Command):
         step, jacobian = (rows["32 boxes on the floor" + what] for what in
                           (", 128 contacts: step", ": step, full Jacobian"))
         self.assertLess(step, jacobian)
+
+    def test_points(self):
+        rows = {row["name"]: row["value"] for row in self.json_of("bench", "points")["rows"]}
+        self.assertEqual(len(rows), 14)
+        rope = [rows[f"rope, {n} coordinates, batch 1: window, smooth"] for n in (100, 400)]
+        # linear is 4, a dense factor would be 64; a shared machine is no stopwatch
+        self.assertLess(rope[1], 12 * rope[0])
 
     def test_solvers(self):
         folder = self.path("unsolved")

@@ -11,6 +11,7 @@ import csv
 import json
 import os
 import signal
+import struct
 import subprocess
 import time
 
@@ -151,7 +152,7 @@ class Plan(Command):
         self.bad(2, "did you mean u:push", "plan", self.cart, *target, "--controls", "u:psh[*]")
         self.bad(2, "knots", *plan, "--knots", "51")
         self.bad(2, "adam, lbfgs or gauss-newton", *plan, "--method", "newton")
-        self.bad(2, "no surrogate gradients", *plan, "--surrogate", "longrange")
+        self.bad(2, ["no surrogate gradients", "longrange", "--bundle"], *plan, "--surrogate", "longrange")
         self.bad(2, "N:SIGMA", *plan, "--bundle", "20")
         self.bad(2, "--bundle", *plan, "--bundle", "20:1", "--method", "gauss-newton")
         self.bad(2, "LOW:HIGH", *plan, "--bound", "u:push=3")
@@ -164,7 +165,7 @@ class Plan(Command):
         self.bad(2, "--beta", *plan, "--beta", "0.9")
         self.bad(2, "above 0", *plan, "--tolerance", "-1")
         self.bad(2, "unknown option", *plan, "--tollerance", "1")
-        self.bad(2, "motions are written", *plan, "-o", "motion.txt")
+        self.bad(2, ".csv, .h5 or .hdf5", *plan, "-o", "motion.txt")
         self.bad(1, "no such checkpoint", *plan, "--resume", self.path("not.ck"))
         self.bad(1, "no such file", *plan, "--control", "not.csv")
 
@@ -220,6 +221,28 @@ class Plan(Command):
 
 
 class Linearize(Command):
+    def test_hdf5_has_the_same_matrices(self):
+        done = self.run_carom("linearize", self.scene, "-o", self.path("map.h5"), "--json",
+                              self.path("map.json"), "--at-step", "65")
+        if "built without HDF5" in done.stderr:
+            self.assertFalse(os.path.exists(self.path("map.h5")))
+            self.skipTest("libhdf5-dev is missing")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(self.path("map.json"), encoding="utf-8") as file:
+            result = json.load(file)
+        with open(self.path("map.h5"), "rb") as file:
+            data = file.read()
+        self.assertEqual(data[:8], b"\x89HDF\r\n\x1a\n")
+        # the library stores rows of doubles as they are
+        for key in ("A", "B"):
+            numbers = [value for row in result[key] for value in row]
+            self.assertIn(struct.pack(f"<{len(numbers)}d", *numbers), data)
+        for text in ("carom linearisation 1", "ball/dq[0]", "ball/force[0]", "rows", "names"):
+            self.assertIn(text.encode(), data)
+        self.bad(1, ["map.h5", "carom trajectory 1"], "fit", self.scene, self.path("map.h5"), "--wrt",
+                 "ball/mass")
+        self.bad(1, "nofolder", "linearize", self.scene, "-o", self.path("nofolder/map.h5"))
+
     def test_a_flying_ball(self):
         result = self.json_of("linearize", self.scene, "--at-step", "3")
         self.assertEqual(list(result),
@@ -244,7 +267,7 @@ class Linearize(Command):
 
     def test_bad_requests(self):
         self.bad(2, "expected a whole number", "linearize", self.scene, "--at-step", "x")
-        self.bad(2, ".csv", "linearize", self.scene, "-o", "map.h5")
+        self.bad(2, ".csv, .h5 or .hdf5", "linearize", self.scene, "-o", "map.txt")
         self.bad(1, "/dev/full", "linearize", self.scene, "-o", "/dev/full")
 
 

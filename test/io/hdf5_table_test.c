@@ -165,6 +165,43 @@ TEST(the_file_has_what_the_header_says) {
     free(bytes);
 }
 
+static void check_matrix(hid_t file, const char *name, int n, const double *expected) {
+    double value[6] = {0};
+    hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
+    CHECK(H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0);
+    CHECK(memcmp(value, expected, (size_t)n * sizeof *value) == 0);
+    H5Dclose(set);
+}
+
+TEST(a_map_has_its_matrices_and_names) {
+    const double A[4] = {1.0, 0.1, -0.2, 1.5}, B[2] = {0.25, -3.0};
+    const char *const state[2] = {"b/dq", "b/qv"}, *const control[1] = {"push"};
+    cri_map map = {2, 1, A, B, state, control, "scene.xml", "cone", 0.01, 7};
+    char *bytes = NULL;
+    size_t n_byte = 0;
+    assert_int_equal(cri_hdf5_make_map(&map, "map.h5", &bytes, &n_byte, NULL), CR_OK);
+    hid_t file = open_bytes(bytes, n_byte);
+    check_text(file, "format", "carom linearisation 1");
+    check_text(file, "scene", "scene.xml");
+    check_text(file, "law", "cone");
+    check_matrix(file, "A", 4, A);
+    check_matrix(file, "B", 2, B);
+    hid_t set = H5Dopen2(file, "B", H5P_DEFAULT);
+    check_text(set, "names", "push");
+    check_text(set, "rows", "b/dqb/qv"); // two strings of four bytes
+    H5Dclose(set);
+    H5Fclose(file);
+    free(bytes);
+    // without controls
+    map.n_u = 0;
+    assert_int_equal(cri_hdf5_make_map(&map, "map.h5", &bytes, &n_byte, NULL), CR_OK);
+    file = open_bytes(bytes, n_byte);
+    check_matrix(file, "A", 4, A);
+    CHECK(H5Lexists(file, "B", H5P_DEFAULT) > 0);
+    H5Fclose(file);
+    free(bytes);
+}
+
 TEST(equal_motions_give_equal_bytes) {
     cri_track motion = sample();
     size_t n_byte[2];
@@ -443,9 +480,9 @@ TEST(without_memory_nothing_is_left) {
 }
 
 CR_TEST_MAIN(names_and_signatures, a_motion_comes_back_bit_by_bit,
-             the_file_has_what_the_header_says, equal_motions_give_equal_bytes,
-             long_and_wide_motions, a_cut_off_file_is_refused_at_every_length,
-             a_wrong_byte_is_refused_or_without_effect,
+             the_file_has_what_the_header_says, a_map_has_its_matrices_and_names,
+             equal_motions_give_equal_bytes, long_and_wide_motions,
+             a_cut_off_file_is_refused_at_every_length, a_wrong_byte_is_refused_or_without_effect,
              a_foreign_file_with_the_right_contents_is_taken,
              foreign_files_are_refused_with_a_reason,
              a_library_that_is_missing_or_another_is_refused, without_memory_nothing_is_left)

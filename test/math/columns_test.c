@@ -53,9 +53,13 @@ static void check_psd(int n, int rank) {
         }
         cri_psd_solve(&psd, b, x, work);
         // another order of the same sums, whose terms are larger than x by the condition, 1e4
-        double tolerance = 1e-11 * scale_of(n, x);
+        double tolerance = 1e-11 * scale_of(n, x), gap[N_MOST];
         for (int i = 0; i < n; i++) {
-            CHECK_CLOSE(X[i * N_COLUMN + c], x[i], tolerance, 0.0);
+            gap[i] = X[i * N_COLUMN + c] - x[i];
+        }
+        // the same but for what is in the null space
+        for (int i = 0; i < n; i++) {
+            CHECK_CLOSE(cri_dot(n, S + i * n, gap), 0.0, tolerance, 0.0);
         }
     }
     cri_arena_destroy(arena);
@@ -110,7 +114,7 @@ TEST(sums_over_rows_are_plain_sums) {
             for (int i = 0; i <= n; i++) {
                 y[i] = 3.0;
             }
-            cri_subtract_rows(n, n_row, k, 1, X, y);
+            cri_add_rows(n, n_row, -1.0, k, 1, X, n, y);
             for (int i = 0; i < n; i++) {
                 double sum = 3.0;
                 for (int r = 0; r < n_row; r++) {

@@ -90,7 +90,13 @@ static cr_status run_in(const setting *s, const cri_selection *selection, cr_are
     return cri_aim_gradient(&aim, s->sim, &gradient, err);
 }
 
-/// A fit of a ball that falls freely and of its first bounce.
+static bool count_down(void *context, const cri_progress_state *state) {
+    (void)state;
+    int *left = context;
+    return (*left)-- > 0;
+}
+
+/// A fit of a ball that falls freely and of its first bounce, interrupted, and the rest of it.
 static cr_status fit_in(const setting *s, const cri_selection *selection, cr_arena *arena,
                         cr_error *err) {
     double time[24];
@@ -117,7 +123,15 @@ static cr_status fit_in(const setting *s, const cri_selection *selection, cr_are
                                .loss = CRI_LOSS_HUBER,
                                .n_held_out = 1,
                                .n_thread = 1};
+    const cri_journal_def checkpoint = {CAROM_BINARY_DIR "/memory_test.ck", "a with b", {1, 2, 3}};
+    remove(checkpoint.file);
+    int left = 8;
+    cri_progress progress = {count_down, &left};
+    problem.checkpoint = &checkpoint;
+    problem.progress = &progress;
     cri_fit fit;
+    CR_TRY(cri_fit_run(&problem, arena, &fit, err));
+    problem.progress = NULL;
     return cri_fit_run(&problem, arena, &fit, err);
 }
 

@@ -399,6 +399,9 @@ static void the_examples_become_models(void **state) {
     assert_near(value_of(box, "box/inertia[0]"), (0.01 + 0.0025) / 3.0, 1e-16);
     cr_model_destroy(box);
     cr_model_destroy(load(CAROM_SOURCE_DIR "/examples/roll.xml"));
+    cr_model *planks = load(CAROM_SOURCE_DIR "/examples/planks.xml");
+    assert_int_equal(cr_model_sizes(planks).n_body, 20);
+    cr_model_destroy(planks);
 }
 
 // a file shared between projects, false when it is not there

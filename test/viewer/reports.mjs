@@ -45,6 +45,8 @@ export function makeReports(carom, folder) {
         plan: ['plan', 'examples/two_balls.xml', '--target', 'right:0.9,0,0@1', '--controls',
             'x0:left/qvel[0]'],
         fit: ['fit', 'examples/bounce.xml', 'examples/bounce.csv', '--wrt', FIT],
+        linearize: ['linearize', 'examples/cart.xml'],
+        bench: ['bench', 'load'],
     };
     const reports = {};
     for (const [name, words] of Object.entries(commands)) {

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+//
+// Long-range contact potential of two bodies made of triangles, and of a body above a half-space:
+// value, gradient and second derivatives in their poses.
+//
+// In units of the contact coefficient mu (joule): energy = mu value. Poses are charted on the left:
+// R' = exp([w]) R, pos' = pos + v; six numbers (w, v) a body, twelve a pair. Forces are minus the
+// gradient. Everything here is a pure function; a tree may be shared between threads, the rest
+// belongs to one.
+
+#pragma once
+
+#include "geometry/plane_potential.h"
+#include "geometry/shape.h"
+#include "geometry/sphere_tree.h"
+
+#include <stdint.h>
+
+/// What the potential is. Start from cri_longrange_default.
+typedef struct cri_longrange_options {
+    double ell; // length on which it falls, m, positive
+    double eps; // width of the shell in which a cluster takes over from its parts, over its size
+    bool has_constant; // every term falls to 12 far away (as published), else to 0
+    bool is_counted;   // clusters count for the triangles they surely have: 2^(shortest way down)
+    bool is_brute;     // all pairs of triangles, no clusters: the reference
+} cri_longrange_options;
+
+/// ell 1, eps 0.1, has_constant.
+cri_longrange_options cri_longrange_default(void);
+
+/// CR_ERR_ARGUMENT, with a text that names the option, when ell or eps is not positive and finite.
+CR_MUST_CHECK cr_status cri_longrange_check(const cri_longrange_options *options, cr_error *err);
+
+/// A node of a tree in place.
+typedef struct cri_longrange_node {
+    double r[3]; // centre less the body's position, world axes
+    double radius;
+} cri_longrange_node;
+
+/// A body in place: borrows the tree, the rest is in the arena that placed it.
+typedef struct cri_longrange_body {
+    const cri_sphere_tree *tree;
+    cri_pose pose;
+    const cri_longrange_node *node; // (n_node)
+    const double *r;                // (n_vertex, 3) vertices less the position, world axes
+    const double *vertex;           // (n_vertex, 3) in its own frame; borrowed
+} cri_longrange_body;
+
+/// Puts a mesh, vertices (n_vertex, 3) in its own frame, at a pose. False for lack of memory.
+bool cri_longrange_place(const cri_sphere_tree *tree, const double *vertex, const cri_pose *pose,
+                         cr_arena *arena, cri_longrange_body *out);
+
+/// Gradient of a body pair in affine motions of both: of x' = A r + b for a body it is N = sum f r'
+/// for A and F = sum f for b, f the gradient at a point and r from the position. The sum of both F
+/// is zero, so there is one.
+typedef struct cri_affine_gradient {
+    double F[3];    // of the first body; the second has -F
+    double N[2][9]; // row-major
+} cri_affine_gradient;
+
+/// Torque part r x f of N, and the term of second order that the exponential map adds to the
+/// derivatives for w: sym(N) - trace(N) I.
+cri_vec3 cri_affine_torque(const double N[9]);
+void cri_affine_curvature(const double N[9], double K[9]);
+
+/// y (3) += what a turn w adds to the torque beyond second derivatives without curvature, when the
+/// torque belongs to the chart of the moved pose: (curvature - [torque]x/2) w; turned: its
+/// transpose.
+void cri_affine_turn(const double N[9], bool is_turned, const double w[3], double y[3]);
+
+/// One remembered plane.
+typedef struct cri_longrange_slot {
+    uint64_t key; // 0: empty
+    double n[3];  // normal in the frame of the first body
+    double offset;
+} cri_longrange_slot;
+
+/// Planes of the last evaluation of one pair of bodies, a table by hash: a plane that is lost costs
+/// time, never the result beyond rounding. n_slot is a power of two; all zero is empty.
+typedef struct cri_longrange_warm {
+    int n_slot;
+    cri_longrange_slot *slot;
+} cri_longrange_warm;
+
+/// Derivatives to compute.
+typedef enum cri_longrange_order {
+    CRI_LONGRANGE_VALUE,
+    CRI_LONGRANGE_GRADIENT,
+    CRI_LONGRANGE_HESSIAN,
+} cri_longrange_order;
+
+/// Potential of a pair. What was not asked for is zero.
+typedef struct cri_longrange_result {
+    double value; // infinite when triangles touch; derivatives are then meaningless
+    cri_affine_gradient affine;
+    double g[12];  // gradient: (w, v) of the first, (w, v) of the second body
+    double H[144]; // second derivatives, without cri_affine_curvature; symmetric, row-major
+
+    // what it took
+    int n_visit;       // pairs of nodes looked at
+    int n_centred;     // terms between centres
+    int n_exact;       // pairs of triangles solved for
+    int n_step;        // Newton steps in these
+    double worst_gap;  // largest relative duality gap of them
+    double worst_drop; // largest centred over exact value in a shell: below 1
+} cri_longrange_result;
+
+/// The potential of bodies a and b. warm may be NULL.
+void cri_longrange_pair(const cri_longrange_options *options, const cri_longrange_body *a,
+                        const cri_longrange_body *b, cri_longrange_order order,
+                        cri_longrange_warm *warm, cri_longrange_result *out);
+
+/// Adjoint of value and gradient g, after an evaluation with the Hessian: adds to pose_adj (12) in
+/// the chart. It includes that g belongs to the chart of the moved pose.
+void cri_longrange_pair_vjp(const cri_longrange_result *cache, double value_adj,
+                            const double g_adj[12], double pose_adj[12]);
+
+/// Tangent of value and gradient.
+void cri_longrange_pair_jvp(const cri_longrange_result *cache, const double pose_tan[12],
+                            double *value_tan, double g_tan[12]);
+
+/// Adjoint of value and gradient g in the vertices of both meshes: adds to vertex_adj[k]
+/// (n_vertex, 3), in their own frames. Spheres follow their vertices (cri_sphere_tree_fit), unless
+/// has_spheres is false: then they are held, as a force at a vertex is understood. warm may be
+/// NULL. False when triangles touch or scratch has no memory; nothing is added then.
+typedef struct cri_longrange_shape_adj {
+    double *vertex_adj[2];
+    bool has_spheres;
+} cri_longrange_shape_adj;
+
+bool cri_longrange_shape_vjp(const cri_longrange_options *options, const cri_longrange_body body[2],
+                             cri_longrange_warm *warm, double value_adj, const double g_adj[12],
+                             const cri_longrange_shape_adj *adj, cr_arena *scratch);
+
+/// The half-space n . x <= offset, n a unit vector.
+typedef struct cri_half_space {
+    cri_vec3 n;
+    double offset;
+} cri_half_space;
+
+/// Potential of a body above a half-space.
+typedef struct cri_longrange_half_result {
+    double value; // infinite when a vertex is not above
+    double F[3], N[9];
+    double g[6];  // gradient (w, v)
+    double H[36]; // without cri_affine_curvature
+    int n_visit, n_centred, n_exact;
+} cri_longrange_half_result;
+
+void cri_longrange_half(const cri_longrange_options *options, const cri_longrange_body *body,
+                        const cri_half_space *half, cri_longrange_order order,
+                        cri_longrange_half_result *out);
+
+/// As for a pair.
+void cri_longrange_half_vjp(const cri_longrange_half_result *cache, double value_adj,
+                            const double g_adj[6], double pose_adj[6]);
+void cri_longrange_half_jvp(const cri_longrange_half_result *cache, const double pose_tan[6],
+                            double *value_tan, double g_tan[6]);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+//
+// The walk down two sphere trees and its sums, shared by the files of the long-range potential.
+
+#pragma once
+
+#include "contact/longrange.h"
+
+/// Value and gradient of a part of the potential.
+typedef struct cri_longrange_part {
+    double value;
+    cri_affine_gradient affine;
+} cri_longrange_part;
+
+/// Two clusters: their distance, the direction u from the second to the first, and their centres
+/// from the positions of their bodies.
+typedef struct cri_longrange_line {
+    double L;
+    cri_vec3 u, ra, rb;
+} cri_longrange_line;
+
+/// Second derivatives in the making. With e = d(L)/d(pose) and E = [J_a, -J_b] the derivative of
+/// the centres' difference, centred terms are sums of alpha e e' + beta E'E, which a few moments
+/// hold. Rows of four, so that the compiler takes them two by two.
+typedef struct cri_longrange_sum {
+    double direction[6][3]
+                    [4];    // sum alpha p p', p u', p q', u u', u q', q q'; p = ra x u, q = rb x u
+    double moment[3][3][4]; // sum beta ra (ra, 1)', ra (rb, 1)', rb (rb, 1)'
+    double beta;            // sum beta
+    double dense[144];      // all else, upper triangle
+} cri_longrange_sum;
+
+/// Adds s u . (x_a - x_b) in affine form.
+void cri_longrange_add_line(const cri_longrange_line *line, double s, cri_affine_gradient *out);
+
+/// Adds alpha e e' + beta E'E.
+void cri_longrange_add_moments(const cri_longrange_line *line, double alpha, double beta,
+                               cri_longrange_sum *sum);
+
+/// Adds weight (e g' + g e').
+void cri_longrange_add_product(const cri_longrange_line *line, double weight, const double g[12],
+                               cri_longrange_sum *sum);
+
+/// Gradient of an exact pair; corners r (6) from the positions of their bodies.
+void cri_longrange_add_pair(const cri_plane_force *f, const cri_vec3 r[6],
+                            cri_affine_gradient *out);
+
+/// Adds weight times its second derivatives.
+void cri_longrange_add_pair_hessian(const cri_plane_force *f, const cri_vec3 r[6], double weight,
+                                    cri_longrange_sum *sum);
+
+/// The gradient in both charts.
+void cri_longrange_charts(const cri_affine_gradient *affine, double g[12]);
+
+/// The whole symmetric matrix.
+void cri_longrange_expand(const cri_longrange_sum *sum, double H[144]);
+
+// ---- the walk ----------------------------------------------------------------------------------
+
+// trees are split in halves, so that 2^31 triangles are 32 levels
+enum { CRI_LONGRANGE_SHELLS = 40, CRI_LONGRANGE_WAITS = 4 * CRI_LONGRANGE_SHELLS };
+
+/// A pair of nodes; first < 0: the innermost shell ends.
+typedef struct cri_node_pair {
+    int first, second;
+} cri_node_pair;
+
+/// A part A that is blended with a centred term C.
+typedef struct cri_longrange_shell {
+    cri_longrange_part part; // A
+    cri_longrange_line line;
+    cri_node_pair node;
+    double C[3], phi[3];
+    double outer; // product of (1 - phi) around the shell
+    double inner; // and within
+    // along a motion of both bodies, for derivatives in the shape
+    double value_tan, outer_tan, inner_tan, L_tan;
+    cri_vec3 u_tan;
+} cri_longrange_shell;
+
+/// Adjoints of world positions of vertices and centres, and of radii, along a motion.
+typedef struct cri_longrange_shape {
+    double value_adj;
+    const double *motion; // (12)
+    double *vertex[2], *centre[2], *radius[2];
+} cri_longrange_shape;
+
+typedef struct cri_longrange_walk {
+    const cri_longrange_options *options;
+    const cri_longrange_body *a, *b;
+    cri_longrange_order order;
+    cri_longrange_warm *warm;
+    cri_longrange_shape *shape; // NULL: not wanted
+    cri_longrange_result *out;
+    cri_vec3 between; // position of a less that of b
+    cri_longrange_sum sum;
+    int n_shell, n_wait;
+    cri_longrange_shell shells[CRI_LONGRANGE_SHELLS]; // the first is the whole
+    cri_node_pair waits[CRI_LONGRANGE_WAITS];
+} cri_longrange_walk;
+
+/// Walks; false when triangles touch.
+bool cri_longrange_walk_down(cri_longrange_walk *w);
+
+/// What a term adds to the adjoints of the shape.
+void cri_longrange_shape_centred(cri_longrange_walk *w, cri_node_pair node,
+                                 const cri_longrange_line *line, const double C[3]);
+void cri_longrange_shape_exact(cri_longrange_walk *w, const int va[3], const int vb[3],
+                               const cri_plane_force *f);
+void cri_longrange_shape_open(const cri_longrange_walk *w, cri_longrange_shell *s);
+void cri_longrange_shape_close(cri_longrange_walk *w, const cri_longrange_shell *s);

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+//
+// Tensor product of cubic B-splines on a regular grid.
+//
+//   weights  1/6 ((1-t)^3, 4 - 6t^2 + 3t^3, 1 + 3t + 3t^2 - 3t^3, t^3), derivatives over h, h^2
+//   filter   (c[i-1] + 4 c[i] + c[i+1])/6 = f[i] along each axis, straight at the ends: c[0] = f[0]
+//   outside  q the nearest point of the box: G(q) + |x - q|
+//
+// (Unser, Aldroubi, Eden 1993.) The result is linear in the coefficients, so that the adjoint is
+// the product of the same weights. At sharp edges of a sampled surface the splines ring within a
+// spacing or two.
+
+#include "geometry/grid.h"
+
+#include <math.h>
+#include <string.h>
+
+/// The cell of a point, and the weights of its 4^3 coefficients.
+typedef struct cell {
+    size_t start;      // of the first coefficient
+    double w[3][3][4]; // axis, derivative, coefficient
+    bool is_out[3];    // axes along which x is outside of the box
+    double apart[3];   // x - q
+    double distance;
+} cell;
+
+static void spline_weights(double t, double h, cri_field_order order, double w[3][4]) {
+    double r = 1.0 - t;
+    w[0][0] = r * r * r / 6.0;
+    w[0][1] = (4.0 + t * t * (3.0 * t - 6.0)) / 6.0;
+    w[0][2] = (4.0 + r * r * (3.0 * r - 6.0)) / 6.0;
+    w[0][3] = t * t * t / 6.0;
+    if (order == CRI_FIELD_PHI) {
+        return;
+    }
+    double k = 0.5 / h;
+    w[1][0] = -k * r * r;
+    w[1][1] = k * t * (3.0 * t - 4.0);
+    w[1][2] = k * r * (4.0 - 3.0 * r);
+    w[1][3] = k * t * t;
+    k = 1.0 / (h * h);
+    w[2][0] = k * r;
+    w[2][1] = k * (3.0 * t - 2.0);
+    w[2][2] = k * (3.0 * r - 2.0);
+    w[2][3] = k * t;
+}
+
+static void find_cell(const cri_grid *grid, cri_vec3 x, cri_field_order order, cell *c) {
+    const double point[3] = {x.x, x.y, x.z};
+    const double origin[3] = {grid->origin.x, grid->origin.y, grid->origin.z};
+    double square = 0.0;
+    c->start = 0;
+    for (int a = 0; a < 3; a++) {
+        double last = grid->n[a] - 2;
+        double u = (point[a] - origin[a]) / grid->h;
+        double inside = u > 1.0 ? (u < last ? u : last) : 1.0; // also of a NaN
+        c->is_out[a] = !(inside == u);
+        c->apart[a] = c->is_out[a] ? (u - inside) * grid->h : 0.0;
+        square += c->apart[a] * c->apart[a];
+        int i = (int)inside;
+        i = i > grid->n[a] - 3 ? grid->n[a] - 3 : i;
+        c->start = c->start * (size_t)grid->n[a] + (size_t)(i - 1);
+        spline_weights(inside - i, grid->h, order, c->w[a]);
+    }
+    c->distance = square > 0.0 ? sqrt(square) : 0.0;
+}
+
+static double dot4(const double *a, const double *b) {
+    return (a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3]);
+}
+
+static double sum_value(const cri_grid *grid, const cell *c) {
+    size_t row = (size_t)grid->n[2], slab = row * (size_t)grid->n[1];
+    double sum = 0.0;
+    for (int i = 0; i < 4; i++) {
+        const double *at = grid->coef + c->start + (size_t)i * slab;
+        double part[4];
+        for (int j = 0; j < 4; j++) {
+            part[j] = dot4(at + (size_t)j * row, c->w[2][0]);
+        }
+        sum += c->w[0][0][i] * dot4(part, c->w[1][0]);
+    }
+    return sum;
+}
+
+// all derivatives up to the second
+static void sum_all(const cri_grid *grid, const cell *c, cri_field_value *out) {
+    size_t row = (size_t)grid->n[2], slab = row * (size_t)grid->n[1];
+    const double(*wx)[4] = c->w[0], (*wy)[4] = c->w[1], (*wz)[4] = c->w[2];
+    double v[10] = {0.0};
+    for (int i = 0; i < 4; i++) {
+        const double *at = grid->coef + c->start + (size_t)i * slab;
+        double z[3][4];
+        for (int j = 0; j < 4; j++, at += row) {
+            z[0][j] = dot4(at, wz[0]);
+            z[1][j] = dot4(at, wz[1]);
+            z[2][j] = dot4(at, wz[2]);
+        }
+        // y derivative, z derivative
+        double s00 = dot4(z[0], wy[0]), s10 = dot4(z[0], wy[1]), s01 = dot4(z[1], wy[0]);
+        v[0] += wx[0][i] * s00;
+        v[1] += wx[1][i] * s00;
+        v[2] += wx[0][i] * s10;
+        v[3] += wx[0][i] * s01;
+        v[4] += wx[2][i] * s00;
+        v[5] += wx[0][i] * dot4(z[0], wy[2]);
+        v[6] += wx[0][i] * dot4(z[2], wy[0]);
+        v[7] += wx[1][i] * s10;
+        v[8] += wx[1][i] * s01;
+        v[9] += wx[0][i] * dot4(z[1], wy[1]);
+    }
+    out->phi = v[0];
+    out->g = cri_v3(v[1], v[2], v[3]);
+    memcpy(out->H, v + 4, 6 * sizeof *v);
+}
+
+// G(q) + |x - q|: axes outside of the box have the slope of the distance alone
+static void add_outside(const cell *c, cri_field_value *out) {
+    static const int pair[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
+    double g[3], e[3];
+    cri_v3_store(out->g, g);
+    for (int a = 0; a < 3; a++) {
+        e[a] = c->apart[a] / c->distance;
+        g[a] = c->is_out[a] ? e[a] : g[a];
+    }
+    out->g = cri_v3_load(g);
+    for (int k = 0; k < 6; k++) {
+        int i = pair[k][0], j = pair[k][1];
+        if (c->is_out[i] || c->is_out[j]) {
+            out->H[k] = c->is_out[i] && c->is_out[j] ? ((i == j) - e[i] * e[j]) / c->distance : 0.0;
+        }
+    }
+}
+
+void cri_grid_eval(const cri_grid *grid, cri_vec3 x, cri_field_order order, cri_field_value *out) {
+    CR_ASSERT(grid && out);
+    cell c;
+    find_cell(grid, x, order, &c);
+    if (order == CRI_FIELD_PHI) {
+        out->phi = sum_value(grid, &c) + c.distance;
+        return;
+    }
+    sum_all(grid, &c, out);
+    if (c.distance > 0.0) {
+        add_outside(&c, out);
+    }
+    out->phi += c.distance;
+}
+
+void cri_grid_eval_vjp(const cri_grid *grid, cri_vec3 x, double phi_adj, cri_vec3 g_adj,
+                       double *coef_adj) {
+    CR_ASSERT(grid && coef_adj);
+    size_t row = (size_t)grid->n[2], slab = row * (size_t)grid->n[1];
+    cell c;
+    find_cell(grid, x, CRI_FIELD_GRADIENT, &c);
+    double b[3];
+    cri_v3_store(g_adj, b);
+    for (int a = 0; a < 3; a++) {
+        b[a] = c.is_out[a] ? 0.0 : b[a];
+    }
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 4; j++) {
+            double *at = coef_adj + c.start + (size_t)i * slab + (size_t)j * row;
+            double wx = c.w[0][0][i], wy = c.w[1][0][j];
+            double flat = phi_adj * wx * wy + b[0] * c.w[0][1][i] * wy + b[1] * wx * c.w[1][1][j];
+            for (int k = 0; k < 4; k++) {
+                at[k] += flat * c.w[2][0][k] + b[2] * wx * wy * c.w[2][1][k];
+            }
+        }
+    }
+}
+
+// ---- filter ------------------------------------------------------------------------------------
+
+/// One tridiagonal system for every line along an axis. Entry (i, k) of a block stands at i * inner
+/// + k. Six times the matrix has 1 4 1 in its rows, 6 alone in the first and the last.
+typedef struct lines {
+    int outer, n;
+    size_t inner;
+    bool is_transposed;
+} lines;
+
+static double diagonal(const lines *l, int i) {
+    return i == 0 || i == l->n - 1 ? 6.0 : 4.0;
+}
+
+static double below(const lines *l, int i) {
+    return i == (l->is_transposed ? 1 : l->n - 1) ? 0.0 : 1.0;
+}
+
+static double above(const lines *l, int i) {
+    return i == (l->is_transposed ? l->n - 2 : 0) ? 0.0 : 1.0;
+}
+
+static void solve_block(const lines *l, double *f) {
+    double pivot[CRI_GRID_MOST], factor;
+    pivot[0] = diagonal(l, 0);
+    for (int i = 1; i < l->n; i++) {
+        factor = below(l, i) / pivot[i - 1];
+        pivot[i] = diagonal(l, i) - factor * above(l, i - 1);
+        double *at = f + (size_t)i * l->inner;
+        const double *before = at - l->inner;
+        for (size_t k = 0; k < l->inner; k++) {
+            at[k] -= factor * before[k];
+        }
+    }
+    for (int i = l->n - 1; i >= 0; i--) {
+        double *at = f + (size_t)i * l->inner;
+        const double *behind = i < l->n - 1 ? at + l->inner : at;
+        double up = i < l->n - 1 ? above(l, i) / 6.0 : 0.0;
+        for (size_t k = 0; k < l->inner; k++) {
+            at[k] = (at[k] - up * behind[k]) * 6.0 / pivot[i];
+        }
+    }
+}
+
+static void filter(const int n[3], bool is_transposed, double *f) {
+    for (int a = 0; a < 3; a++) {
+        CR_ASSERT(n[a] >= CRI_GRID_LEAST && n[a] <= CRI_GRID_MOST);
+        lines l = {.outer = 1, .n = n[a], .inner = 1, .is_transposed = is_transposed};
+        for (int b = 0; b < 3; b++) {
+            l.outer *= b < a ? n[b] : 1;
+            l.inner *= b > a ? (size_t)n[b] : 1;
+        }
+        for (int o = 0; o < l.outer; o++) {
+            solve_block(&l, f + (size_t)o * (size_t)l.n * l.inner);
+        }
+    }
+}
+
+void cri_grid_filter(const int n[3], double *f) {
+    filter(n, false, f);
+}
+
+void cri_grid_filter_vjp(const int n[3], double *f_adj) {
+    filter(n, true, f_adj);
+}
+
+// largest slope at the samples, where the splines' own box is
+static double steepest(const cri_grid *grid) {
+    double most = 1.0;
+    for (int i = 1; i < grid->n[0] - 1; i++) {
+        for (int j = 1; j < grid->n[1] - 1; j++) {
+            for (int k = 1; k < grid->n[2] - 1; k++) {
+                cri_field_value v;
+                cri_vec3 at = cri_v3_mad(grid->origin, grid->h, cri_v3(i, j, k));
+                cri_grid_eval(grid, at, CRI_FIELD_GRADIENT, &v);
+                most = fmax(most, cri_v3_dot(v.g, v.g));
+            }
+        }
+    }
+    return sqrt(most);
+}
+
+static void find_surface(const cri_grid *grid, const double *sample, cri_vec3 *lower,
+                         cri_vec3 *upper) {
+    int least[3] = {grid->n[0], grid->n[1], grid->n[2]}, most[3] = {0, 0, 0};
+    for (int i = 0; i < grid->n[0]; i++) {
+        for (int j = 0; j < grid->n[1]; j++) {
+            for (int k = 0; k < grid->n[2]; k++, sample++) {
+                const int at[3] = {i, j, k};
+                for (int a = 0; a < 3 && *sample < 0.0; a++) {
+                    least[a] = at[a] < least[a] ? at[a] : least[a];
+                    most[a] = at[a] > most[a] ? at[a] : most[a];
+                }
+            }
+        }
+    }
+    // the surface is less than a spacing away from samples inside, and splines ring a little
+    *lower =
+        cri_v3_mad(grid->origin, grid->h, cri_v3(least[0] - 1.5, least[1] - 1.5, least[2] - 1.5));
+    *upper = cri_v3_mad(grid->origin, grid->h, cri_v3(most[0] + 1.5, most[1] + 1.5, most[2] + 1.5));
+}
+
+bool cri_grid_of_samples(const int n[3], cri_vec3 origin, double h, const double *sample,
+                         cr_arena *arena, cri_grid *out) {
+    CR_ASSERT(sample && out && h > 0.0);
+    size_t n_sample = (size_t)n[0] * (size_t)n[1] * (size_t)n[2];
+    double *coef = CR_PUSH_RAW(arena, double, n_sample);
+    if (!coef) {
+        return false;
+    }
+    memcpy(coef, sample, n_sample * sizeof *coef);
+    cri_grid_filter(n, coef);
+    *out = (cri_grid){.n = {n[0], n[1], n[2]}, .origin = origin, .h = h, .coef = coef};
+    out->lipschitz = steepest(out);
+    find_surface(out, sample, &out->lower, &out->upper);
+    return true;
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+//
+// Narrow phase of two fields with meshes.
+//
+// A ball with centre c and radius r around triangles of the owner is out of reach when phi(c) >
+// L (r + margin), L the largest slope of the other's field; the same test goes down the owner's
+// tree and ends at triangles. Every corner within the margin is a touch. What a triangle may be
+// lower than its lowest corner is bounded by the gradient there, for convex fields: where that is a
+// share of the margin, may be the deepest of all or the only point within the margin, the lowest
+// point is looked for (triangle_min.h). A triangle that is large beside the other body may have
+// several lowest points, or a whole region: it is cut into pieces that are small enough, each that
+// may be in reach begins a search.
+
+#include "geometry/skin.h"
+
+#include "geometry/skin_parts.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { POOL = 4096, KEPT = 256, PIECES_DEEP = 12 };
+
+static const double large = 0.5;     // longest side over the other's radius from which on it is cut
+static const double piece = 0.125;   // radius of a piece, likewise
+static const double opposite = 0.94; // cosine between normals when both count: 20 degrees
+static const double worth = 0.1;     // of the margin: a gain for which a triangle is searched
+static const double same_spot = 1e-7; // of the scale: two searches that ended at one point
+
+/// A corner of the owner's mesh in the other's field.
+typedef struct seen {
+    cri_vec3 V;
+    cri_field_value v;
+    bool is_taken; // is a touch already
+} seen;
+
+/// Triangles of one skin in the field of the other.
+typedef struct search {
+    const cri_skin *skin;
+    const cri_pose *pose;
+    int owner;
+    const cri_field *field;   // of the other
+    const cri_tri_tree *tree; // of the owner
+    cri_pose place;           // from the owner's frame to the other's
+    double slope, margin, reach, scale;
+    double deepest; // of the corners
+    int n_face;
+    int *face;   // candidates
+    int *number; // (n_vertex) of a corner that was seen, -1: not yet
+    int n_seen;
+    seen *seen;
+    int n_pool;
+    cri_narrow_touch *pool, *kept; // (POOL), (KEPT)
+    cr_arena *scratch;
+} search;
+
+// ---- triangles in reach ------------------------------------------------------------------------
+
+static void find_faces(search *s) {
+    int stack[CRI_TRI_DEPTH], n = 1;
+    stack[0] = 0;
+    while (n > 0) {
+        int at = stack[--n];
+        const cri_tri_node *node = &s->tree->node[at];
+        double phi = cri_field_phi(s->field, cri_pose_out(&s->place, node->centre));
+        if (phi > s->slope * (node->radius + s->margin)) {
+            continue;
+        }
+        for (int i = 0; i < node->n; i++) {
+            s->face[s->n_face++] = s->tree->order[node->first + i];
+        }
+        if (node->n == 0) {
+            CR_ASSERT(n + 2 <= CRI_TRI_DEPTH);
+            stack[n++] = node->right;
+            stack[n++] = at + 1;
+        }
+    }
+}
+
+static seen *see(search *s, int vertex) {
+    int *number = &s->number[vertex];
+    if (*number < 0) {
+        *number = s->n_seen++;
+        seen *c = &s->seen[*number];
+        c->is_taken = false;
+        c->V = cri_pose_out(&s->place, cri_v3_load(s->tree->mesh.vertex + 3 * (size_t)vertex));
+        cri_field_eval(s->field, c->V, CRI_FIELD_HESSIAN, &c->v);
+    }
+    return &s->seen[*number];
+}
+
+// ---- touches -----------------------------------------------------------------------------------
+
+static double trace(const double H[6]) {
+    return fabs(H[0] + H[1] + H[2]);
+}
+
+// whether the owner's field is flatter there and has nearly the opposite normal
+static bool is_own_flatter(const search *s, const cri_skin_spot *spot, const cri_field_value *v) {
+    double mine = trace(v->H);
+    if (!(mine * s->scale > 1e-9)) {
+        return false;
+    }
+    cri_field_value w;
+    cri_field_eval(s->skin[s->owner].field, spot->x, CRI_FIELD_HESSIAN, &w);
+    cri_vec3 a = cri_m3_mul(&s->place.R, w.g);
+    return trace(w.H) < mine &&
+           -cri_v3_dot(a, v->g) > opposite * cri_v3_norm(a) * cri_v3_norm(v->g);
+}
+
+// a number for a corner, a side or the inside of a triangle, the same from both its triangles
+static int id_of(const search *s, int face, const double weight[3], int extra) {
+    int active[3] = {0}, n = cri_triangle_active(weight, active);
+    const int *v = s->tree->mesh.face + 3 * (size_t)face;
+    uint64_t key = (uint64_t)face;
+    if (n == 1) {
+        key = (uint64_t)v[active[0]];
+    } else if (n == 2) {
+        uint64_t a = (uint64_t)v[active[0]], b = (uint64_t)v[active[1]];
+        key = a < b ? a << 32 | b : b << 32 | a;
+    }
+    key = key * 8 + (uint64_t)(2 * n + s->owner) + (uint64_t)extra * 0x9e3779b97f4a7c15u;
+    key ^= key >> 31;
+    key *= 0xbf58476d1ce4e5b9u;
+    return (int)(key >> 33 & 0x7fffffff);
+}
+
+static void add_touch(search *s, int face, const cri_triangle_min *m, int extra) {
+    double slope = cri_v3_norm(m->v.g);
+    if (!(m->v.phi <= s->margin * slope)) {
+        return;
+    }
+    // a full pool goes on with its outlines
+    if (s->n_pool == POOL) {
+        s->n_pool = cri_skin_reduce(POOL, s->pool, s->margin, s->scale, KEPT, s->kept, s->scratch);
+        memcpy(s->pool, s->kept, sizeof *s->kept * (size_t)s->n_pool);
+    }
+    int active[3] = {0}, n = cri_triangle_active(m->weight, active);
+    double B[3];
+    cri_skin_spot spot = cri_skin_spot_of(s->skin, s->pose, s->owner, face, m->weight);
+    cri_narrow_touch t = {.cache = {.kind = s->owner ? CRI_SKIN_OWNER : 0, .feature = {face, 0}}};
+    bool is_flat = n > 1 && !cri_triangle_bend(spot.V, n, active, m->v.H, B);
+    bool own = !m->is_settled || is_own_flatter(s, &spot, &m->v);
+    t.cache.kind |= (is_flat ? CRI_SKIN_FLAT : 0) | (own ? CRI_SKIN_OWN : 0) |
+                    (m->is_settled ? 0 : CRI_SKIN_KINK);
+    memcpy(t.cache.u, m->weight, sizeof m->weight);
+    t.id = id_of(s, face, m->weight, is_flat ? extra : 0);
+    cri_skin_touch_fill(s->skin, s->pose, &spot, own, &m->v, &t);
+    s->pool[s->n_pool++] = t;
+}
+
+// a side's lowest point is found from both its triangles, and a large one's from several pieces
+static bool is_found(const search *s, int first, const cri_skin_spot *spot) {
+    for (int k = first; k < s->n_pool; k++) {
+        cri_vec3 apart = cri_v3_sub(s->pool[k].point[s->owner], spot->p);
+        if (cri_v3_dot(apart, apart) <= same_spot * same_spot * s->scale * s->scale) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// A triangle of the owner in the other's frame, and the search for its lowest points.
+typedef struct triangle {
+    int face;
+    cri_vec3 V[3];
+    int first;   // in the pool
+    int n_piece; // begun
+} triangle;
+
+static void search_from(search *s, triangle *t, const double start[3]) {
+    cri_triangle_min m;
+    cri_triangle_min_find(s->field, t->V, start, &m);
+    cri_skin_spot spot = cri_skin_spot_of(s->skin, s->pose, s->owner, t->face, m.weight);
+    int active[3] = {0}, n = cri_triangle_active(m.weight, active);
+    // corners are touches already
+    if (n > 1 && !is_found(s, n == 2 ? 0 : t->first, &spot)) {
+        add_touch(s, t->face, &m, ++t->n_piece);
+    }
+}
+
+// corners of a piece as weights w
+static void search_pieces(search *s, triangle *t, const double w[3][3], int depth) {
+    double mid[3], radius = 0.0;
+    cri_vec3 corner[3], centre = cri_v3(0.0, 0.0, 0.0);
+    for (int l = 0; l < 3; l++) {
+        mid[l] = (w[0][l] + w[1][l] + w[2][l]) / 3.0;
+        centre = cri_v3_mad(centre, mid[l], t->V[l]);
+    }
+    for (int k = 0; k < 3; k++) {
+        corner[k] = cri_v3_mad(cri_v3_scale(w[k][0], t->V[0]), w[k][1], t->V[1]);
+        corner[k] = cri_v3_mad(corner[k], w[k][2], t->V[2]);
+        radius = fmax(radius, cri_v3_norm(cri_v3_sub(corner[k], centre)));
+    }
+    if (cri_field_phi(s->field, centre) > s->slope * (radius + s->margin)) {
+        return;
+    }
+    if (radius <= piece * s->reach || depth == PIECES_DEEP) {
+        search_from(s, t, mid);
+        return;
+    }
+    double half[3][3]; // middle of the side across corner k
+    for (int k = 0; k < 3; k++) {
+        for (int l = 0; l < 3; l++) {
+            half[k][l] = 0.5 * (w[(k + 1) % 3][l] + w[(k + 2) % 3][l]);
+        }
+    }
+    for (int k = 0; k < 3; k++) {
+        double part[3][3];
+        memcpy(part[0], w[k], sizeof part[0]);
+        memcpy(part[1], half[(k + 2) % 3], sizeof part[1]);
+        memcpy(part[2], half[(k + 1) % 3], sizeof part[2]);
+        search_pieces(s, t, (const double(*)[3])part, depth + 1);
+    }
+    search_pieces(s, t, (const double(*)[3])half, depth + 1);
+}
+
+static const double whole[3][3] = {{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}};
+
+// corners of a triangle; each is a touch once
+static void take_corners(search *s, int face) {
+    for (int k = 0; k < 3; k++) {
+        seen *c = see(s, s->tree->mesh.face[3 * (size_t)face + (size_t)k]);
+        if (!c->is_taken) {
+            cri_triangle_min m = {.x = c->V, .v = c->v, .is_settled = true};
+            memcpy(m.weight, whole[k], sizeof m.weight);
+            c->is_taken = true;
+            s->deepest = fmin(s->deepest, c->v.phi);
+            add_touch(s, face, &m, 0);
+        }
+    }
+}
+
+// whether a triangle whose lowest corner has phi may be lower by gain, and that matters
+static bool is_worth(const search *s, double phi, double gain, double tolerance) {
+    double margin = s->margin * s->slope;
+    return gain > tolerance && phi - gain <= margin &&
+           (phi > margin || gain > worth * margin || phi - gain < s->deepest);
+}
+
+static void search_triangle(search *s, int face) {
+    triangle t = {.face = face, .first = s->n_pool};
+    const seen *c[3];
+    int low = 0;
+    double longest = 0.0, gain = 0.0;
+    for (int k = 0; k < 3; k++) {
+        c[k] = see(s, s->tree->mesh.face[3 * (size_t)face + (size_t)k]);
+        t.V[k] = c[k]->V;
+        low = c[k]->v.phi < c[low]->v.phi ? k : low;
+    }
+    for (int k = 0; k < 3; k++) {
+        longest = fmax(longest, cri_v3_norm(cri_v3_sub(t.V[(k + 1) % 3], t.V[k])));
+        gain = fmax(gain, cri_v3_dot(cri_v3_sub(t.V[low], t.V[k]), c[low]->v.g));
+    }
+    // no point is farther from the nearest corner than the longest side over sqrt 3
+    if (c[low]->v.phi > s->slope * (longest * 0.578 + s->margin)) {
+        return;
+    }
+    if (longest > large * s->reach) {
+        search_pieces(s, &t, whole, 0);
+    } else if (is_worth(s, c[low]->v.phi, gain, cri_triangle_min_tolerance(t.V))) {
+        search_from(s, &t, whole[low]);
+    }
+}
+
+// ---- both ways ---------------------------------------------------------------------------------
+
+// the frame of the owner seen from the other
+static cri_pose place_in(const cri_pose *owner, const cri_pose *other) {
+    cri_pose out = {.pos = cri_pose_into(other, owner->pos)};
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 3; k++) {
+            double sum = 0.0;
+            for (int l = 0; l < 3; l++) {
+                sum += other->R.m[3 * l + i] * owner->R.m[3 * l + k];
+            }
+            out.R.m[3 * i + k] = sum;
+        }
+    }
+    return out;
+}
+
+static bool search_way(search *s, cr_arena *scratch) {
+    int n_vertex = s->tree->mesh.n_vertex;
+    s->n_face = s->n_seen = 0;
+    s->face = CR_PUSH_RAW(scratch, int, s->tree->mesh.n_face);
+    s->number = CR_PUSH_RAW(scratch, int, n_vertex);
+    if (cri_arena_has_failed(scratch)) {
+        return false;
+    }
+    find_faces(s);
+    int n_corner = s->n_face < n_vertex / 3 ? 3 * s->n_face : n_vertex;
+    s->seen = CR_PUSH_RAW(scratch, seen, n_corner + 1);
+    if (!s->seen) {
+        return false;
+    }
+    memset(s->number, 0xff, sizeof *s->number * (size_t)n_vertex);
+    s->deepest = INFINITY;
+    for (int i = 0; i < s->n_face; i++) {
+        take_corners(s, s->face[i]);
+    }
+    for (int i = 0; i < s->n_face; i++) {
+        search_triangle(s, s->face[i]);
+    }
+    return true;
+}
+
+int cri_skins_collide(const cri_skin skin[2], const cri_pose pose[2], double margin, int n_most,
+                      cri_narrow_touch *touch, cr_arena *scratch) {
+    CR_ASSERT(margin >= 0.0 && n_most > 0 && touch && scratch);
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    search s = {.skin = skin, .pose = pose, .margin = margin};
+    s.pool = CR_PUSH_RAW(scratch, cri_narrow_touch, POOL);
+    s.kept = CR_PUSH_RAW(scratch, cri_narrow_touch, KEPT);
+    s.scratch = scratch;
+    double radius[2] = {skin[0].tree->node[0].radius, skin[1].tree->node[0].radius};
+    s.scale = fmax(radius[0], radius[1]);
+    bool is_good = s.pool && s.kept;
+    for (int o = 0; o < 2 && is_good; o++) {
+        s.owner = o;
+        s.tree = skin[o].tree;
+        s.field = skin[1 - o].field;
+        s.slope = cri_field_lipschitz(s.field);
+        s.reach = radius[1 - o];
+        s.place = place_in(&pose[o], &pose[1 - o]);
+        is_good = search_way(&s, scratch);
+    }
+    int n = 0;
+    if (is_good && s.n_pool > 0) {
+        n = cri_skin_reduce(s.n_pool, s.pool, margin, s.scale, n_most, touch, scratch);
+    }
+    cri_arena_rewind(scratch, mark);
+    return n;
+}

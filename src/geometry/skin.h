@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// Contact of any two fields: triangles of the surface of one in the field of the other, both ways.
+//
+// A touch is that of narrow.h: point[1] = point[0] + gap normal, the normal from skin 0 to skin 1.
+// Its point on the owner is a corner of the owner's mesh, or the lowest point of one of its
+// triangles in the other's field, and gap = phi/|g| there. The normal is that of the flatter field
+// at the point; the owner's only when it is nearly opposite to the other's, as own corners have
+// none.
+//
+// Derivatives are exact with the triangle, its corners with weight and the field of the normal
+// held: on a corner, a side or within. Where a side or a triangle lies flat in the other's field
+// the lowest point is not unique, the weights are held and the derivative is one-sided. The caller
+// takes adjoints of vertices on to the parameters of the owner's field (march.h).
+
+#pragma once
+
+#include "geometry/narrow.h"
+#include "geometry/tri_tree.h"
+
+/// A field and the tree over a mesh of its surface, both in one frame. Constant and shareable.
+typedef struct cri_skin {
+    const cri_field *field;
+    const cri_tri_tree *tree;
+} cri_skin;
+
+/// What the cache of a touch means here: its kind is made of these, its first feature is the
+/// triangle, and u has the weights of the corners.
+enum {
+    CRI_SKIN_OWNER = 1, // the triangle is that of skin 1
+    CRI_SKIN_OWN = 2,   // the normal is that of the owner's field
+    CRI_SKIN_FLAT = 4,  // the point is not unique: weights are held
+    CRI_SKIN_KINK = 8,  // phi is not stationary there: no derivative but with weights held
+};
+
+/// All touches with gap <= margin: in each patch of one normal its outline and its deepest point,
+/// CRI_MAX_TOUCH at most. Returns how many, at most n_most, deepest first. Makes no heap call once
+/// scratch has met its largest need; 0 when scratch has no memory, and cri_arena_has_failed says
+/// so.
+int cri_skins_collide(const cri_skin skin[2], const cri_pose pose[2], double margin, int n_most,
+                      cri_narrow_touch *touch, cr_arena *scratch);
+
+/// The same touch at another pose, parameter or vertex nearby: same triangle, corners and field of
+/// the normal. False when the lowest point has other corners now.
+bool cri_skin_touch_again(const cri_skin skin[2], const cri_pose pose[2], cri_narrow_touch *touch);
+
+/// Adjoint or tangent of a skin with its pose: pos in the world, rot a rotation vector in the
+/// skin's own frame. param (n_param of the field) and vertex (n_vertex, 3) may be NULL: not wanted,
+/// or at rest.
+typedef struct cri_skin_diff {
+    cri_vec3 pos, rot;
+    double *param;
+    double *vertex;
+} cri_skin_diff;
+
+/// Adds to adj[0] and adj[1].
+void cri_skin_touch_vjp(const cri_skin skin[2], const cri_pose pose[2],
+                        const cri_narrow_touch *touch, const cri_touch_diff *touch_adj,
+                        cri_skin_diff adj[2]);
+
+cri_touch_diff cri_skin_touch_jvp(const cri_skin skin[2], const cri_pose pose[2],
+                                  const cri_narrow_touch *touch, const cri_skin_diff tan[2]);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// What the files skin*.c share.
+
+#pragma once
+
+#include "geometry/skin.h"
+#include "geometry/triangle_min.h"
+
+/// A point on a triangle of the owner, seen from both fields.
+typedef struct cri_skin_spot {
+    int owner, face;
+    double weight[3];
+    cri_vec3 v[3]; // corners in the owner's frame
+    cri_vec3 P[3]; // in the world
+    cri_vec3 V[3]; // in the other's frame
+    cri_vec3 p;    // the point in the world
+    cri_vec3 x, y; // in the owner's and in the other's frame
+} cri_skin_spot;
+
+cri_skin_spot cri_skin_spot_of(const cri_skin skin[2], const cri_pose pose[2], int owner, int face,
+                               const double weight[3]);
+
+/// Normal, gap and points of a touch with the spot's point. own: the owner's field has the normal.
+void cri_skin_touch_fill(const cri_skin skin[2], const cri_pose pose[2], const cri_skin_spot *spot,
+                         bool own, const cri_field_value *other, cri_narrow_touch *touch);
+
+/// Of touches in scratch order: clusters by normal, outlines, at most n_most. Returns how many.
+int cri_skin_reduce(int n, cri_narrow_touch *pool, double margin, double scale, int n_most,
+                    cri_narrow_touch *touch, cr_arena *scratch);
+
+/// a in the frame of a pose, and a point there.
+static inline cri_vec3 cri_pose_into(const cri_pose *pose, cri_vec3 x) {
+    return cri_m3_tmul(&pose->R, cri_v3_sub(x, pose->pos));
+}
+
+static inline cri_vec3 cri_pose_out(const cri_pose *pose, cri_vec3 x) {
+    return cri_v3_add(pose->pos, cri_m3_mul(&pose->R, x));
+}

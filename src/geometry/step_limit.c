@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+//
+// Conservative advancement. At tau two triangles are apart by d along a unit vector n, the upper
+// before the lower. With x' the velocities of their corners and rho the largest lever,
+//
+//   gap(tau + s) >= d - c s - (k/2) s^2,   c = max_upper(-n . x') + max_lower(n . x'),
+//   k = |w_a|^2 rho_a + |w_b|^2 rho_b                         (centripetal accelerations)
+//
+// tau advances to where this bound is keep d(0), with fresh closest points each time, until it has
+// passed the limit or the room left is less than 1e-3 d(0). Pairs of spheres that cannot meet
+// within the limit found so far are left out: a point moves by less than tau (|v| + |w| lever).
+
+#include "geometry/step_limit.h"
+
+#include "geometry/triangle_pair.h"
+#include "math/quat.h"
+
+// halved trees: 33 levels, three more waiting at each; steps of one pair, where the bound stays
+// safe
+enum { MAX_WAIT = 160, MAX_ADVANCE = 200 };
+
+typedef struct limit_search {
+    const cri_moving_mesh *mesh[2];
+    cri_vec3 v;     // relative velocity of the positions, first less second
+    double turn[2]; // |w|
+    double keep;
+    double limit; // found so far
+} limit_search;
+
+/// Largest distance of a point below a node from the position.
+static double lever_of(const cri_sphere_tree *tree, int i) {
+    return cri_v3_norm(cri_v3_load(tree->centre + 3 * (size_t)i)) + tree->radius[i];
+}
+
+/// Positive root s of c s + (k/2) s^2 = room, room > 0: infinite when nothing closes in.
+static double time_to(double room, double c, double k) {
+    if (c <= 0.0 && k <= 0.0) {
+        return INFINITY;
+    }
+    // the form without cancellation for c > 0; the other sign has its own
+    double root = sqrt(c * c + 2.0 * k * room);
+    return c >= 0.0 ? 2.0 * room / (c + root) : (root - c) / k;
+}
+
+/// Corners of a triangle from the position at the start, and their velocities at tau.
+static void corners_at(const cri_moving_mesh *mesh, int triangle, double tau, cri_vec3 x[3],
+                       cri_vec3 v[3]) {
+    cri_mat3 turn = cri_quat_rotation(cri_quat_exp(cri_v3_scale(tau, mesh->w)));
+    for (int k = 0; k < 3; k++) {
+        int i = mesh->tree->triangle[3 * (size_t)triangle + k];
+        cri_vec3 r = cri_m3_mul(&mesh->pose.R, cri_v3_load(mesh->vertex + 3 * (size_t)i));
+        r = cri_m3_mul(&turn, r);
+        x[k] = cri_v3_mad(r, tau, mesh->v);
+        v[k] = cri_v3_add(mesh->v, cri_v3_cross(mesh->w, r));
+    }
+}
+
+/// How far apart two triangles are along the best direction found.
+static double separation(const cri_vec3 x[6], cri_vec3 *n) {
+    cri_triangle_gap near = cri_triangle_closest(x, x + 3);
+    if (near.distance > 0.0) {
+        *n = cri_v3_scale(1.0 / near.distance, cri_v3_sub(near.a, near.b));
+        double width = cri_triangle_width(x, x + 3, *n);
+        if (width > 0.5 * near.distance) {
+            return width;
+        }
+    }
+    return cri_triangle_axis(x, x + 3, n);
+}
+
+/// Lowers the limit for one pair of triangles.
+static void limit_pair(limit_search *s, int ta, int tb, double k) {
+    double start = 0.0, tau = 0.0;
+    cri_vec3 between = cri_v3_sub(s->mesh[0]->pose.pos, s->mesh[1]->pose.pos);
+    for (int step = 0; step < MAX_ADVANCE; step++) {
+        cri_vec3 x[6], v[6], n;
+        corners_at(s->mesh[0], ta, tau, x, v);
+        corners_at(s->mesh[1], tb, tau, x + 3, v + 3);
+        for (int i = 0; i < 3; i++) {
+            x[i] = cri_v3_add(x[i], between);
+        }
+        double d = separation(x, &n);
+        start = step ? start : d;
+        double room = d - s->keep * start;
+        if (!(start > 0.0) || room < 1e-3 * start) {
+            break;
+        }
+        double down = -INFINITY, up = -INFINITY;
+        for (int i = 0; i < 3; i++) {
+            down = fmax(down, -cri_v3_dot(n, v[i]));
+            up = fmax(up, cri_v3_dot(n, v[i + 3]));
+        }
+        tau += time_to(room, down + up, k);
+        if (tau >= s->limit) {
+            return;
+        }
+    }
+    s->limit = start > 0.0 ? fmin(s->limit, tau) : 0.0;
+}
+
+/// Spheres of two nodes cannot meet within the limit.
+static bool is_out_of_reach(const limit_search *s, int i, int j, const double lever[2]) {
+    const int node[2] = {i, j};
+    cri_vec3 c[2];
+    double speed = cri_v3_norm(s->v), radius = 0.0;
+    for (int k = 0; k < 2; k++) {
+        const cri_moving_mesh *m = s->mesh[k];
+        cri_vec3 local = cri_v3_load(m->tree->centre + 3 * (size_t)node[k]);
+        c[k] = cri_m3_mul(&m->pose.R, local);
+        speed += s->turn[k] * lever[k];
+        radius += m->tree->radius[node[k]];
+    }
+    cri_vec3 between = cri_v3_sub(s->mesh[0]->pose.pos, s->mesh[1]->pose.pos);
+    double L = cri_v3_norm(cri_v3_add(between, cri_v3_sub(c[0], c[1])));
+    // a part of the gap is to stay
+    return (1.0 - s->keep) * (L - radius) > s->limit * speed;
+}
+
+double cri_step_limit(const cri_moving_mesh *a, const cri_moving_mesh *b, double keep) {
+    CR_ASSERT(keep > 0.0 && keep < 1.0);
+    limit_search s = {.mesh = {a, b},
+                      .v = cri_v3_sub(a->v, b->v),
+                      .turn = {cri_v3_norm(a->w), cri_v3_norm(b->w)},
+                      .keep = keep,
+                      .limit = 1.0};
+    int wait[MAX_WAIT][2] = {{0, 0}}, n_wait = 1;
+    while (n_wait > 0 && s.limit > 0.0) {
+        int i = wait[--n_wait][0], j = wait[n_wait][1];
+        int right[2] = {a->tree->right[i], b->tree->right[j]};
+        double lever[2] = {lever_of(a->tree, i), lever_of(b->tree, j)};
+        if (is_out_of_reach(&s, i, j, lever)) {
+            continue;
+        }
+        if (!right[0] && !right[1]) {
+            double k = s.turn[0] * s.turn[0] * lever[0] + s.turn[1] * s.turn[1] * lever[1];
+            limit_pair(&s, a->tree->leaf[i], b->tree->leaf[j], k);
+            continue;
+        }
+        CR_ASSERT(n_wait + 2 <= MAX_WAIT);
+        n_wait = cri_push_children(a->tree, i, b->tree, j, wait, n_wait);
+    }
+    return s.limit;
+}
+
+// ---- half-space --------------------------------------------------------------------------------
+
+/// Lowers the limit for one vertex at r from the position, at a height.
+static double limit_vertex(const cri_moving_mesh *a, cri_vec3 r, cri_vec3 n, double height,
+                           double keep, double limit) {
+    double tau = 0.0, k = cri_v3_dot(a->w, a->w) * cri_v3_norm(r), start = height;
+    double shift = height - cri_v3_dot(n, r);
+    for (int step = 0; step < MAX_ADVANCE; step++) {
+        cri_mat3 turn = cri_quat_rotation(cri_quat_exp(cri_v3_scale(tau, a->w)));
+        cri_vec3 at = cri_m3_mul(&turn, r);
+        double d = shift + cri_v3_dot(n, cri_v3_mad(at, tau, a->v));
+        double room = d - keep * start;
+        if (!(start > 0.0) || room < 1e-3 * start) {
+            break;
+        }
+        double down = -cri_v3_dot(n, cri_v3_add(a->v, cri_v3_cross(a->w, at)));
+        tau += time_to(room, down, k);
+        if (tau >= limit) {
+            return limit;
+        }
+    }
+    return start > 0.0 ? tau : 0.0;
+}
+
+double cri_step_limit_half(const cri_moving_mesh *a, cri_vec3 n, double offset, double keep) {
+    CR_ASSERT(keep > 0.0 && keep < 1.0);
+    const cri_sphere_tree *tree = a->tree;
+    double limit = 1.0, turn = cri_v3_norm(a->w);
+    double height = cri_v3_dot(n, a->pose.pos) - offset;
+    for (int i = 0; i < tree->start[1]; i++) {
+        // members of the root: all vertices of triangles
+        cri_vec3 local = cri_v3_load(a->vertex + 3 * (size_t)tree->member[i]);
+        cri_vec3 r = cri_m3_mul(&a->pose.R, local);
+        double h = height + cri_v3_dot(n, r);
+        double sink = turn * cri_v3_norm(r) - fmin(0.0, cri_v3_dot(n, a->v));
+        if ((1.0 - keep) * h <= limit * sink) {
+            limit = limit_vertex(a, r, n, h, keep, limit);
+        }
+    }
+    return limit;
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+//
+// The surface of a field: samples where they can matter, and the way back to the parameters.
+//
+// A cube with centre c and half diagonal r has no zero when |phi(c)| > L r, L the largest slope:
+// cubes are halved down to two cells a side, and only those that may have one are sampled; the
+// others get phi(c), whose sign is theirs. With v_adj the adjoint of a vertex,
+//
+//   edge     phi_a_adj, phi_b_adj by cri_march_vjp, then theta_adj += phi_adj dphi/dtheta
+//   normal   theta_adj -= (n . v_adj)/|g| dphi/dtheta at v, n = g/|g|; distances have |g| = 1
+//
+// (Remelli et al. 2020 for the second.)
+
+#include "geometry/march.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LEAF = 2 }; // cells along the side of the smallest cube
+
+cri_march_box cri_march_box_of(const cri_field *field, int n_longest) {
+    CR_ASSERT(n_longest >= 1);
+    cri_vec3 lower, upper;
+    cri_field_bounds(field, &lower, &upper);
+    cri_vec3 size = cri_v3_sub(upper, lower);
+    double h = fmax(size.x, fmax(size.y, size.z)) / n_longest;
+    const double cells[3] = {size.x / h, size.y / h, size.z / h};
+    cri_march_box box = {.h = h};
+    double start[3];
+    cri_v3_store(lower, start);
+    for (int a = 0; a < 3; a++) {
+        // two more on each side, and what a whole number adds on both
+        int n = (int)ceil(cells[a] - 1e-9) + 4;
+        box.n[a] = n + 1;
+        start[a] -= 0.5 * (n - cells[a]) * h;
+    }
+    box.origin = cri_v3_load(start);
+    return box;
+}
+
+// ---- samples -----------------------------------------------------------------------------------
+
+typedef struct sampler {
+    const cri_field *field;
+    const cri_march_box *box;
+    double lipschitz;
+    double *phi;
+    unsigned char *is_done;
+} sampler;
+
+/// Cells from lower to upper along each axis.
+typedef struct cube {
+    int lower[3], upper[3];
+} cube;
+
+static size_t index_of(const sampler *s, int i, int j, int k) {
+    return ((size_t)i * (size_t)s->box->n[1] + (size_t)j) * (size_t)s->box->n[2] + (size_t)k;
+}
+
+static void fill(sampler *s, const cube *c, double phi) {
+    for (int i = c->lower[0]; i <= c->upper[0]; i++) {
+        for (int j = c->lower[1]; j <= c->upper[1]; j++) {
+            for (int k = c->lower[2]; k <= c->upper[2]; k++) {
+                size_t at = index_of(s, i, j, k);
+                // what is sampled stays
+                s->phi[at] = s->is_done[at] ? s->phi[at] : phi;
+            }
+        }
+    }
+}
+
+static void take(sampler *s, const cube *c) {
+    for (int i = c->lower[0]; i <= c->upper[0]; i++) {
+        for (int j = c->lower[1]; j <= c->upper[1]; j++) {
+            for (int k = c->lower[2]; k <= c->upper[2]; k++) {
+                size_t at = index_of(s, i, j, k);
+                if (!s->is_done[at]) {
+                    cri_vec3 x = cri_v3_mad(s->box->origin, s->box->h, cri_v3(i, j, k));
+                    s->phi[at] = cri_field_phi(s->field, x);
+                    s->is_done[at] = 1;
+                }
+            }
+        }
+    }
+}
+
+static void sample_cube(sampler *s, const cube *c, int size) {
+    double half = 0.5 * s->box->h;
+    cri_vec3 middle =
+        cri_v3(c->lower[0] + c->upper[0], c->lower[1] + c->upper[1], c->lower[2] + c->upper[2]);
+    cri_vec3 diagonal =
+        cri_v3(c->upper[0] - c->lower[0], c->upper[1] - c->lower[1], c->upper[2] - c->lower[2]);
+    double phi = cri_field_phi(s->field, cri_v3_mad(s->box->origin, half, middle));
+    if (fabs(phi) > s->lipschitz * half * cri_v3_norm(diagonal) * (1.0 + 1e-9)) {
+        fill(s, c, phi);
+        return;
+    }
+    if (size <= LEAF) {
+        take(s, c);
+        return;
+    }
+    for (int part = 0; part < 8; part++) {
+        cube child = *c;
+        bool is_empty = false;
+        for (int a = 0; a < 3; a++) {
+            int split = c->lower[a] + size / 2;
+            if (part >> a & 1) {
+                child.lower[a] = split;
+                is_empty = is_empty || split >= c->upper[a];
+            } else {
+                child.upper[a] = split < c->upper[a] ? split : c->upper[a];
+            }
+        }
+        if (!is_empty) {
+            sample_cube(s, &child, size / 2);
+        }
+    }
+}
+
+cr_status cri_surface_of_field(const cri_field *field, const cri_march_box *box, cr_arena *arena,
+                               cr_arena *scratch, cri_surface *out, cr_error *err) {
+    CR_ASSERT(field && box && arena != scratch && out);
+    double n = (double)box->n[0] * box->n[1] * box->n[2];
+    bool is_good = n <= CRI_MARCH_MOST && box->n[0] > 1 && box->n[1] > 1 && box->n[2] > 1;
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    sampler s = {.field = field, .box = box, .lipschitz = cri_field_lipschitz(field)};
+    double none = 0.0;
+    if (is_good) {
+        s.phi = CR_PUSH_RAW(scratch, double, n);
+        s.is_done = CR_PUSH(scratch, unsigned char, n);
+        if (cri_arena_has_failed(scratch)) {
+            *out = (cri_surface){0};
+            cri_arena_rewind(scratch, mark);
+            return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for %.0f samples", n);
+        }
+        cube all = {{0, 0, 0}, {box->n[0] - 1, box->n[1] - 1, box->n[2] - 1}};
+        int size = LEAF;
+        while (size < all.upper[0] || size < all.upper[1] || size < all.upper[2]) {
+            size *= 2;
+        }
+        sample_cube(&s, &all, size);
+    }
+    // a grid of a wrong size is refused there before it is read
+    cr_status status = cri_march(box, is_good ? s.phi : &none, arena, scratch, out, err);
+    cri_arena_rewind(scratch, mark);
+    return status;
+}
+
+// ---- derivatives -------------------------------------------------------------------------------
+
+static const cri_vec3 nothing = {0.0, 0.0, 0.0};
+
+// n/|g|: how far the surface moves for a unit of phi
+static cri_vec3 inverse_slope(const cri_field *field, cri_vec3 x) {
+    cri_field_value v;
+    cri_field_eval(field, x, CRI_FIELD_GRADIENT, &v);
+    double square = cri_v3_dot(v.g, v.g);
+    return square > 0.0 ? cri_v3_scale(1.0 / square, v.g) : nothing;
+}
+
+bool cri_surface_of_field_vjp(const cri_field *field, const cri_surface *surface,
+                              cri_vertex_rule rule, const double *vertex_adj, cr_arena *scratch,
+                              double *param_adj) {
+    if (rule == CRI_VERTEX_NORMAL) {
+        for (int v = 0; v < surface->n_vertex; v++) {
+            cri_vec3 x = cri_v3_load(surface->vertex + 3 * (size_t)v), n = inverse_slope(field, x);
+            double w = -cri_v3_dot(n, cri_v3_load(vertex_adj + 3 * (size_t)v));
+            cri_field_vjp(field, x, w, nothing, NULL, param_adj);
+        }
+        return true;
+    }
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *sample_adj = CR_PUSH(scratch, double, surface->n_sample);
+    if (sample_adj) {
+        cri_march_vjp(surface, vertex_adj, sample_adj);
+        for (int k = 0; k < surface->n_sample; k++) {
+            cri_vec3 x = cri_v3_load(surface->sample_at + 3 * (size_t)k);
+            cri_field_vjp(field, x, sample_adj[k], nothing, NULL, param_adj);
+        }
+    }
+    cri_arena_rewind(scratch, mark);
+    return sample_adj != NULL;
+}
+
+bool cri_surface_of_field_jvp(const cri_field *field, const cri_surface *surface,
+                              cri_vertex_rule rule, const double *param_tan, cr_arena *scratch,
+                              double *vertex_tan) {
+    cri_vec3 g_tan;
+    if (rule == CRI_VERTEX_NORMAL) {
+        for (int v = 0; v < surface->n_vertex; v++) {
+            cri_vec3 x = cri_v3_load(surface->vertex + 3 * (size_t)v);
+            double phi_tan;
+            cri_field_jvp(field, x, nothing, param_tan, &phi_tan, &g_tan);
+            cri_v3_store(cri_v3_scale(-phi_tan, inverse_slope(field, x)),
+                         vertex_tan + 3 * (size_t)v);
+        }
+        return true;
+    }
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *sample_tan = CR_PUSH_RAW(scratch, double, surface->n_sample);
+    if (sample_tan) {
+        for (int k = 0; k < surface->n_sample; k++) {
+            cri_vec3 x = cri_v3_load(surface->sample_at + 3 * (size_t)k);
+            cri_field_jvp(field, x, nothing, param_tan, &sample_tan[k], &g_tan);
+        }
+        cri_march_jvp(surface, sample_tan, vertex_tan);
+    }
+    cri_arena_rewind(scratch, mark);
+    return sample_tan != NULL;
+}

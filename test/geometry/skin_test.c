@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+//
+// Contact of fields: lowest points of triangles, patches, nonconvex shapes, and no heap calls.
+
+#include "cr_test.h"
+
+#include "alloc_wrap.h"
+#include "field_fixture.h"
+#include "geometry/march.h"
+#include "geometry/skin.h"
+#include "geometry/triangle_min.h"
+#include "narrow_fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static cr_arena *arena, *scratch;
+
+static void begin(void) {
+    fixture_arenas(&arena, &scratch);
+}
+
+// ---- lowest points -----------------------------------------------------------------------------
+
+static double lowest_sample(const cri_field *field, const cri_vec3 c[3]) {
+    enum { N = 24 };
+    double best = INFINITY;
+    for (int i = 0; i <= N; i++) {
+        for (int j = 0; i + j <= N; j++) {
+            cri_vec3 x = cri_v3_scale((double)i / N, c[0]);
+            x = cri_v3_mad(cri_v3_mad(x, (double)j / N, c[1]), (double)(N - i - j) / N, c[2]);
+            best = fmin(best, cri_field_phi(field, x));
+        }
+    }
+    return best;
+}
+
+// distances to convex shapes are convex: what is stationary outside is lowest
+TEST(the_lowest_point_of_a_triangle_is_found_to_rounding) {
+    static const char *const name[] = {"sphere",  "rounded_box", "cylinder",
+                                       "capsule", "ellipsoid",   "box"};
+    cr_test_rng rng = cr_test_rng_of(21);
+    int count[4] = {0}, n_unsettled = 0;
+    for (int k = 0; k < 900; k++) {
+        fixture_field f;
+        fixture_field_find(name[k % 6], &f);
+        cri_vec3 c[3], at = fixture_point(&rng, 0.8);
+        double size = k % 12 < 6 ? 0.8 : 0.05;
+        for (int l = 0; l < 3; l++) {
+            c[l] = cri_v3_add(at, fixture_point(&rng, size));
+        }
+        double best = lowest_sample(&f.field, c);
+        if (best < 0.01) {
+            continue;
+        }
+        cri_triangle_min m;
+        const double middle[3] = {1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0};
+        cri_triangle_min_find(&f.field, c, middle, &m);
+        n_unsettled += !m.is_settled;
+        CHECK(!m.is_settled || m.gap < 1e-12);
+        CHECK(m.v.phi <= best + 1e-12);
+        int active[3];
+        count[cri_triangle_active(m.weight, active)]++;
+    }
+    // corners, sides and insides all occur; nothing is left unfinished
+    CHECK(count[1] > 100 && count[2] > 100 && count[3] > 10);
+    CHECK_INT(n_unsettled, 0);
+}
+
+// ---- skins -------------------------------------------------------------------------------------
+
+/// A field, its mesh and its tree.
+typedef struct body {
+    fixture_field field;
+    cri_surface surface;
+    cri_tri_tree tree;
+} body;
+
+static cri_skin skin_of(const body *b) {
+    return (cri_skin){&b->field.field, &b->tree};
+}
+
+static void march_body(body *b, int n) {
+    cri_march_box box = cri_march_box_of(&b->field.field, n);
+    cr_error err;
+    assert_int_equal(cri_surface_of_field(&b->field.field, &box, arena, scratch, &b->surface, &err),
+                     CR_OK);
+    cri_triangles mesh = {b->surface.n_vertex, b->surface.n_face, b->surface.vertex,
+                          b->surface.face};
+    assert_true(cri_tri_tree_build(&mesh, arena, scratch, &b->tree));
+}
+
+// a box with its twelve triangles
+static void box_body(body *b, double hx, double hy, double hz) {
+    static const int face[12][3] = {{0, 1, 3}, {0, 3, 2}, {4, 6, 7}, {4, 7, 5},
+                                    {0, 4, 5}, {0, 5, 1}, {2, 3, 7}, {2, 7, 6},
+                                    {0, 2, 6}, {0, 6, 4}, {1, 5, 7}, {1, 7, 3}};
+    const double half[3] = {hx, hy, hz};
+    double *vertex = CR_PUSH(arena, double, 24);
+    assert_non_null(vertex);
+    for (int i = 0; i < 24; i++) {
+        vertex[i] = (i / 3 >> (2 - i % 3) & 1 ? 1.0 : -1.0) * half[i % 3];
+    }
+    fixture_field_leaf(CRI_FIELD_BOX, 3, half, &b->field);
+    cri_triangles mesh = {8, 12, vertex, face[0]};
+    assert_true(cri_tri_tree_build(&mesh, arena, scratch, &b->tree));
+}
+
+static void csg_and_ellipsoid(body *a, body *b) {
+    fixture_field_find("csg", &a->field);
+    march_body(a, 24);
+    fixture_field_find("ellipsoid", &b->field);
+    march_body(b, 24);
+}
+
+static cri_pose pose_at(double x, double y, double z, double rx, double ry, double rz) {
+    return (cri_pose){cri_v3(x, y, z), fixture_turn(cri_v3(rx, ry, rz))};
+}
+
+enum { MOST = 64 };
+static cri_narrow_touch touch[MOST];
+
+static int collide(const body *a, const body *b, const cri_pose pose[2], double margin) {
+    const cri_skin skin[2] = {skin_of(a), skin_of(b)};
+    int n = cri_skins_collide(skin, pose, margin, MOST, touch, scratch);
+    for (int k = 0; k < n; k++) {
+        cri_vec3 far = cri_v3_mad(touch[k].point[0], touch[k].gap, touch[k].normal);
+        CHECK(cri_v3_norm(cri_v3_sub(far, touch[k].point[1])) < 1e-12);
+        CHECK_CLOSE(cri_v3_norm(touch[k].normal), 1.0, 1e-12, 0.0);
+        CHECK(touch[k].gap <= margin && touch[k].id >= 0);
+        cri_narrow_touch again = touch[k];
+        CHECK(cri_skin_touch_again(skin, pose, &again));
+        CHECK_CLOSE(again.gap, touch[k].gap, 1e-12, 0.0);
+    }
+    return n;
+}
+
+// the floor's triangle in the sphere's field is exact, whatever the sphere's mesh
+TEST(a_sphere_on_a_floor_has_its_exact_gap) {
+    begin();
+    body floor, ball;
+    box_body(&floor, 10.0, 10.0, 0.5);
+    fixture_field_find("sphere", &ball.field);
+    march_body(&ball, 20);
+    for (int k = 0; k < 4; k++) {
+        double gap = 1e-3 * (1 - k);
+        const cri_pose pose[2] = {pose_at(0, 0, -0.5, 0, 0, 0),
+                                  pose_at(0.13, 0.21, 0.7 + gap, 0.3, 0.2, 0.1 * k)};
+        int n = collide(&floor, &ball, pose, 2e-3);
+        CHECK(n >= 1);
+        CHECK_CLOSE(touch[0].gap, gap, 1e-12, 0.0);
+        CHECK_CLOSE(touch[0].normal.z, 1.0, 1e-12, 0.0);
+        CHECK_CLOSE(touch[0].point[1].x, 0.13, 1e-6, 0.0);
+        CHECK_CLOSE(touch[0].point[1].y, 0.21, 1e-6, 0.0);
+    }
+    const cri_pose apart[2] = {pose_at(0, 0, -0.5, 0, 0, 0), pose_at(0, 0, 0.71, 0, 0, 0)};
+    CHECK_INT(collide(&floor, &ball, apart, 2e-3), 0);
+}
+
+TEST(a_box_on_a_floor_stands_on_its_corners) {
+    begin();
+    body floor, box;
+    box_body(&floor, 10.0, 10.0, 0.5);
+    box_body(&box, 0.5, 0.4, 0.3);
+    for (int k = 0; k < 2; k++) {
+        // flat, and tilted by less than the margin; either may be first
+        cri_pose lower = pose_at(0, 0, -0.5, 0, 0, 0);
+        cri_pose upper = pose_at(0.3, 0.2, 0.2995, 1e-4 * k, 2e-4 * k, 0.7);
+        for (int swap = 0; swap < 2; swap++) {
+            const cri_pose pose[2] = {swap ? upper : lower, swap ? lower : upper};
+            int n = collide(swap ? &box : &floor, swap ? &floor : &box, pose, 1e-3);
+            CHECK(n >= 4 && n <= CRI_MAX_TOUCH);
+            int n_corner = 0;
+            for (int i = 0; i < n; i++) {
+                cri_vec3 x = cri_m3_tmul(&upper.R, cri_v3_sub(touch[i].point[!swap], upper.pos));
+                n_corner += fabs(fabs(x.x) - 0.5) < 1e-9 && fabs(fabs(x.y) - 0.4) < 1e-9;
+                CHECK_CLOSE(touch[i].normal.z, swap ? -1.0 : 1.0, 1e-6, 0.0);
+                CHECK_CLOSE(touch[i].gap, -5e-4, 2.5e-4 * k + 1e-9, 0.0);
+            }
+            CHECK_INT(n_corner, 4);
+        }
+    }
+}
+
+// neither has a corner over the other: the patch is found by pieces of the large triangles
+TEST(planks_across_each_other_touch_over_their_crossing) {
+    begin();
+    body a, b;
+    box_body(&a, 2.0, 0.2, 0.1);
+    box_body(&b, 0.2, 2.0, 0.1);
+    const cri_pose pose[2] = {pose_at(0, 0, 0, 0, 0, 0), pose_at(0, 0, 0.1999, 0, 0, 0)};
+    int n = collide(&a, &b, pose, 1e-3);
+    double lower[2] = {1, 1}, upper[2] = {-1, -1};
+    for (int i = 0; i < n; i++) {
+        CHECK_CLOSE(touch[i].normal.z, 1.0, 1e-12, 0.0);
+        CHECK_CLOSE(touch[i].gap, -1e-4, 1e-12, 0.0);
+        const double x[2] = {touch[i].point[0].x, touch[i].point[0].y};
+        for (int c = 0; c < 2; c++) {
+            lower[c] = fmin(lower[c], x[c]);
+            upper[c] = fmax(upper[c], x[c]);
+        }
+    }
+    CHECK(n >= 3);
+    for (int c = 0; c < 2; c++) {
+        CHECK(lower[c] < -0.05 && lower[c] >= -0.2 - 1e-9);
+        CHECK(upper[c] > 0.05 && upper[c] <= 0.2 + 1e-9);
+    }
+}
+
+// a torus hung on a peg touches it above, inside its hole: no convex hull would
+TEST(a_torus_hangs_on_a_peg) {
+    begin();
+    body peg, ring;
+    fixture_field_leaf(CRI_FIELD_CYLINDER, 2, (double[]){0.2, 1.0}, &peg.field);
+    march_body(&peg, 64);
+    fixture_field_find("torus", &ring.field);
+    ring.field.node[0].is_posed = false;
+    ring.field.field.n_param = 2;
+    march_body(&ring, 40);
+    // the peg along y, the ring's axis too: the inner radius 0.55 hangs on the peg's 0.2
+    const double down = acos(-1.0) / 2.0;
+    const cri_pose pose[2] = {pose_at(0, 0, 0, down, 0, 0),
+                              pose_at(0, 0, 0.2 - 0.55 + 1e-4, down, 0, 0)};
+    int n = collide(&peg, &ring, pose, 2e-3);
+    CHECK(n >= 1);
+    for (int i = 0; i < n; i++) {
+        CHECK(touch[i].normal.z > 0.9);
+        CHECK(touch[i].point[0].z > 0.19);
+        CHECK(touch[i].gap > -1e-3 && fabs(touch[i].point[0].y) < 0.05);
+    }
+    CHECK_CLOSE(touch[0].gap, 1e-4, 1e-3, 0.0);
+}
+
+TEST(the_order_of_two_skins_does_not_matter) {
+    begin();
+    body a, b;
+    csg_and_ellipsoid(&a, &b);
+    cr_test_rng rng = cr_test_rng_of(8);
+    int n_touching = 0;
+    for (int k = 0; k < 30; k++) {
+        cri_vec3 at = fixture_point(&rng, 0.8), turn = fixture_point(&rng, 2.0);
+        cri_pose first = pose_at(0, 0, 0, 0, 0, 0);
+        cri_pose second = pose_at(at.x, at.y, at.z, turn.x, turn.y, turn.z);
+        const cri_pose ab[2] = {first, second}, ba[2] = {second, first};
+        int n = collide(&a, &b, ab, 1e-2);
+        double gap = n ? touch[0].gap : 0.0;
+        cri_vec3 normal = n ? touch[0].normal : at;
+        CHECK_INT(collide(&b, &a, ba, 1e-2) > 0, n > 0);
+        if (n) {
+            CHECK_CLOSE(touch[0].gap, gap, 1e-9, 0.0);
+            CHECK(cri_v3_norm(cri_v3_add(touch[0].normal, normal)) < 1e-6);
+        }
+        n_touching += n > 0;
+    }
+    CHECK(n_touching > 5);
+}
+
+// Its lowest vertex is the deepest point, as far as its grid tells.
+TEST(spot_stands_on_a_floor) {
+    begin();
+    body floor, spot;
+    box_body(&floor, 10.0, 10.0, 0.5);
+    cri_triangles mesh = fixture_reference_mesh("spot_tri.obj", arena);
+    cri_grid grid;
+    cr_error err = {0};
+    CHECK_INT(cri_grid_of_mesh(&mesh, 48, arena, &grid, &err), CR_OK);
+    fixture_field_leaf(CRI_FIELD_GRID, 1, (double[]){1.0}, &spot.field);
+    spot.field.node[0].grid = &grid;
+    assert_true(cri_tri_tree_build(&mesh, arena, scratch, &spot.tree));
+    // y is up in its file
+    cri_pose upright = pose_at(0, 0, 0, acos(0.0), 0, 0);
+    double lowest = INFINITY;
+    for (int v = 0; v < mesh.n_vertex; v++) {
+        lowest = fmin(lowest, cri_m3_mul(&upright.R, cri_v3_load(mesh.vertex + 3 * v)).z);
+    }
+    const cri_pose pose[2] = {pose_at(0, 0, -0.5, 0, 0, 0),
+                              {cri_v3(0.3, -0.2, -lowest - 1e-3), upright.R}};
+    int n = collide(&floor, &spot, pose, 5e-3);
+    CHECK(n >= 3);
+    CHECK_CLOSE(touch[0].gap, -1e-3, 0.1 * grid.h, 0.0);
+    for (int i = 0; i < n; i++) {
+        CHECK_CLOSE(touch[i].normal.z, 1.0, 1e-3, 0.0);
+    }
+}
+
+TEST(a_second_look_makes_no_heap_calls) {
+    begin();
+    body a, b;
+    csg_and_ellipsoid(&a, &b);
+    const cri_pose pose[2] = {pose_at(0, 0, 0, 0, 0, 0), pose_at(0.9, 0.1, 0, 0, 0, 0)};
+    const cri_skin skin[2] = {skin_of(&a), skin_of(&b)};
+    int n = cri_skins_collide(skin, pose, 1e-2, MOST, touch, scratch);
+    CHECK(n > 0);
+    long before = cr_alloc_count();
+    CHECK_INT(cri_skins_collide(skin, pose, 1e-2, MOST, touch, scratch), n);
+    CHECK_INT(cr_alloc_count(), before);
+}
+
+CR_TEST_MAIN(the_lowest_point_of_a_triangle_is_found_to_rounding,
+             a_sphere_on_a_floor_has_its_exact_gap, a_box_on_a_floor_stands_on_its_corners,
+             planks_across_each_other_touch_over_their_crossing, a_torus_hangs_on_a_peg,
+             the_order_of_two_skins_does_not_matter, spot_stands_on_a_floor,
+             a_second_look_makes_no_heap_calls)
