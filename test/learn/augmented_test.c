@@ -136,6 +136,58 @@ TEST(what_cannot_be_learned_is_said) {
 
 // ---- motion ------------------------------------------------------------------------------------
 
+// a prism with a face of n corners on the ground
+static void prism(int n, char *out, size_t n_byte) {
+    size_t at = (size_t)snprintf(out, n_byte, "<mujoco><asset><mesh name='m' vertex='");
+    for (int i = 0; i < 2 * n; i++) {
+        double angle = 2.0 * acos(-1.0) * (i % n + 0.5) / n;
+        at += (size_t)snprintf(out + at, n_byte - at, "%.9f %.9f %g ", 0.1 * cos(angle),
+                               0.1 * sin(angle), i < n ? -0.05 : 0.05);
+    }
+    snprintf(out + at, n_byte - at, "'/></asset>%s",
+             strstr(SCENE("prism", "type='mesh' mesh='m'", "1"), "<option"));
+}
+
+static int count_contacts(const cr_model *model, const char *law) {
+    cr_sim *sim = NULL;
+    cr_error err = {0};
+    cr_sim_options options = cr_sim_options_default(model);
+    options.law = law;
+    options.stepper = "end";
+    CHECK_INT(cr_sim_create(model, &options, &sim, &err), CR_OK);
+    double x[6] = {0.0, 0.0499, 0.0, 0.0, -1.0, 0.0}, next[6];
+    int n = 0;
+    CHECK_INT(cr_sim_step(sim, 0.002, x, NULL, next, &err), CR_OK);
+    cr_sim_contacts(sim, &n);
+    cr_sim_destroy(sim);
+    return n;
+}
+
+// so that the cost of a solve does not depend on the number of contacts
+TEST(a_patch_of_many_corners_is_its_two_ends) {
+    static char text[100000];
+    cr_arena *arena = cri_arena_create(1 << 16);
+    cr_error err = {0};
+    static const int n_corner[] = {4, 400}, n_lcp[] = {4, 7};
+    for (int k = 0; k < 2; k++) {
+        prism(n_corner[k], text, sizeof text);
+        cr_model *model = parse(text, NULL);
+        cri_augmented_options o = few();
+        o.n_sample[0] = o.n_sample[1] = 500;
+        cri_ground_nets nets;
+        cri_augmented_score score[CRI_GROUND_KINDS];
+        CHECK_INT(cri_augmented_train(model, &o, &nets, score, arena, &err), CR_OK);
+        cr_model *with = parse(text, &nets);
+        CHECK(count_contacts(with, "lcp") >= n_lcp[k]);
+        CHECK_INT(count_contacts(with, "augmented"), 2);
+        cr_model_destroy(with);
+        cr_model_destroy(model);
+    }
+    cri_arena_destroy(arena);
+}
+
+// ---- gradient ----------------------------------------------------------------------------------
+
 /// A throw whose end is asked for its gradient.
 typedef struct throw {
     cr_sim *sim;
@@ -226,4 +278,5 @@ TEST(a_rollout_has_its_gradient_and_nothing_sinks) {
 }
 
 CR_TEST_MAIN(labels_are_those_of_the_law, training_learns_and_a_file_keeps_it,
-             what_cannot_be_learned_is_said, a_rollout_has_its_gradient_and_nothing_sinks)
+             what_cannot_be_learned_is_said, a_patch_of_many_corners_is_its_two_ends,
+             a_rollout_has_its_gradient_and_nothing_sinks)
