@@ -17,6 +17,7 @@ set(CAROM_SOURCES
     src/io/file.c
     src/io/hdf5_arrays_file.c
     src/io/hdf5_table.c
+    src/io/json_file.c
     src/io/mesh_file.c
     src/io/number.c
     src/io/obj.c

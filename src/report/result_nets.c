@@ -4,11 +4,7 @@
 
 #include "report/result_nets.h"
 
-#include "io/atomic_file.h"
-#include "io/file.h"
-
-#include <jansson.h>
-#include <stdlib.h>
+#include "io/json_file.h"
 
 static json_t *confusion(const cri_augmented_score *s) {
     json_t *rows = json_array();
@@ -36,18 +32,5 @@ cr_status cri_result_nets(const char *path, const cri_nets_result *r, cr_error *
     json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:f}", "system", "augmented", "scene",
                              r->scene, "law", r->law, "body", r->nets->body, "surface",
                              r->nets->surface, "kinds", kinds(r), "seconds", r->seconds);
-    char *dump = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(root);
-    if (!dump) {
-        return cri_file_fail_memory(err, path);
-    }
-    cri_atomic_file file;
-    cr_status status = cri_atomic_open(path, &file, err);
-    if (status == CR_OK) {
-        // a failed write is seen at commit
-        fprintf(file.stream, "%s\n", dump);
-        status = cri_atomic_commit(&file, err);
-    }
-    free(dump);
-    return status;
+    return cri_json_write(path, root, true, JSON_INDENT(2), err);
 }

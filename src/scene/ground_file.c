@@ -11,10 +11,9 @@
 
 #include "scene/ground_file.h"
 
-#include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/json_file.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,20 +190,5 @@ cr_status cri_ground_file_write(const char *path, const cri_ground_nets *nets, c
         json_pack("{s:s, s:s, s:s, s:f, s:f, s:o, s:o, s:o}", "format", format, "body", nets->body,
                   "surface", nets->surface, "mass", nets->mass, "inertia", nets->inertia, "hidden",
                   hidden_of(nets), "nets", nets_of(nets), "ranges", ranges_of(nets));
-    // 17 digits bring every double back
-    char *dump = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(root);
-    if (!dump) {
-        return cri_file_fail_memory(err, path);
-    }
-    cri_atomic_file file;
-    cr_status status = cri_atomic_open(path, &file, err);
-    if (status == CR_OK) {
-        // a failed write is seen at commit
-        fputs(dump, file.stream);
-        fputc('\n', file.stream);
-        status = cri_atomic_commit(&file, err);
-    }
-    free(dump);
-    return status;
+    return cri_json_write(path, root, true, JSON_COMPACT, err);
 }
