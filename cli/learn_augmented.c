@@ -12,7 +12,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /// Both trainings.
 typedef struct trained {
@@ -20,12 +19,6 @@ typedef struct trained {
     cri_augmented_score score[CRI_GROUND_KINDS], pdd[CRI_GROUND_KINDS];
     double seconds; // of ours
 } trained;
-
-static double now(void) {
-    struct timespec t;
-    return clock_gettime(CLOCK_MONOTONIC, &t) == 0 ? (double)t.tv_sec + 1e-9 * (double)t.tv_nsec
-                                                   : 0.0;
-}
 
 static void print(const cri_augmented_options *o, const trained *t) {
     static const char *const kind[CRI_GROUND_KINDS] = {"point", "line"};
@@ -57,9 +50,9 @@ static cr_status train(const cli_options *options, const cr_model *model, cri_au
                        trained *t, cr_arena *arena, cr_error *err) {
     cri_progress progress = cli_terminal_begin(options, "learn");
     o->progress = &progress;
-    double begin = now();
+    double begin = cli_seconds();
     cr_status status = cri_augmented_train(model, o, &t->nets, t->score, arena, err);
-    t->seconds = now() - begin;
+    t->seconds = cli_seconds() - begin;
     o->is_regressed = true;
     if (status == CR_OK) {
         status = cri_augmented_train(model, o, &t->rival, t->pdd, arena, err);
