@@ -20,8 +20,15 @@
 static int run(const cli_options *options) {
     cri_law_row row[LAW_LIMIT];
     int n = 0;
-    for (; n < LAW_LIMIT && cri_law_at(n); n++) {
-        const cri_law *law = cri_law_at(n);
+    int n_plain = 0;
+    while (cri_law_at(n_plain)) {
+        n_plain++;
+    }
+    for (; n < LAW_LIMIT; n++) {
+        const cri_law *law = n < n_plain ? cri_law_at(n) : cri_law_learned_at(n - n_plain);
+        if (!law) {
+            break;
+        }
         row[n] = (cri_law_row){law->name, law->summary, law->promise};
         printf("%-12s  %s\n", law->name, law->summary);
         cli_print_paragraph(INDENT, law->promise ? law->promise : "");

@@ -7,6 +7,7 @@
 #include "io/number.h"
 #include "learn/learner_file.h"
 #include "learn/learner_train.h"
+#include "learn_augmented.h"
 #include "learn_data.h"
 #include "report.h"
 #include "report/result.h"
@@ -44,7 +45,8 @@ static int take_number(const char *name, const char *text, double most, double *
 static int prepare(task *t) {
     const cli_options *o = t->options;
     if (strcmp(o->word[0], "central-difference") != 0) {
-        return cli_usage("unknown system %.60s; there is central-difference", o->word[0]);
+        return cli_usage("unknown system %.60s; there are central-difference, augmented",
+                         o->word[0]);
     }
     int kind = o->model ? cri_learner_find(o->model) : CRI_LEARN_CDL;
     if (kind < 0) {
@@ -216,6 +218,9 @@ static int save(const task *t) {
 }
 
 static int run(const cli_options *options) {
+    if (strcmp(options->word[0], "augmented") == 0) {
+        return cli_learn_augmented(options);
+    }
     task t = {.options = options, .data = {.arena = cri_arena_create(1 << 16)}};
     if (!t.data.arena) {
         return cli_failed("no memory");
@@ -239,7 +244,7 @@ static int run(const cli_options *options) {
 
 const cli_command cli_learn = {
     .name = "learn",
-    .arguments = "central-difference DATA... -o FILE.h5",
+    .arguments = "central-difference DATA... -o FILE.h5 | augmented SCENE -o FILE.json",
     .summary = "train a system on recordings",
     .help =
         "DATA are tables, CSV or HDF5, with a column of times at equal steps. See "
@@ -261,8 +266,13 @@ const cli_command cli_learn = {
         "  --holdout FILE        a recording to be tested on\n"
         "  --checkpoint FILE     save the state now and then, and go on from it\n"
         "  -o FILE.h5            the weights; 'carom simulate FILE.h5' runs them\n"
-        "  --json FILE           the result as JSON\n",
-    .known = CLI_LEARN | CLI_OUTPUT | CLI_CHECKPOINT,
+        "  --json FILE           the result as JSON\n\n"
+        "augmented trains the nets of the contact law of that name for the one planar body of a\n"
+        "scene; it samples contact states itself.\n\n"
+        "  --law LAW             that labels them, else lcp\n"
+        "  --model regressed     saves the nets of the rival, law regressed, instead\n"
+        "  -o FILE.json          the weights; a scene names them in carom:weights\n",
+    .known = CLI_LAW | CLI_LEARN | CLI_OUTPUT | CLI_CHECKPOINT,
     .n_word_least = 2,
     .n_word_most = CLI_WORD_LIMIT,
     .run = run,

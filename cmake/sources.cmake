@@ -17,6 +17,7 @@ set(CAROM_SOURCES
     src/io/file.c
     src/io/hdf5_arrays_file.c
     src/io/hdf5_table.c
+    src/io/json_file.c
     src/io/mesh_file.c
     src/io/number.c
     src/io/obj.c
@@ -81,9 +82,12 @@ set(CAROM_SOURCES
     src/geometry/triangle_pair.c
     src/model/builder.c
     src/model/builder_mechanism.c
+    src/model/builder_nets.c
     src/model/builder_shapes.c
     src/model/builder_slots.c
     src/model/derived.c
+    src/model/ground_body.c
+    src/model/ground_nets.c
     src/model/names.c
     src/model/system.c
     src/model/scene_def.c
@@ -108,6 +112,7 @@ set(CAROM_SOURCES
     src/dynamics/tree_map.c
     src/dynamics/tree_mass.c
     src/dynamics/tree_rne.c
+    src/scene/ground_file.c
     src/scene/load.c
     src/scene/mjcf.c
     src/scene/mjcf_actuator.c
@@ -150,6 +155,8 @@ set(CAROM_SOURCES
     src/contact/lcp.c
     src/contact/impulse_law.c
     src/contact/impulse_diff.c
+    src/contact/augmented.c
+    src/contact/ground.c
     src/contact/near.c
     src/contact/opening.c
     src/contact/points_goal.c
@@ -179,6 +186,8 @@ set(CAROM_SOURCES
     src/sim/options.c
     src/sim/stepper.c
     src/sim/warm.c
+    src/learn/augmented.c
+    src/learn/ground_data.c
     src/learn/baseline.c
     src/learn/central.c
     src/learn/central_force.c
@@ -239,6 +248,7 @@ set(CAROM_SOURCES
     src/report/report_html.c
     src/report/report_motion.c
     src/report/result.c
+    src/report/result_nets.c
     src/report/trajectory.c
 )
 
@@ -260,6 +270,8 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/cdl_page.c
     experiments/cdl_run.c
     experiments/cdl_tell.c
+    experiments/dac_rectangle.c
+    experiments/dac_throw.c
     experiments/registry.c
 )
 
@@ -288,6 +300,7 @@ set(CAROM_CLI_SOURCES
     cli/gradient.c
     cli/laws.c
     cli/learn.c
+    cli/learn_augmented.c
     cli/learn_data.c
     cli/linearize.c
     cli/main.c

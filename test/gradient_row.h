@@ -61,6 +61,7 @@ int gradient_table_tree(void);
 int gradient_table_solver(void);
 int gradient_table_cone(void);
 int gradient_table_law(void);
+int gradient_table_ground(void);
 int gradient_table_contact(void);
 int gradient_table_near(void);
 int gradient_table_jump(void);

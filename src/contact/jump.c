@@ -177,7 +177,7 @@ void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri
     }
 }
 
-cri_contact_problem cri_jump_problem(const cri_jump *jump) {
+cri_contact_problem cri_jump_problem(const cri_world *world, const cri_jump *jump) {
     CR_ASSERT(jump->n > 0 && jump->row);
     return (cri_contact_problem){.n = jump->n,
                                  .A = jump->A,
@@ -188,7 +188,9 @@ cri_contact_problem cri_jump_problem(const cri_jump *jump) {
                                  .drift = jump->opening.n > 0 ? jump->opening.drift : NULL,
                                  .pivots = jump->opening.psd.n > 0 ? &jump->opening.psd : NULL,
                                  .is_plain = jump->is_plain,
-                                 .has_e = jump->has_e};
+                                 .has_e = jump->has_e,
+                                 .nets = world->model->nets,
+                                 .weights = world->d->weights};
 }
 
 // ---- assembly ----------------------------------------------------------------------------------
@@ -494,7 +496,7 @@ void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, boo
         return;
     }
     find_opening(jump, has_cache, keep, scratch);
-    cri_contact_problem problem = cri_jump_problem(jump);
+    cri_contact_problem problem = cri_jump_problem(world, jump);
     problem.smoothing = world->smoothing;
     jump->law_cache = world->law->solve(&problem, jump->f, has_cache, &jump->report, keep, scratch);
     note_frictionless(jump);

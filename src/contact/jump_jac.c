@@ -539,7 +539,7 @@ static void assembly_push(assembly *y, const cri_derived *zero, cr_arena *scratc
 bool cri_jump_jac(const cri_world *world, const cri_jump *jump, const cri_derived *zero,
                   const double *target_of_gap, double *out, cr_arena *scratch) {
     CR_ASSERT(jump->law_cache && zero && target_of_gap && out);
-    cri_contact_problem problem = cri_jump_problem(jump);
+    cri_contact_problem problem = cri_jump_problem(world, jump);
     assembly y = {.world = world, .jump = jump};
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     y.split.of_b = CR_PUSH_RAW(scratch, double, 2 * jump->n);

@@ -265,7 +265,8 @@ static cri_contact_tan data_tangents(const tangents *t, const cri_jump_tan *tan,
                              .mu = mu,
                              .e = e,
                              .target = target,
-                             .drift = drift};
+                             .drift = drift,
+                             .weights = tan->is_fixed ? NULL : tan->d->weights};
 }
 
 // the row of a ball's limit is minus its axis, others are constants: tangent in J[1][0]
@@ -345,7 +346,7 @@ void cri_jump_solve_jvp(const cri_world *world, const cri_jump *jump, const cri_
     // f = law(A, b, mu, e, target)
     cri_contact_tan data = data_tangents(&t, tan, v_tan);
     data.is_exact = tan->is_exact;
-    cri_contact_problem problem = cri_jump_problem(jump);
+    cri_contact_problem problem = cri_jump_problem(world, jump);
     world->law->jvp(&problem, jump->law_cache, jump->f, &data, f_tan, scratch);
 
     // v+ = v + W G' f

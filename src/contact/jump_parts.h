@@ -48,4 +48,4 @@ void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri
 /// Sets force (n_body, 6) to zero for the bodies of the island's trees.
 void cri_jump_clear_force(const cri_world *world, const cri_jump *jump, double *force);
 
-cri_contact_problem cri_jump_problem(const cri_jump *jump);
+cri_contact_problem cri_jump_problem(const cri_world *world, const cri_jump *jump);

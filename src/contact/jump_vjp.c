@@ -246,8 +246,8 @@ void cri_jump_solve_vjp(const cri_world *world, const cri_jump *jump, const doub
     double *f_adj = velocity_vjp(&p, z);
 
     // f = law(A, b, mu, e, target)
-    cri_contact_adj adj;
-    cri_contact_problem problem = cri_jump_problem(jump);
+    cri_contact_adj adj = {.weights = d_adj->weights};
+    cri_contact_problem problem = cri_jump_problem(world, jump);
     world->law->vjp(&problem, jump->law_cache, jump->f, f_adj, &adj, scratch);
     coefficients_vjp(&p, &adj);
     memcpy(target_adj, adj.target, sizeof *target_adj * (size_t)jump->n);

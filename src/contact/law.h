@@ -21,7 +21,9 @@ typedef struct cri_contact_problem {
     const double *drift;  // (3n) velocity to which friction brings tangents; NULL: zero
     const bool *is_plain; // (n) no restitution: the target alone counts
     const bool *has_e;    // (n) the derivative for e counts, also of a plain one; NULL: not there
-    double smoothing;     // of derivatives, relative; 0: they are those of the solution
+    const struct cri_ground_nets *nets; // of laws that need them, else NULL
+    const double *weights;              // theirs
+    double smoothing; // of derivatives, relative; 0: they are those of the solution
     // pivots of A (cri_psd_pivot, to 1e-11), NULL: not there
     const struct cri_psd *pivots;
 } cri_contact_problem;
@@ -52,18 +54,20 @@ typedef struct cri_contact_adj {
     double *e;                    // (n)
     double *target;               // (n)
     double *drift;                // (3n), normal entries zero; NULL when the problem has none
+    double *weights;              // set by the caller, the law adds; NULL: not wanted
 } cri_contact_adj;
 
 /// Tangents of the problem. A_tan is applied, never formed.
 typedef struct cri_contact_tan {
     void (*apply_A)(const void *context, const double *z, double *A_tan_z);
     const void *context;
-    const double *b;      // (3n)
-    const double *mu;     // (n)
-    const double *e;      // (n)
-    const double *target; // (n)
-    const double *drift;  // (3n), NULL when the problem has none
-    bool is_exact;        // not smoothed, whatever the problem asked for
+    const double *b;       // (3n)
+    const double *mu;      // (n)
+    const double *e;       // (n)
+    const double *target;  // (n)
+    const double *drift;   // (3n), NULL when the problem has none
+    const double *weights; // NULL: zero
+    bool is_exact;         // not smoothed, whatever the problem asked for
 } cri_contact_tan;
 
 /// What the right-hand side of a law's tangents is made of: A_tan f + of_b b_tan on normal rows
@@ -80,6 +84,7 @@ typedef struct cri_law {
     bool is_regularised; // soft; the solution depends on the scale of the rows
     bool is_poisson;     // restitution is about impulses, else about velocities (Newton)
     bool is_lifting;     // what slides gets v_n = mu |v_t|
+    bool needs_nets;     // only models that have them take it
     bool is_octagon;     // friction along corners, 45 degrees apart from the first tangent
 
     /// Solves from the start f (3n) and overwrites it. Returns the cache that the derivatives need,
@@ -112,8 +117,11 @@ typedef struct cri_law {
     size_t (*n_byte_smooth)(int n);
 } cri_law;
 
-/// Law number i, NULL behind the last.
+/// Law number i of those that any scene takes, NULL behind the last.
 const cri_law *cri_law_at(int i);
 
-/// NULL when there is none of that name.
+/// Law number i of those that need nets, NULL behind the last.
+const cri_law *cri_law_learned_at(int i);
+
+/// Among all of them. NULL when there is none of that name.
 const cri_law *cri_law_find(const char *name);

@@ -5,6 +5,7 @@
 #include "contact/law.h"
 
 #include "base/base.h"
+#include "contact/augmented.h"
 #include "contact/impulse_law.h"
 
 #include <string.h>
@@ -13,9 +14,16 @@ static const cri_law *const laws[] = {
     &cri_law_ncp, &cri_law_ncp_poisson, &cri_law_cone, &cri_law_cone_reg, &cri_law_lcp,
 };
 
+static const cri_law *const learned[] = {&cri_law_augmented, &cri_law_regressed};
+
 const cri_law *cri_law_at(int i) {
     int n = (int)(sizeof laws / sizeof laws[0]);
     return i >= 0 && i < n ? laws[i] : NULL;
+}
+
+const cri_law *cri_law_learned_at(int i) {
+    int n = (int)(sizeof learned / sizeof learned[0]);
+    return i >= 0 && i < n ? learned[i] : NULL;
 }
 
 const cri_law *cri_law_find(const char *name) {
@@ -23,6 +31,11 @@ const cri_law *cri_law_find(const char *name) {
     for (int i = 0; cri_law_at(i); i++) {
         if (strcmp(laws[i]->name, name) == 0) {
             return laws[i];
+        }
+    }
+    for (int i = 0; cri_law_learned_at(i); i++) {
+        if (strcmp(learned[i]->name, name) == 0) {
+            return learned[i];
         }
     }
     return NULL;

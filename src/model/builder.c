@@ -51,7 +51,7 @@ static cr_status fill(cri_builder *b) {
         cri_arena_push_text(b->arena, def->law_place.file ? def->law_place.file : def->file),
         def->law_place.line};
     m->stepper_place = (cri_place){m->law_place.file, def->stepper_place.line};
-    return cri_arena_has_failed(b->arena) ? cri_build_fail_memory(b) : CR_OK;
+    return cri_arena_has_failed(b->arena) ? cri_build_fail_memory(b) : cri_build_check_nets(b);
 }
 
 cr_status cri_model_build(const cri_scene_def *def, cr_model **out, cr_error *err) {

@@ -32,6 +32,11 @@ CR_MUST_CHECK cr_status cri_build_mechanism(cri_builder *b);
 CR_MUST_CHECK cr_status cri_build_shapes(cri_builder *b);
 CR_MUST_CHECK cr_status cri_build_pairs(cri_builder *b);
 
+// ---- builder_nets.c: nets of contact laws, their slots, whether they fit the scene
+int cri_build_n_weight(const cri_builder *b);
+CR_MUST_CHECK cr_status cri_build_nets(cri_builder *b);
+CR_MUST_CHECK cr_status cri_build_check_nets(const cri_builder *b);
+
 // ---- builder_slots.c: the layout of p, names, keyframes
 CR_MUST_CHECK cr_status cri_build_slots(cri_builder *b);
 CR_MUST_CHECK cr_status cri_build_names(cri_builder *b);

@@ -258,7 +258,7 @@ static bool push_slot_arrays(cri_builder *b) {
     const cri_scene_def *def = b->def;
     cr_model *m = b->model;
     b->p_space = 3 + 10 * def->n_body + 6 * def->n_geom + 2 * m->n_pair + 4 * def->n_joint +
-                 10 * def->n_actuator + 3 * def->n_tendon;
+                 10 * def->n_actuator + 3 * def->n_tendon + cri_build_n_weight(b);
     m->slot = CR_PUSH(b->arena, cri_slot, b->p_space);
     m->slot_joint = CR_PUSH(b->arena, int, def->n_joint);
     m->slot_actuator = CR_PUSH(b->arena, int, def->n_actuator);
@@ -292,6 +292,7 @@ cr_status cri_build_slots(cri_builder *b) {
     for (int i = 0; i < def->n_tendon; i++) {
         add_tendon(b, i);
     }
+    CR_TRY(cri_build_nets(b));
     return cri_arena_has_failed(b->arena) ? cri_build_fail_memory(b) : CR_OK;
 }
 

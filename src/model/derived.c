@@ -12,6 +12,7 @@
 #include "model/derived.h"
 
 #include "base/arena.h"
+#include "model/ground_nets.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,7 +37,8 @@ cri_derived cri_derived_push(const cr_model *model, cr_arena *arena) {
     int n_body = mech->n_body, n_geom = model->sizes.n_geom;
     cri_derived d = {.n_double = 3 + (N_BODY + N_LINK) * n_body + N_GEOM * n_geom +
                                  N_PAIR * model->n_pair + N_JOINT * mech->n_joint +
-                                 N_ACTUATOR * mech->n_actuator + N_TENDON * mech->n_tendon};
+                                 N_ACTUATOR * mech->n_actuator + N_TENDON * mech->n_tendon +
+                                 (model->nets ? model->nets->n_weight : 0)};
     d.block = CR_PUSH(arena, double, d.n_double);
     double *at = d.block;
     if (at) {
@@ -55,6 +57,8 @@ cri_derived cri_derived_push(const cr_model *model, cr_arena *arena) {
         d.mech.actuator = (cri_actuator_derived *)at;
         at += N_ACTUATOR * mech->n_actuator;
         d.mech.tendon = (cri_tendon_derived *)at;
+        at += N_TENDON * mech->n_tendon;
+        d.weights = model->nets ? at : NULL;
     }
     return d;
 }
@@ -324,6 +328,9 @@ static void visit_copies(const cr_model *m, const cri_derived *d, copy_visitor *
     for (int k = 0; k < m->mech.n_tendon; k++) {
         visit(&(copy){.in_d = &d->mech.tendon[k].stiffness, .slot = m->slot_tendon[k], .n = 3},
               context);
+    }
+    if (m->nets) {
+        visit(&(copy){.in_d = d->weights, .slot = m->slot_nets, .n = m->nets->n_weight}, context);
     }
 }
 

@@ -38,6 +38,7 @@ typedef struct cri_derived {
     cri_body_derived *body; // (n_body), of free bodies alone
     cri_geom_derived *geom; // (n_geom)
     cri_pair_derived *pair; // (n_pair)
+    double *weights;        // of the model's nets, NULL: it has none
 } cri_derived;
 
 /// A zeroed block from arena; block is NULL when there is no memory.

@@ -9,8 +9,8 @@
 // geoms, when they follow from the shapes); per geom size (plane: offset along its normal),
 // friction, restitution; coefficients of pairs that have their own; per joint stiffness, damping,
 // armature, rest position; per actuator gain and bias (a servo: kp, kv), gear; per tendon
-// stiffness, damping, rest length. A free body with nothing attached has no joint parameters, and
-// its centre of mass is its origin.
+// stiffness, damping, rest length; weights of nets. A free body with nothing attached has no joint
+// parameters, and its centre of mass is its origin.
 
 #pragma once
 
@@ -124,6 +124,8 @@ struct cr_model {
     char warning[240];
     cri_place law_place;
     cri_place stepper_place;
+    struct cri_ground_nets *nets;              // of learned contact laws, NULL: none
+    int slot_nets;                             // first of their weights
     const struct cri_system_kind *system_kind; // NULL: a scene of bodies
     void *system_self;
     void (*system_release)(void *self); // NULL: nothing to do

@@ -189,6 +189,7 @@ typedef struct cri_scene_def {
     cri_pair_def *pair;
     cri_exclude_def *exclude;
     cri_key_def *key;
+    struct cri_ground_nets *nets; // of learned contact laws, NULL: none
     int n_body, n_joint, n_geom, n_mesh, n_site, n_tendon, n_actuator, n_equality, n_pair,
         n_exclude, n_key;
     cr_arena *memory; // owns everything above

@@ -5,7 +5,7 @@
 #include "report/result.h"
 
 #include "io/atomic_file.h"
-#include "io/file.h"
+#include "io/json_file.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -51,21 +51,7 @@ static bool put(json_t *object, const char *key, json_t *value) {
 
 /// Writes root, whose reference is taken, when it was built without a failure.
 static cr_status write(const char *path, json_t *root, bool is_built, cr_error *err) {
-    char *dump = is_built ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) : NULL;
-    json_decref(root);
-    if (!dump) {
-        return cri_file_fail_memory(err, path);
-    }
-    cri_atomic_file file;
-    cr_status status = cri_atomic_open(path, &file, err);
-    if (status == CR_OK) {
-        // a failed write is seen at commit
-        fputs(dump, file.stream);
-        fputc('\n', file.stream);
-        status = cri_atomic_commit(&file, err);
-    }
-    free(dump);
-    return status;
+    return cri_json_write(path, root, is_built, JSON_INDENT(2), err);
 }
 
 cr_status cri_result_simulate(const char *path, const cri_simulate_result *result, cr_error *err) {

@@ -15,6 +15,7 @@
 #include "io/number.h"
 #include "model/model.h"
 #include "model/system_file.h"
+#include "scene/load.h"
 #include "scene/mjcf.h"
 #include "scene/urdf.h"
 
@@ -97,8 +98,8 @@ static cr_status parse_system(const char *bytes, size_t n_byte, const char *file
     return status == CR_OK ? reader->read(bytes, n_byte, file, out, err) : status;
 }
 
-cr_status cr_model_parse(const char *text, size_t n_byte, const char *name, cr_model **out,
-                         cr_error *err) {
+cr_status cri_model_parse_with(const char *text, size_t n_byte, const char *name,
+                               struct cri_ground_nets *nets, cr_model **out, cr_error *err) {
     CR_ASSERT((text || n_byte == 0) && name && out);
     *out = NULL;
     if (cri_hdf5_is_file(text, n_byte)) {
@@ -110,18 +111,29 @@ cr_status cr_model_parse(const char *text, size_t n_byte, const char *name, cr_m
     } else {
         CR_TRY(cri_mjcf_read(text, n_byte, name, &def, err));
     }
+    def.nets = nets ? nets : def.nets;
     cr_status status = cri_model_build(&def, out, err);
     cri_scene_def_clear(&def);
     return status;
 }
 
-cr_status cr_model_load(const char *path, cr_model **out, cr_error *err) {
+cr_status cr_model_parse(const char *text, size_t n_byte, const char *name, cr_model **out,
+                         cr_error *err) {
+    return cri_model_parse_with(text, n_byte, name, NULL, out, err);
+}
+
+cr_status cri_model_load_with(const char *path, struct cri_ground_nets *nets, cr_model **out,
+                              cr_error *err) {
     CR_ASSERT(path && out);
     *out = NULL;
     char *text;
     size_t n_byte;
     CR_TRY(cri_file_read(path, &text, &n_byte, err));
-    cr_status status = cr_model_parse(text, n_byte, path, out, err);
+    cr_status status = cri_model_parse_with(text, n_byte, path, nets, out, err);
     free(text);
     return status;
+}
+
+cr_status cr_model_load(const char *path, cr_model **out, cr_error *err) {
+    return cri_model_load_with(path, NULL, out, err);
 }

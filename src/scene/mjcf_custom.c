@@ -4,20 +4,22 @@
 //
 //   text     carom:law                       contact law
 //   text     carom:stepper                   located, end
+//   text     carom:weights                   file of a learned contact law's nets
 //   text     carom:inertia:BODY              shape: mass and inertia follow size and density
 //   numeric  carom:restitution:GEOM          one geom; a pair takes the larger of its two
 //   numeric  carom:restitution:GEOM:GEOM     one pair
 //   numeric  carom:friction:GEOM:GEOM        one pair; two numbers: along the two tangents
 
+#include "scene/ground_file.h"
 #include "scene/mjcf_parts.h"
 
 #include <string.h>
 
 #define PREFIX "carom:"
 
-static const char *const known_entries =
-    "expected carom: law, stepper, inertia:BODY (text), restitution:GEOM, restitution:GEOM:GEOM, "
-    "friction:GEOM:GEOM (numeric)";
+static const char *const known_entries = "expected carom: law, stepper, weights, inertia:BODY "
+                                         "(text), restitution:GEOM, restitution:GEOM:GEOM, "
+                                         "friction:GEOM:GEOM (numeric)";
 
 // ---- entries -----------------------------------------------------------------------------------
 
@@ -147,6 +149,18 @@ static cr_status set_word(cri_mjcf *m, const cri_xml_node *node, const char *dat
     return CR_OK;
 }
 
+// the nets of a file beside the scene's
+static cr_status set_weights(cri_mjcf *m, const cri_xml_node *node, const char *data) {
+    char *path = cri_mjcf_path(m->scratch, m->def->file, "", data);
+    m->def->nets = CR_PUSH(m->def->memory, cri_ground_nets, 1);
+    if (!path || !m->def->nets) {
+        return cri_mjcf_fail_memory(m);
+    }
+    cr_error own = {0};
+    cr_status status = cri_ground_file_read(path, m->def->nets, m->def->memory, &own);
+    return status == CR_OK ? CR_OK : cri_mjcf_fail(m, status, node, "%.150s", own.text);
+}
+
 // what follows prefix in name, NULL when name does not begin with it
 static const char *after(const char *name, const char *prefix) {
     size_t n = strlen(prefix);
@@ -168,6 +182,9 @@ static cr_status read_text(cri_mjcf *m, const cri_xml_node *node, const char *na
     if (strcmp(name, PREFIX "stepper") == 0) {
         m->def->stepper_place = cri_mjcf_place(node);
         return set_word(m, node, data, m->def->stepper);
+    }
+    if (strcmp(name, PREFIX "weights") == 0) {
+        return set_weights(m, node, data);
     }
     return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s': %s", name, known_entries);
 }

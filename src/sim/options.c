@@ -97,8 +97,17 @@ static cr_status check_choice(const cr_model *m, const cr_sim_options *o, cr_err
         for (int i = 0; cri_law_at(i); i++) {
             list_name(names, sizeof names, cri_law_at(i)->name);
         }
+        for (int i = 0; cri_law_learned_at(i); i++) {
+            list_name(names, sizeof names, cri_law_learned_at(i)->name);
+        }
         cri_place place = o->law == m->law ? m->law_place : (cri_place){0};
         return fail_choice("contact law", o->law, place, names, err);
+    }
+    if (cri_law_find(o->law)->needs_nets && !m->nets) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "the contact law %.40s needs trained nets; train them with carom learn "
+                        "augmented, and name their file in the scene's carom:weights",
+                        o->law);
     }
     return check_smoothing(o, err);
 }

@@ -16,6 +16,7 @@
 
 #include "contact/islands.h"
 #include "math/dense.h"
+#include "model/ground_nets.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,6 +35,26 @@ typedef struct end_data {
     cri_state state; // y
     double *y;       // (n_x)
 } end_data;
+
+// A law of patches takes the two ends of what touches, or one point: the rest of the patch follows,
+// so that a step costs the same whatever the number of contacts.
+static int keep_ends(cr_sim *sim, int n) {
+    cri_scan *scan = &sim->scan;
+    cri_vec3 along = sim->model->nets->along;
+    int low = scan->hit[0], high = low;
+    double least = INFINITY, most = -INFINITY;
+    for (int i = 0; i < n; i++) {
+        double at = cri_v3_dot(along, scan->now[scan->hit[i]].point[1]);
+        low = at < least ? scan->hit[i] : low;
+        high = at > most ? scan->hit[i] : high;
+        least = fmin(least, at);
+        most = fmax(most, at);
+    }
+    scan->hit[0] = low;
+    scan->hit[1] = high;
+    // a micrometre is one place
+    return most - least > 1e-6 ? 2 : 1;
+}
 
 // jumps of the islands of scan->hit (n); x_next's velocities are overwritten
 static bool run_jumps(cr_sim *sim, end_data *data, int n, double *x_next, cri_step_record *record) {
@@ -106,6 +127,7 @@ static cr_status end_step(cr_sim *sim, cri_step_record *record, double *x_next, 
             sim->scan.hit[n++] = f;
         }
     }
+    n = n > 1 && sim->world.law->needs_nets ? keep_ends(sim, n) : n;
     memcpy(x_next, y, sizeof *y * (size_t)sim->model->sizes.n_x);
     if (n == 0) {
         cri_warm_clear(&sim->warm);

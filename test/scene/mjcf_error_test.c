@@ -368,7 +368,8 @@ static void bad_keyframes_are_reported(void **state) {
 static void bad_custom_entries_are_reported(void **state) {
     (void)state;
 #define KNOWN                                                                                      \
-    "expected carom: law, stepper, inertia:BODY (text), restitution:GEOM, restitution:GEOM:GEOM, " \
+    "expected carom: law, stepper, weights, inertia:BODY (text), restitution:GEOM, "               \
+    "restitution:GEOM:GEOM, "                                                                      \
     "friction:GEOM:GEOM (numeric)"
     static const refused cases[] = {
         {CUSTOM("<text name='carom:lwa' data='ncp'/>"), CR_ERR_SYNTAX, 2,

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+//
+// carom learn augmented SCENE: samples contact states of the scene's planar body, labels them by an
+// analytic law, trains classifiers and regressors, and the rival that regresses everything.
+
+#include "learn_augmented.h"
+
+#include "report/result_nets.h"
+#include "scene.h"
+#include "scene/ground_file.h"
+#include "terminal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/// Both trainings.
+typedef struct trained {
+    cri_ground_nets nets, rival;
+    cri_augmented_score score[CRI_GROUND_KINDS], pdd[CRI_GROUND_KINDS];
+    double seconds; // of ours
+} trained;
+
+static void print(const cri_augmented_options *o, const trained *t) {
+    static const char *const kind[CRI_GROUND_KINDS] = {"point", "line"};
+    static const char *const class[CRI_GROUND_CLASSES] = {"static", "dynamic", "detach"};
+    printf("nets for body %s on %s, labels by %s\n", t->nets.body, t->nets.surface,
+           o->sampling.law);
+    for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        const cri_augmented_score *s = &t->score[k];
+        if (s->n_test == 0) {
+            printf("%s: no such contact\n", kind[k]);
+            continue;
+        }
+        printf("%s: %d samples, %d held out\n", kind[k], s->n_train, s->n_test);
+        printf("  classifier            %.2f %%\n", 100.0 * s->accuracy);
+        printf("  %-10s %8s %8s %8s   right\n", "", class[0], class[1], class[2]);
+        for (int i = 0; i < CRI_GROUND_CLASSES; i++) {
+            const int *n = s->confusion[i];
+            int sum = n[0] + n[1] + n[2];
+            printf("  %-10s %8d %8d %8d   %.2f %%\n", class[i], n[0], n[1], n[2],
+                   sum > 0 ? 100.0 * n[i] / sum : 0.0);
+        }
+        printf("  friction regressor    %.2f %%\n", 100.0 * s->friction);
+        printf("  pure regression       %.2f %%\n", 100.0 * t->pdd[k].impulse);
+    }
+    printf("%.1f s\n", t->seconds);
+}
+
+static cr_status train(const cli_options *options, const cr_model *model, cri_augmented_options *o,
+                       trained *t, cr_arena *arena, cr_error *err) {
+    cri_progress progress = cli_terminal_begin(options, "learn");
+    o->progress = &progress;
+    double begin = cli_seconds();
+    cr_status status = cri_augmented_train(model, o, &t->nets, t->score, arena, err);
+    t->seconds = cli_seconds() - begin;
+    o->is_regressed = true;
+    if (status == CR_OK) {
+        status = cri_augmented_train(model, o, &t->rival, t->pdd, arena, err);
+    }
+    cli_terminal_end();
+    return status;
+}
+
+// the rival's nets when they are asked for by name
+static cr_status save(const cli_options *options, const cri_augmented_options *o, const trained *t,
+                      cr_error *err) {
+    bool is_rival = options->model && strcmp(options->model, "regressed") == 0;
+    if (options->output) {
+        CR_TRY(cri_ground_file_write(options->output, is_rival ? &t->rival : &t->nets, err));
+    }
+    if (options->json) {
+        cri_nets_result result = {.scene = options->word[1],
+                                  .law = o->sampling.law,
+                                  .nets = &t->nets,
+                                  .score = t->score,
+                                  .pdd = t->pdd,
+                                  .seconds = t->seconds};
+        CR_TRY(cri_result_nets(options->json, &result, err));
+    }
+    return CR_OK;
+}
+
+static int check(const cli_options *options) {
+    if (options->n_word != 2) {
+        return cli_usage("augmented takes one scene, not %d files", options->n_word - 1);
+    }
+    const char *ending = options->output ? cli_extension(options->output) : NULL;
+    if (options->output && (!ending || strcmp(ending, ".json") != 0)) {
+        return cli_usage("-o %.80s: these weights are JSON, the name should end in .json",
+                         options->output);
+    }
+    const char *model = options->model;
+    if (model && strcmp(model, "augmented") != 0 && strcmp(model, "regressed") != 0) {
+        return cli_usage("--model %.60s: expected augmented or regressed", model);
+    }
+    return CLI_DONE;
+}
+
+int cli_learn_augmented(const cli_options *options) {
+    int code = check(options);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    cr_error err = {0};
+    cr_model *model = NULL;
+    if (cr_model_load(options->word[1], &model, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    cri_augmented_options o = cri_augmented_options_default();
+    o.sampling.seed = options->seed;
+    o.sampling.law = options->law ? options->law : o.sampling.law;
+    o.n_epoch = options->n_epoch > 0 ? options->n_epoch : o.n_epoch;
+    cr_arena *arena = cri_arena_create(1 << 20);
+    trained t = {.seconds = 0.0};
+    cr_status status = arena ? train(options, model, &o, &t, arena, &err)
+                             : cri_fail(&err, CR_ERR_MEMORY, 0, "no memory");
+    if (status == CR_OK) {
+        print(&o, &t);
+        status = save(options, &o, &t, &err);
+    }
+    cri_arena_destroy(arena);
+    cr_model_destroy(model);
+    return status == CR_OK ? CLI_DONE : cli_error(&err);
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+//
+// Losses, per sample: cross entropy of the softmax, -log p_label, for classifiers; the mean square
+// of the standardised error for regressors, which learn sliding states alone (the rival: all).
+//
+// Inputs and targets are standardised, and the nets then take the standardisation in:
+//
+//   W_1 (x - m)/d + b_1 = (W_1/d) x + (b_1 - W_1 m/d),      d_y (W_L a + b_L) + m_y
+//
+// An input that hardly varies (the shape of a body's only face) keeps at least 0.01 as its width.
+
+#include "learn/augmented.h"
+
+#include "base/base.h"
+#include "nn/start.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_OUT = 3, N_WORKER = 16 };
+
+// of an input's width
+static const double least_width = 0.01;
+
+/// One net and its samples, standardised.
+typedef struct task {
+    const cri_mlp *net;
+    bool is_classifier;
+    int n, n_in, n_out;
+    double *x; // (n, n_in)
+    double *y; // (n, n_out), regressors
+    int *label;
+    double mean[CRI_GROUND_INPUTS], width[CRI_GROUND_INPUTS]; // of inputs
+    double mean_y[MOST_OUT], width_y[MOST_OUT];
+    cr_arena *work[N_WORKER];
+} task;
+
+cri_augmented_options cri_augmented_options_default(void) {
+    return (cri_augmented_options){.sampling = cri_ground_sampling_default(),
+                                   .n_sample = {15000, 35000},
+                                   .n_hidden = 3,
+                                   .width = {32, 32, 16},
+                                   .n_epoch = 300,
+                                   .batch = 256,
+                                   .n_thread = 1,
+                                   .rate = 3e-3};
+}
+
+// ---- standard numbers --------------------------------------------------------------------------
+
+static void standardise(int n, int n_column, double least, double *x, double *mean, double *width) {
+    for (int j = 0; j < n_column; j++) {
+        double sum = 0.0, square = 0.0;
+        for (int i = 0; i < n; i++) {
+            sum += x[i * n_column + j];
+        }
+        mean[j] = sum / n;
+        for (int i = 0; i < n; i++) {
+            double d = x[i * n_column + j] - mean[j];
+            square += d * d;
+        }
+        width[j] = fmax(sqrt(square / n), least);
+        for (int i = 0; i < n; i++) {
+            x[i * n_column + j] = (x[i * n_column + j] - mean[j]) / width[j];
+        }
+    }
+}
+
+static void take_in(const task *t, double *w) {
+    const cri_mlp *net = t->net;
+    double *W = w + cri_mlp_place(net, 1, false), *b = w + cri_mlp_place(net, 1, true);
+    for (int i = 0; i < net->width[1]; i++) {
+        for (int j = 0; j < t->n_in; j++) {
+            W[i * t->n_in + j] /= t->width[j];
+            b[i] -= W[i * t->n_in + j] * t->mean[j];
+        }
+    }
+    int last = net->n_layer, n = net->width[last - 1];
+    W = w + cri_mlp_place(net, last, false);
+    b = w + cri_mlp_place(net, last, true);
+    for (int i = 0; i < t->n_out && !t->is_classifier; i++) {
+        for (int j = 0; j < n; j++) {
+            W[i * n + j] *= t->width_y[i];
+        }
+        b[i] = b[i] * t->width_y[i] + t->mean_y[i];
+    }
+}
+
+// ---- losses ------------------------------------------------------------------------------------
+
+// overwrites out (n_out) by its adjoint; returns the loss
+static double cross_entropy(int n_out, int label, double *out) {
+    double most = out[0], sum = 0.0, own = out[label];
+    for (int j = 1; j < n_out; j++) {
+        most = fmax(most, out[j]);
+    }
+    for (int j = 0; j < n_out; j++) {
+        out[j] = exp(out[j] - most);
+        sum += out[j];
+    }
+    for (int j = 0; j < n_out; j++) {
+        out[j] = out[j] / sum - (j == label ? 1.0 : 0.0);
+    }
+    return log(sum) + most - own;
+}
+
+static double square(int n_out, const double *y, double *out) {
+    double sum = 0.0;
+    for (int j = 0; j < n_out; j++) {
+        double d = out[j] - y[j];
+        sum += d * d / n_out;
+        out[j] = 2.0 * d / n_out;
+    }
+    return sum;
+}
+
+static bool loss(void *context, cri_train_shard *shard) {
+    const task *t = context;
+    cr_arena *work = t->work[shard->worker];
+    cri_arena_reset(work);
+    double *x = CR_PUSH_RAW(work, double, shard->n * t->n_in);
+    double *out = CR_PUSH_RAW(work, double, shard->n * t->n_out);
+    if (!x || !out) {
+        return false;
+    }
+    for (int i = 0; i < shard->n; i++) {
+        memcpy(x + i * t->n_in, t->x + (size_t)shard->sample[i] * (size_t)t->n_in,
+               sizeof *x * (size_t)t->n_in);
+    }
+    cri_mlp_cache cache;
+    if (!cri_mlp_value(t->net, shard->w, shard->n, x, out, &cache, work)) {
+        return false;
+    }
+    for (int i = 0; i < shard->n; i++) {
+        int k = shard->sample[i];
+        double *o = out + i * t->n_out;
+        shard->loss += t->is_classifier ? cross_entropy(t->n_out, t->label[k], o)
+                                        : square(t->n_out, t->y + (size_t)k * (size_t)t->n_out, o);
+    }
+    return cri_mlp_value_vjp(t->net, shard->w, &cache, out, NULL, shard->w_adj, work);
+}
+
+// ---- training ----------------------------------------------------------------------------------
+
+// samples [0, n_train) that the net learns from
+static bool task_begin(const cri_ground_data *data, int n_train, bool is_classifier, bool takes_all,
+                       const cri_mlp *net, int n_thread, task *t, cr_arena *arena) {
+    *t = (task){.net = net, .is_classifier = is_classifier, .n_in = data->n_input};
+    t->n_out = is_classifier ? CRI_GROUND_CLASSES : data->n_row;
+    t->x = CR_PUSH(arena, double, n_train * t->n_in);
+    t->y = CR_PUSH(arena, double, n_train * t->n_out);
+    t->label = CR_PUSH(arena, int, n_train);
+    for (int k = 0; k < n_thread; k++) {
+        t->work[k] = cri_arena_create(1 << 18);
+    }
+    if (cri_arena_has_failed(arena)) {
+        return false;
+    }
+    for (int i = 0; i < n_train; i++) {
+        if (!takes_all && data->label[i] != CRI_GROUND_DYNAMIC) {
+            continue;
+        }
+        memcpy(t->x + t->n * t->n_in, data->input + (size_t)i * (size_t)t->n_in,
+               sizeof *t->x * (size_t)t->n_in);
+        if (!is_classifier) {
+            memcpy(t->y + t->n * t->n_out, data->impulse + (size_t)i * (size_t)t->n_out,
+                   sizeof *t->y * (size_t)t->n_out);
+        }
+        t->label[t->n++] = data->label[i];
+    }
+    if (t->n > 0) {
+        standardise(t->n, t->n_in, least_width, t->x, t->mean, t->width);
+        if (!is_classifier) {
+            standardise(t->n, t->n_out, 1e-9, t->y, t->mean_y, t->width_y);
+        }
+    }
+    return true;
+}
+
+static cr_status train_net(const cri_augmented_options *o, task *t, double *w, bool *is_stopped,
+                           cr_error *err) {
+    int n_w = cri_mlp_n_weight(t->net);
+    cri_adam_group all = {.n = n_w, .rate = 1.0};
+    cri_train_task job = {
+        .n_w = n_w, .n_group = 1, .group = &all, .n_sample = t->n, .loss = loss, .context = t};
+    cri_train_options options = cri_train_options_default();
+    options.n_epoch = o->n_epoch;
+    options.batch = o->batch;
+    options.shard = o->batch;
+    options.n_thread = o->n_thread;
+    options.seed = o->sampling.seed;
+    options.rate = (cri_rate){CRI_RATE_LINEAR, o->rate, 0.25};
+    options.progress = o->progress;
+    cri_train_result result;
+    CR_TRY(cri_train(&job, &options, w, NULL, &result, err));
+    if (result.stop == CRI_TRAIN_DIVERGED) {
+        return CR_ERR_NUMERIC;
+    }
+    *is_stopped = *is_stopped || result.stop == CRI_TRAIN_INTERRUPTED;
+    take_in(t, w);
+    return CR_OK;
+}
+
+static cr_status train_kind(const cri_augmented_options *o, const cri_ground_data *data,
+                            cri_ground_nets *nets, double *weights, bool *is_stopped,
+                            cr_error *err) {
+    int n_train = data->n - data->n / 10;
+    cr_status status = CR_OK;
+    for (int k = 0; k < 2 && status == CR_OK; k++) {
+        int net = 2 * (int)data->kind + k;
+        bool is_classifier = k == 0;
+        cr_arena *arena = cri_arena_create(1 << 20);
+        task t = {0};
+        bool is_good =
+            arena && task_begin(data, n_train, is_classifier, is_classifier || o->is_regressed,
+                                &nets->net[net], o->n_thread, &t, arena);
+        if (!is_good) {
+            status = cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+        } else if (t.n > 0 && !(is_classifier && o->is_regressed)) {
+            status = train_net(o, &t, weights + nets->first[net], is_stopped, err);
+        }
+        for (int i = 0; i < N_WORKER; i++) {
+            cri_arena_destroy(t.work[i]);
+        }
+        cri_arena_destroy(arena);
+    }
+    return status;
+}
+
+static void note_ranges(const cri_ground_data *data, cri_ground_nets *nets) {
+    for (int j = 0; j < data->n_input && data->n > 0; j++) {
+        double *lower = &nets->lower[data->kind][j], *upper = &nets->upper[data->kind][j];
+        *lower = *upper = data->input[j];
+        for (int i = 0; i < data->n; i++) {
+            *lower = fmin(*lower, data->input[i * data->n_input + j]);
+            *upper = fmax(*upper, data->input[i * data->n_input + j]);
+        }
+    }
+}
+
+bool cri_augmented_judge(const cri_ground_nets *nets, const double *weights,
+                         const cri_ground_data *data, bool is_regressed, cri_augmented_score *out,
+                         cr_arena *work) {
+    int net = 2 * (int)data->kind, n_right = 0;
+    double error[2] = {0.0, 0.0}, size[2] = {0.0, 0.0};
+    memset(out->confusion, 0, sizeof out->confusion);
+    out->n_test = data->n;
+    for (int i = 0; i < data->n; i++) {
+        cri_arena_mark mark = cri_arena_get_mark(work);
+        const double *x = data->input + (size_t)i * (size_t)data->n_input;
+        double class[CRI_GROUND_CLASSES], y[CRI_GROUND_ROWS];
+        if (!cri_mlp_value(&nets->net[net], weights + nets->first[net], 1, x, class, NULL, work) ||
+            !cri_mlp_value(&nets->net[net + 1], weights + nets->first[net + 1], 1, x, y, NULL,
+                           work)) {
+            return false;
+        }
+        cri_arena_rewind(work, mark);
+        int best = class[1] > class[0] ? 1 : 0;
+        best = class[2] > class[best] ? 2 : best;
+        out->confusion[data->label[i]][best]++;
+        n_right += best == data->label[i];
+        for (int j = 0; j < data->n_row; j++) {
+            if (is_regressed || data->label[i] == CRI_GROUND_DYNAMIC) {
+                double right = data->impulse[i * data->n_row + j] * data->scale[i];
+                double off = fabs(y[j] * data->scale[i] - right);
+                error[1] += off;
+                size[1] += fabs(right);
+                error[0] += j == 0 ? off : 0.0;
+                size[0] += j == 0 ? fabs(right) : 0.0;
+            }
+        }
+    }
+    out->accuracy = data->n > 0 ? (double)n_right / data->n : 0.0;
+    out->friction = size[0] > 0.0 ? 1.0 - error[0] / size[0] : 0.0;
+    out->impulse = size[1] > 0.0 ? 1.0 - error[1] / size[1] : 0.0;
+    return true;
+}
+
+static cr_status describe(const cr_model *model, cri_ground_nets *nets, cr_error *err) {
+    cri_ground_body ground;
+    CR_TRY(cri_ground_find(model, &ground, err));
+    cr_arena *work = cri_arena_create(4096);
+    double *p = work ? CR_PUSH(work, double, model->sizes.n_p) : NULL;
+    cri_derived d = p ? cri_derived_push(model, work) : (cri_derived){0};
+    if (d.block) {
+        cr_model_defaults(model, -1, p, NULL, NULL);
+        cri_derive(model, p, &d);
+        cri_ground_mass(model, &d, &ground, &nets->mass, &nets->inertia);
+    }
+    bool is_good = d.block != NULL;
+    cri_arena_destroy(work);
+    const char *name[2] = {model->body_name[ground.body], model->geom_name[ground.surface]};
+    if (strlen(name[0]) >= sizeof nets->body || strlen(name[1]) >= sizeof nets->surface) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "the name %.60s is too long; take fewer than 64 "
+                        "bytes for body and surface",
+                        strlen(name[0]) >= sizeof nets->body ? name[0] : name[1]);
+    }
+    memcpy(nets->body, name[0], strlen(name[0]) + 1);
+    memcpy(nets->surface, name[1], strlen(name[1]) + 1);
+    return is_good ? CR_OK : cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+}
+
+cr_status cri_augmented_train(const cr_model *model, const cri_augmented_options *options,
+                              cri_ground_nets *nets, cri_augmented_score score[CRI_GROUND_KINDS],
+                              cr_arena *arena, cr_error *err) {
+    CR_ASSERT(model && options && nets && score && arena && options->n_thread <= N_WORKER);
+    *nets = (cri_ground_nets){0};
+    cri_ground_nets_shape(options->n_hidden, options->width, nets);
+    CR_TRY(describe(model, nets, err));
+    double *weights = CR_PUSH(arena, double, nets->n_weight);
+    cri_random stream = cri_random_of(options->sampling.seed, 100);
+    bool is_good = weights != NULL;
+    for (int i = 0; i < CRI_GROUND_NETS && is_good; i++) {
+        is_good = cri_mlp_start(&nets->net[i], CRI_START_GLOROT, &stream, weights + nets->first[i],
+                                arena);
+    }
+    if (!is_good) {
+        return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+    }
+    nets->weights = weights;
+    for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        cri_ground_data data;
+        CR_TRY(cri_ground_sample(model, (cri_ground_kind)k, options->n_sample[k],
+                                 &options->sampling, &data, arena, err));
+        note_ranges(&data, nets);
+        bool is_stopped = false;
+        CR_TRY(train_kind(options, &data, nets, weights, &is_stopped, err));
+        int n_train = data.n - data.n / 10;
+        cri_ground_data rest = data;
+        rest.n = data.n - n_train;
+        rest.input += n_train * data.n_input;
+        rest.impulse += n_train * data.n_row;
+        rest.scale += n_train;
+        rest.label += n_train;
+        score[k] = (cri_augmented_score){.n_train = n_train, .is_interrupted = is_stopped};
+        if (!cri_augmented_judge(nets, weights, &rest, options->is_regressed, &score[k], arena)) {
+            return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+        }
+    }
+    return CR_OK;
+}

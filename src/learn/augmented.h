@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// Training of the nets of law `augmented` (paper 003) and of its rival, pure regression.
+
+#pragma once
+
+#include "learn/ground_data.h"
+#include "learn/trainer.h"
+
+typedef struct cri_augmented_options {
+    cri_ground_sampling sampling;
+    int n_sample[CRI_GROUND_KINDS]; // of which a tenth is held out
+    int n_hidden;
+    int width[CRI_GROUND_HIDDEN];
+    int n_epoch;
+    int batch;
+    int n_thread;
+    double rate;       // of Adam; falls linearly to 0 over the last three quarters
+    bool is_regressed; // the rival: regressors learn every state, not only sliding ones
+    const cri_progress *progress;
+} cri_augmented_options;
+
+/// 15,000 points and 35,000 lines, which have the more inputs, nets 32-32-16, 300 epochs of batches
+/// of 256.
+cri_augmented_options cri_augmented_options_default(void);
+
+/// What held-out samples say of one kind of patch.
+typedef struct cri_augmented_score {
+    int n_train, n_test;
+    int confusion[CRI_GROUND_CLASSES][CRI_GROUND_CLASSES]; // [label][answer]
+    double accuracy;                                       // of the classifier, part of 1
+    double friction;     // 1 - mean |error| / mean |value| of the regressed friction impulse
+    double impulse;      // the same over all rows of the impulse
+    bool is_interrupted; // training was, and the nets are what they were by then
+} cri_augmented_score;
+
+/// Counts of a data set under the nets with these weights.
+CR_MUST_CHECK bool cri_augmented_judge(const cri_ground_nets *nets, const double *weights,
+                                       const cri_ground_data *data, bool is_regressed,
+                                       cri_augmented_score *out, cr_arena *work);
+
+/// Fills nets (weights on the arena) and score of each kind. A kind without samples keeps the
+/// weights that it starts from.
+CR_MUST_CHECK cr_status cri_augmented_train(const cr_model *model,
+                                            const cri_augmented_options *options,
+                                            cri_ground_nets *nets,
+                                            cri_augmented_score score[CRI_GROUND_KINDS],
+                                            cr_arena *arena, cr_error *err);

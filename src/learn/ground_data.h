@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// Contact states of a planar body, sampled and labelled by an analytic law: what the nets of
+// contact patches are trained on (paper 003, section III.D; labels: ground_data.c).
+
+#pragma once
+
+#include <stdint.h>
+
+#include "contact/augmented.h"
+#include "model/ground_body.h"
+
+/// Where states are drawn from. Half of the samples are uniform; in the other half every speed is
+/// multiplied by a power of ten, 10^-4 to 1, or zero with probability 1/10, so that sliding,
+/// rocking and resting are there beside impacts.
+typedef struct cri_ground_sampling {
+    const char *law; // that labels
+    uint64_t seed;
+    double along;                  // m/s, either way
+    double closing, opening;       // m/s, towards the surface and away from it
+    double spin[CRI_GROUND_KINDS]; // rad/s, either way
+    double tilt;                   // rad, by which a line may miss its face, either way
+    bool is_uniform;               // all samples are, and no line is tilted
+} cri_ground_sampling;
+
+/// lcp; 5 m/s; 5 and 1 m/s; 50 and 20 rad/s; 0.003 rad.
+cri_ground_sampling cri_ground_sampling_default(void);
+
+/// Samples of one kind of patch.
+typedef struct cri_ground_data {
+    cri_ground_kind kind;
+    int n, n_input, n_row;
+    double *input;   // (n, n_input)
+    double *impulse; // (n, n_row) over the scale
+    double *scale;   // (n) kg m/s
+    int *label;      // (n) cri_ground_class
+} cri_ground_data;
+
+/// Arrays are on the arena. A body without flat faces has no lines: n is 0 then. Error: a scene
+/// that is no planar body, a law that is none or needs nets, or no memory.
+CR_MUST_CHECK cr_status cri_ground_sample(const cr_model *model, cri_ground_kind kind, int n,
+                                          const cri_ground_sampling *sampling, cri_ground_data *out,
+                                          cr_arena *arena, cr_error *err);

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// The one body of a scene that moves in a plane and the surface that it touches: what nets of
+// contact patches can be trained for.
+
+#pragma once
+
+#include "model/derived.h"
+#include "model/ground_nets.h"
+
+typedef struct cri_ground_body {
+    int body;
+    int surface;            // its geom, a plane
+    int slide[2];           // their places in q and v
+    int hinge;              // likewise
+    cri_vec3 slide_axis[2]; // world
+    cri_vec3 axis;          // of the hinge, world
+    cri_vec3 normal;        // of the surface
+    cri_vec3 along;         // axis x normal: unit, in the plane of motion and in the surface
+} cri_ground_body;
+
+/// Error: something moves otherwise than by slide, slide, hinge in one plane, or there is more than
+/// one fixed geom to touch, or that is no plane.
+CR_MUST_CHECK cr_status cri_ground_find(const cr_model *model, cri_ground_body *out, cr_error *err);
+
+/// Mass and moment of inertia about the hinge's axis, of the default parameters.
+void cri_ground_mass(const cr_model *model, const cri_derived *d, const cri_ground_body *ground,
+                     double *mass, double *inertia);
+
+/// Are the nets for this body? d is derived from the defaults. The error names both. Sets along.
+CR_MUST_CHECK cr_status cri_ground_check_nets(const cr_model *model, const cri_derived *d,
+                                              cri_ground_nets *nets, cr_error *err);

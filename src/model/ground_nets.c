@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// Shapes and names of the nets of contact patches. A classifier has three outputs, a regressor one
+// for each row of the reduced problem.
+
+#include "model/ground_nets.h"
+
+#include "base/base.h"
+
+void cri_ground_nets_shape(int n_hidden, const int *width, cri_ground_nets *nets) {
+    CR_ASSERT(n_hidden >= 1 && n_hidden <= CRI_GROUND_HIDDEN && width && nets);
+    nets->n_weight = 0;
+    for (int i = 0; i < CRI_GROUND_NETS; i++) {
+        cri_ground_kind kind = i < 2 ? CRI_GROUND_POINT : CRI_GROUND_LINE;
+        cri_mlp *net = &nets->net[i];
+        *net = (cri_mlp){.n_layer = n_hidden + 1, .act = CRI_ACT_TANH};
+        net->width[0] = cri_ground_inputs(kind);
+        for (int l = 0; l < n_hidden; l++) {
+            CR_ASSERT(width[l] >= 1 && width[l] <= CRI_GROUND_WIDTH);
+            net->width[l + 1] = width[l];
+        }
+        net->width[n_hidden + 1] = i % 2 == 0 ? CRI_GROUND_CLASSES : cri_ground_rows(kind);
+        nets->first[i] = nets->n_weight;
+        nets->n_weight += cri_mlp_n_weight(net);
+    }
+}
+
+const char *cri_ground_net_name(int net) {
+    static const char *const name[CRI_GROUND_NETS] = {"point/class", "point/friction", "line/class",
+                                                      "line/friction"};
+    CR_ASSERT(net >= 0 && net < CRI_GROUND_NETS);
+    return name[net];
+}

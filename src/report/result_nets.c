@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// Accuracies and confusion matrices of the nets of contact patches as JSON.
+
+#include "report/result_nets.h"
+
+#include "io/json_file.h"
+
+static json_t *confusion(const cri_augmented_score *s) {
+    json_t *rows = json_array();
+    for (int i = 0; i < CRI_GROUND_CLASSES; i++) {
+        const int *n = s->confusion[i];
+        json_array_append_new(rows, json_pack("[i, i, i]", n[0], n[1], n[2]));
+    }
+    return rows;
+}
+
+static json_t *kinds(const cri_nets_result *r) {
+    json_t *list = json_array();
+    for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        const cri_augmented_score *s = &r->score[k];
+        json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:f, s:o, s:f, s:f}", "kind",
+                                              k ? "line" : "point", "train", s->n_train, "test",
+                                              s->n_test, "accuracy", s->accuracy, "confusion",
+                                              confusion(s), "friction", s->friction, "impulse_pdd",
+                                              r->pdd[k].impulse));
+    }
+    return list;
+}
+
+cr_status cri_result_nets(const char *path, const cri_nets_result *r, cr_error *err) {
+    json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:f}", "system", "augmented", "scene",
+                             r->scene, "law", r->law, "body", r->nets->body, "surface",
+                             r->nets->surface, "kinds", kinds(r), "seconds", r->seconds);
+    return cri_json_write(path, root, true, JSON_INDENT(2), err);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+//
+// The file of the nets of contact patches:
+//
+//   {"format": "carom contact patch nets 1", "body", "surface", "mass", "inertia",
+//    "hidden": [32, 32, 16],
+//    "nets": {"point/class": [..], "point/friction": [..], "line/class": [..], ..},
+//    "ranges": [[lower.., upper..] of a point, the same of a line]}
+//
+// Weights are flat, W_1, b_1, W_2, ... by rows (nn/mlp.h).
+
+#include "scene/ground_file.h"
+
+#include "io/file.h"
+#include "io/json_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const format = "carom contact patch nets 1";
+
+static const char *const kind_name[CRI_GROUND_KINDS] = {"point", "line"};
+
+// ---- reading -----------------------------------------------------------------------------------
+
+static cr_status fail_member(const char *path, const char *member, const char *expected,
+                             cr_error *err) {
+    return cri_file_fail(err, CR_ERR_SYNTAX, path, 0, "\"%s\" is missing or wrong: expected %s",
+                         member, expected);
+}
+
+// n finite numbers
+static bool take_numbers(const json_t *array, int n, double *out) {
+    bool is_good = json_is_array(array) && json_array_size(array) == (size_t)n;
+    for (int i = 0; i < n && is_good; i++) {
+        const json_t *value = json_array_get(array, (size_t)i);
+        out[i] = json_number_value(value);
+        is_good = json_is_number(value) && isfinite(out[i]);
+    }
+    return is_good;
+}
+
+static bool take_text(const json_t *root, const char *member, size_t n_byte, char *out) {
+    const char *text = json_string_value(json_object_get(root, member));
+    bool is_good = text && strlen(text) < n_byte;
+    if (is_good) {
+        memcpy(out, text, strlen(text) + 1);
+    }
+    return is_good;
+}
+
+static bool take_shape(const json_t *root, cri_ground_nets *nets) {
+    const json_t *hidden = json_object_get(root, "hidden");
+    size_t n = json_array_size(hidden);
+    int width[CRI_GROUND_HIDDEN];
+    bool is_good = n >= 1 && n <= CRI_GROUND_HIDDEN;
+    for (size_t i = 0; i < n && is_good; i++) {
+        json_int_t value = json_integer_value(json_array_get(hidden, i));
+        is_good = value >= 1 && value <= CRI_GROUND_WIDTH;
+        width[i] = (int)value;
+    }
+    if (is_good) {
+        cri_ground_nets_shape((int)n, width, nets);
+    }
+    return is_good;
+}
+
+static cr_status take_ranges(const char *path, const json_t *root, cri_ground_nets *nets,
+                             cr_error *err) {
+    for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        int n = cri_ground_inputs((cri_ground_kind)k);
+        double both[2 * CRI_GROUND_INPUTS];
+        const json_t *ranges = json_object_get(json_object_get(root, "ranges"), kind_name[k]);
+        if (!take_numbers(ranges, 2 * n, both)) {
+            return fail_member(path, "ranges", "lower and upper ends of the inputs of each kind",
+                               err);
+        }
+        memcpy(nets->lower[k], both, sizeof *both * (size_t)n);
+        memcpy(nets->upper[k], both + n, sizeof *both * (size_t)n);
+    }
+    return CR_OK;
+}
+
+static cr_status take_all(const char *path, const json_t *root, cri_ground_nets *nets,
+                          cr_arena *arena, cr_error *err) {
+    char found[40];
+    if (!take_text(root, "format", sizeof found, found) || strcmp(found, format) != 0) {
+        return fail_member(path, "format", format, err);
+    }
+    if (!take_text(root, "body", sizeof nets->body, nets->body) ||
+        !take_text(root, "surface", sizeof nets->surface, nets->surface)) {
+        return fail_member(path, "body", "names of body and surface", err);
+    }
+    nets->mass = json_number_value(json_object_get(root, "mass"));
+    nets->inertia = json_number_value(json_object_get(root, "inertia"));
+    if (!(nets->mass > 0.0) || !(nets->inertia > 0.0)) {
+        return fail_member(path, "mass", "mass and inertia, positive numbers", err);
+    }
+    if (!take_shape(root, nets)) {
+        return fail_member(path, "hidden", "1 to 4 widths of 1 to 128", err);
+    }
+    CR_TRY(take_ranges(path, root, nets, err));
+    double *weights = CR_PUSH(arena, double, nets->n_weight);
+    if (!weights) {
+        return cri_file_fail_memory(err, path);
+    }
+    const json_t *all = json_object_get(root, "nets");
+    for (int i = 0; i < CRI_GROUND_NETS; i++) {
+        const json_t *one = json_object_get(all, cri_ground_net_name(i));
+        if (!take_numbers(one, cri_mlp_n_weight(&nets->net[i]), weights + nets->first[i])) {
+            return fail_member(path, cri_ground_net_name(i), "as many weights as its shape has",
+                               err);
+        }
+    }
+    nets->weights = weights;
+    return CR_OK;
+}
+
+cr_status cri_ground_file_read(const char *path, cri_ground_nets *nets, cr_arena *arena,
+                               cr_error *err) {
+    CR_ASSERT(path && nets && arena);
+    *nets = (cri_ground_nets){0};
+    char *text;
+    size_t n_byte;
+    CR_TRY(cri_file_read(path, &text, &n_byte, err));
+    json_error_t where;
+    json_t *root = json_loadb(text, n_byte, JSON_REJECT_DUPLICATES, &where);
+    free(text);
+    if (!root) {
+        return cri_file_fail(err, CR_ERR_SYNTAX, path, where.line, "is no JSON: %.100s",
+                             where.text);
+    }
+    cr_status status = take_all(path, root, nets, arena, err);
+    json_decref(root);
+    return status;
+}
+
+// ---- writing -----------------------------------------------------------------------------------
+
+static json_t *numbers(int n, const double *value) {
+    json_t *array = json_array();
+    for (int i = 0; i < n; i++) {
+        if (json_array_append_new(array, json_real(value[i])) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *nets_of(const cri_ground_nets *nets) {
+    json_t *all = json_object();
+    for (int i = 0; i < CRI_GROUND_NETS; i++) {
+        json_t *one = numbers(cri_mlp_n_weight(&nets->net[i]), nets->weights + nets->first[i]);
+        if (json_object_set_new(all, cri_ground_net_name(i), one) != 0) {
+            json_decref(all);
+            return NULL;
+        }
+    }
+    return all;
+}
+
+static json_t *ranges_of(const cri_ground_nets *nets) {
+    json_t *all = json_object();
+    for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        int n = cri_ground_inputs((cri_ground_kind)k);
+        double both[2 * CRI_GROUND_INPUTS];
+        memcpy(both, nets->lower[k], sizeof *both * (size_t)n);
+        memcpy(both + n, nets->upper[k], sizeof *both * (size_t)n);
+        if (json_object_set_new(all, kind_name[k], numbers(2 * n, both)) != 0) {
+            json_decref(all);
+            return NULL;
+        }
+    }
+    return all;
+}
+
+static json_t *hidden_of(const cri_ground_nets *nets) {
+    json_t *array = json_array();
+    for (int l = 1; l < nets->net[0].n_layer; l++) {
+        json_array_append_new(array, json_integer(nets->net[0].width[l]));
+    }
+    return array;
+}
+
+cr_status cri_ground_file_write(const char *path, const cri_ground_nets *nets, cr_error *err) {
+    CR_ASSERT(path && nets && nets->weights);
+    json_t *root =
+        json_pack("{s:s, s:s, s:s, s:f, s:f, s:o, s:o, s:o}", "format", format, "body", nets->body,
+                  "surface", nets->surface, "mass", nets->mass, "inertia", nets->inertia, "hidden",
+                  hidden_of(nets), "nets", nets_of(nets), "ranges", ranges_of(nets));
+    return cri_json_write(path, root, true, JSON_COMPACT, err);
+}
