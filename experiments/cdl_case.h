@@ -72,14 +72,14 @@ double cri_cdl_energy(const cdl_case *c, const double *x);
 
 /// How good a trained model is.
 typedef struct cdl_score {
-    double rmse;        // over the recording's own span, from its clean start: the paper's figure
-    double test_rmse;   // median over the other starts
-    double bounce;      // steps, median error of touch times over the other starts, 5 s
-    double missed;      // share of touches that the model makes too few or too many
-    double force;       // relative error of its mean along the orbits of the other starts
-    double ripple;      // relative rms error of the force there
-    double energy;      // largest relative error of energy over the recording's span
-    double contact;     // largest touch probability, where nothing touches
+    double rmse;      // over the recording's own span, from its clean start: the paper's figure
+    double test_rmse; // median over the other starts
+    double bounce;    // steps, median error of touch times over the other starts, 5 s
+    double missed;    // share of touches that the model makes too few or too many
+    double force;     // size of the relative error of its mean along the orbits of the other starts
+    double ripple;    // relative rms error of the force there
+    double energy;    // largest relative error of energy over the recording's span
+    double contact;   // largest touch probability, where nothing touches
     double restitution; // learned
     double seconds;     // of training, of its own thread
 } cdl_score;

@@ -247,7 +247,7 @@ static bool score_tests(const cdl_case *c, const cri_learner *learner, const dou
     out->test_rmse = cri_cdl_spread(c->n_test, error).median;
     out->bounce = cri_cdl_spread(touches.n, touches.error).median;
     out->missed = touches.n_true > 0 ? (double)touches.n_wrong / touches.n_true : NAN;
-    out->force = force.size > 0.0 ? force.found / force.truth - 1.0 : NAN;
+    out->force = force.size > 0.0 ? fabs(force.found / force.truth - 1.0) : NAN;
     out->ripple = sqrt(force.square / force.size);
     return true;
 }

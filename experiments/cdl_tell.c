@@ -54,7 +54,7 @@ static void add_extras(const cdl_study *s, int variant, int recipe, cri_experime
     const extra extras[] = {
         {offsetof(cdl_score, bounce), "steps", "lower", "bounce time error of other starts", NAN},
         {offsetof(cdl_score, missed), "", "lower", "share of bounces missing or too many", NAN},
-        {offsetof(cdl_score, force), "", "match", "mean force, relative error", 0.0},
+        {offsetof(cdl_score, force), "", "lower", "mean force, relative error", NAN},
         {offsetof(cdl_score, ripple), "", "lower", "force, relative rms error", NAN},
         {offsetof(cdl_score, energy), "", "lower", "energy, largest relative error", NAN},
         {offsetof(cdl_score, contact), "", "lower", "largest contact function without touch", NAN},
