@@ -23,7 +23,7 @@ typedef struct cdl_variant {
 
 /// One experiment. Everything is constant.
 typedef struct cdl_case {
-    cri_points points;
+    cri_balls points;
     int n_q, n_contact;
     const cri_central_contact *touch; // (n_contact)
     cri_projection projection;

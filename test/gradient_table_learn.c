@@ -126,7 +126,7 @@ static const double backwards[1] = {-1.0};
 
 TEST(forces_of_potentials_have_their_adjoints) {
     static const double values[4][3] = {{0.0}, {1.0, -9.0}, {9.81, 0.7}, {3.0, 0.2, -0.1}};
-    cri_central_def def = {.points = {2, 2, fixture_body},
+    cri_central_def def = {.points = {.n_body = 2, .n_dim = 2, .name = fixture_body},
                            .mass = masses,
                            .damping = 0.3,
                            .potential_net = {2, {4, 5, 1}, CRI_ACT_SOFTPLUS, true}};
@@ -147,7 +147,7 @@ TEST(forces_of_potentials_have_their_adjoints) {
 TEST(the_projection_has_its_adjoint) {
     cri_central_contact touch[2] = {{0, 1, true, NULL, 1.0, 0.8, "p"},
                                     {0, -1, false, slanted, 0.2, 0.6, "w"}};
-    cri_central_def def = {.points = {2, 2, fixture_body},
+    cri_central_def def = {.points = {.n_body = 2, .n_dim = 2, .name = fixture_body},
                            .mass = masses,
                            .n_contact = 2,
                            .touch = touch,
@@ -180,7 +180,7 @@ TEST(impulses_have_their_adjoint) {
     cri_central_contact touch[3] = {{0, 1, true, NULL, 1.0, 0.8, "p"},
                                     {1, 2, true, NULL, 1.0, 0.5, "r"},
                                     {0, -1, false, slanted, 0.5, 0.9, "w"}};
-    cri_central_def def = {.points = {3, 2, fixture_body},
+    cri_central_def def = {.points = {.n_body = 3, .n_dim = 2, .name = fixture_body},
                            .mass = masses,
                            .n_contact = 3,
                            .touch = touch,
@@ -205,7 +205,7 @@ TEST(the_step_has_its_adjoint) {
     // a row of balls whose contacts stand in the wrong order, nets for everything
     cri_central_contact touch[2] = {{1, 2, false, backwards, 1.0, 0.9, "r"},
                                     {0, 1, false, backwards, 1.0, 0.8, "p"}};
-    cri_central_def def = {.points = {3, 1, fixture_body},
+    cri_central_def def = {.points = {.n_body = 3, .n_dim = 1, .name = fixture_body},
                            .mass = masses,
                            .n_contact = 2,
                            .touch = touch,
@@ -301,7 +301,7 @@ TEST(baselines_have_their_adjoints) {
                             .forward = residual_forward,
                             .vjp = residual_vjp};
     cri_baseline_def def = {.kind = CRI_BASELINE_RESNET,
-                            .points = {2, 1, fixture_body},
+                            .points = {.n_body = 2, .n_dim = 1, .name = fixture_body},
                             .mass = masses,
                             .net = {2, {4, 5, 4}, CRI_ACT_SOFTPLUS, false}};
     check_baseline(&def, residual);

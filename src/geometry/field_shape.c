@@ -344,7 +344,7 @@ void cri_field_shape(cri_field_kind kind, const double *p, cri_vec3 x, cri_field
     case CRI_FIELD_UNION:
     case CRI_FIELD_INTERSECTION:
     case CRI_FIELD_DIFFERENCE:
-        CR_ASSERT(!"a primitive");
+        CR_ASSERT(false); // no primitive
     }
 }
 

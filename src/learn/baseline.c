@@ -33,7 +33,7 @@ cri_baseline *cri_baseline_create(const cri_baseline_def *def) {
     b->n_p = b->at_contact_net + (has_contact_net ? cri_mlp_n_weight(&def->contact_net) : 0);
     b->mass = CR_PUSH(memory, double, b->n_body);
     b->x0 = CR_PUSH(memory, double, 2 * b->n_q);
-    if (cri_points_copy(&def->points, &b->points, memory)) {
+    if (cri_balls_copy(&def->points, &b->points, memory)) {
         for (int i = 0; i < b->n_body; i++) {
             b->mass[i] = def->mass ? def->mass[i] : 1.0;
         }
@@ -80,9 +80,9 @@ cr_status cri_baseline_model(cri_baseline *b, const double *p, cr_model **out, c
                                                    &cri_vin_kind};
     cr_arena *scratch = cri_arena_create(1 << 16);
     cri_system_slot *slot = scratch ? CR_PUSH(scratch, cri_system_slot, b->n_p) : NULL;
-    cri_points_layout layout;
+    cri_balls_layout layout;
     if (!slot || !name_slots(b, p, slot, scratch) ||
-        !cri_points_lay_out(&b->points, &layout, scratch)) {
+        !cri_balls_lay_out(&b->points, &layout, scratch)) {
         cri_arena_destroy(scratch);
         cri_baseline_destroy(b);
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for a system");

@@ -24,7 +24,7 @@ typedef enum cri_baseline_kind {
 /// What a system is made from; all of it is copied.
 typedef struct cri_baseline_def {
     cri_baseline_kind kind;
-    cri_points points;   // bodies
+    cri_balls points;    // bodies
     int n_signal;        // touch signals, of resnetcontact
     const double *mass;  // (n_body) kg, of vin
     cri_mlp net;         // s, or s and c, to s; or q to 1
@@ -41,10 +41,10 @@ typedef struct cri_baseline {
     cri_mlp contact_net;
     int at_net, at_contact_net; // places in p
     double dt;
-    double *mass;      // (n_body) as defined
-    double *x0;        // (n_x)
-    cri_points points; // names are owned
-    cr_arena *memory;  // owns everything, the struct too
+    double *mass;     // (n_body) as defined
+    double *x0;       // (n_x)
+    cri_balls points; // names are owned
+    cr_arena *memory; // owns everything, the struct too
 } cri_baseline;
 
 /// What a residual step leaves for its vjp.

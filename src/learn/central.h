@@ -48,7 +48,7 @@ typedef struct cri_central_contact {
 
 /// What a system is made from; all of it is copied.
 typedef struct cri_central_def {
-    cri_points points;                // bodies
+    cri_balls points;                 // bodies
     const double *mass;               // (n_body) kg
     int n_contact;                    //
     const cri_central_contact *touch; // (n_contact) in the order in which they act
@@ -77,10 +77,10 @@ typedef struct cri_central {
     int at_restitution, at_offset, at_damping, at_potential, at_contact_net; // places in p
     int n_visit_most;                                                        // of a row and step
     double dt;
-    double *p0;        // (n_p) as defined
-    double *x0;        // (n_x)
-    cri_points points; // names are owned
-    cr_arena *memory;  // owns everything, the struct too
+    double *p0;       // (n_p) as defined
+    double *x0;       // (n_x)
+    cri_balls points; // names are owned
+    cr_arena *memory; // owns everything, the struct too
 } cri_central;
 
 /// One impulse of a step.

@@ -96,7 +96,7 @@ cri_central *cri_central_create(const cri_central_def *def) {
     c->touch = CR_PUSH(memory, cri_central_contact, c->n_contact + 1);
     c->home = copy_doubles(memory, c->n_q, def->home);
     c->x0 = copy_doubles(memory, 2 * c->n_q, def->x0);
-    if (cri_points_copy(&def->points, &c->points, memory)) {
+    if (cri_balls_copy(&def->points, &c->points, memory)) {
         fill(c, def);
     }
     if (cri_arena_has_failed(memory)) {
@@ -183,9 +183,9 @@ static bool name_slots(const cri_central *c, const double *p, cri_system_slot *s
 cr_status cri_central_model(cri_central *c, const double *p, cr_model **out, cr_error *err) {
     cr_arena *scratch = cri_arena_create(1 << 16);
     cri_system_slot *slot = scratch ? CR_PUSH(scratch, cri_system_slot, c->n_p) : NULL;
-    cri_points_layout layout;
+    cri_balls_layout layout;
     if (!slot || !name_slots(c, p ? p : c->p0, slot, scratch) ||
-        !cri_points_lay_out(&c->points, &layout, scratch)) {
+        !cri_balls_lay_out(&c->points, &layout, scratch)) {
         cri_arena_destroy(scratch);
         cri_central_destroy(c);
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for a system");

@@ -37,7 +37,8 @@ static bool create_central(const cri_learner_def *def, cri_learner *out) {
         .projection = def->projection,
         .potential = CRI_POTENTIAL_NET,
         .potential_net = {2, {n_q, def->n_hidden, 1}, def->act, true},
-        .contact_net = {3, {2 * n_q, def->n_signal, def->n_signal, def->n_contact}, CRI_ACT_RELU},
+        .contact_net =
+            {3, {2 * n_q, def->n_signal, def->n_signal, def->n_contact}, CRI_ACT_RELU, false},
         .dt = def->dt,
         .x0 = def->x0,
     });
@@ -58,7 +59,8 @@ static bool create_baseline(const cri_learner_def *def, cri_learner *out) {
         .n_signal = def->n_contact,
         .mass = def->mass,
         .net = {2, {n_in, def->n_hidden, is_vin ? 1 : 2 * n_q}, def->act, is_vin},
-        .contact_net = {3, {2 * n_q, def->n_signal, def->n_signal, def->n_contact}, CRI_ACT_RELU},
+        .contact_net =
+            {3, {2 * n_q, def->n_signal, def->n_signal, def->n_contact}, CRI_ACT_RELU, false},
         .dt = def->dt,
         .x0 = def->x0,
     });

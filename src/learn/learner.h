@@ -45,7 +45,7 @@ typedef struct cri_touch_data {
 /// What a learner is made from.
 typedef struct cri_learner_def {
     cri_learner_kind kind;
-    cri_points points;
+    cri_balls points;
     const double *mass;               // (n_body) kg
     int n_contact;                    //
     const cri_central_contact *touch; // (n_contact)

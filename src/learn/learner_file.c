@@ -85,7 +85,7 @@ static void add_contacts(sheet *s, const cri_central *c, const double *p) {
     add_copy(s, "touch/offset", c->n_contact, p + c->at_offset);
 }
 
-static void add_points(sheet *s, const cri_points *points) {
+static void add_points(sheet *s, const cri_balls *points) {
     double shape[] = {points->n_dim, points->is_angle ? 1.0 : 0.0, points->length, points->radius,
                       points->spacing};
     add_copy(s, "shape", 5, shape);
@@ -126,7 +126,7 @@ static void join(char *out, int n, const char *name) {
 cr_status cri_learner_write(const char *path, const cri_learner *learner, const double *p,
                             cr_error *err) {
     const cri_central *c = learner->central;
-    const cri_points *points = c ? &c->points : &learner->baseline->points;
+    const cri_balls *points = c ? &c->points : &learner->baseline->points;
     sheet s = {.arena = cri_arena_create(1 << 16)};
     char *names = s.arena ? CR_PUSH(s.arena, char, 2 * TEXT_LENGTH) : NULL;
     if (!names) {
@@ -217,13 +217,13 @@ static cr_status read_points(sheet_read *r, cri_learner_def *def) {
         shape[0] != (int)shape[0] || (shape[1] != 0.0 && shape[0] != 1.0)) {
         return refuse(r, "bodies, shape or time step are missing or wrong");
     }
-    def->points = (cri_points){.n_body = n_body,
-                               .n_dim = (int)shape[0],
-                               .name = (const char *const *)r->bodies,
-                               .is_angle = shape[1] != 0.0,
-                               .length = shape[2],
-                               .radius = shape[3],
-                               .spacing = shape[4]};
+    def->points = (cri_balls){.n_body = n_body,
+                              .n_dim = (int)shape[0],
+                              .name = (const char *const *)r->bodies,
+                              .is_angle = shape[1] != 0.0,
+                              .length = shape[2],
+                              .radius = shape[3],
+                              .spacing = shape[4]};
     def->dt = *dt;
     def->mass = numbers(r, "mass", n_body);
     def->x0 = numbers(r, "x0", 2 * n_body * def->points.n_dim);

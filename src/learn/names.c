@@ -19,7 +19,7 @@ char *cri_name_push(cr_arena *arena, const char *format, ...) {
     return cri_arena_push_text(arena, text);
 }
 
-bool cri_points_copy(const cri_points *from, cri_points *to, cr_arena *arena) {
+bool cri_balls_copy(const cri_balls *from, cri_balls *to, cr_arena *arena) {
     *to = *from;
     const char **name = CR_PUSH(arena, const char *, from->n_body);
     for (int i = 0; name && i < from->n_body; i++) {
@@ -30,7 +30,7 @@ bool cri_points_copy(const cri_points *from, cri_points *to, cr_arena *arena) {
 }
 
 // what number k of a body of n_dim numbers does
-static cri_system_coordinate coordinate_of(const cri_points *points, int body, int k) {
+static cri_system_coordinate coordinate_of(const cri_balls *points, int body, int k) {
     static const cri_vec3 axis[3] = {{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}};
     static const int which[3][3] = {{2}, {0, 2}, {0, 1, 2}};
     if (points->is_angle) {
@@ -43,7 +43,7 @@ static cri_system_coordinate coordinate_of(const cri_points *points, int body, i
         .body = body, .kind = CRI_JOINT_SLIDE, .axis = axis[which[points->n_dim - 1][k]]};
 }
 
-bool cri_points_lay_out(const cri_points *points, cri_points_layout *out, cr_arena *arena) {
+bool cri_balls_lay_out(const cri_balls *points, cri_balls_layout *out, cr_arena *arena) {
     CR_ASSERT(points->n_dim >= 1 && points->n_dim <= 3);
     int n_q = points->n_body * points->n_dim;
     out->body = CR_PUSH(arena, cri_system_body, points->n_body);

@@ -14,13 +14,13 @@ TEST(a_wall_turns_the_velocity_with_the_force_of_the_step) {
         double normal[3] = {0.0, 0.0, 0.0};
         normal[n_dim - 1] = 1.0;
         cri_central_contact floor = {0, -1, false, normal, 0.0, 0.7, "a:floor"};
-        cri_central *c =
-            cri_central_create(&(cri_central_def){.points = {1, n_dim, fixture_body},
-                                                  .mass = &mass,
-                                                  .n_contact = 1,
-                                                  .touch = &floor,
-                                                  .potential = CRI_POTENTIAL_GRAVITY,
-                                                  .potential_value = gravity + 3 - n_dim});
+        cri_central *c = cri_central_create(
+            &(cri_central_def){.points = {.n_body = 1, .n_dim = n_dim, .name = fixture_body},
+                               .mass = &mass,
+                               .n_contact = 1,
+                               .touch = &floor,
+                               .potential = CRI_POTENTIAL_GRAVITY,
+                               .potential_value = gravity + 3 - n_dim});
         double x[6] = {0};
         double next[6];
         x[n_dim - 1] = 0.01;
@@ -43,12 +43,13 @@ TEST(a_separating_overlap_is_left_alone) {
     static const double gravity = -9.81;
     static const double mass = 1.0;
     cri_central_contact floor = {0, -1, false, fixture_along, 0.0, 1.0, "a:floor"};
-    cri_central *c = cri_central_create(&(cri_central_def){.points = {1, 1, fixture_body},
-                                                           .mass = &mass,
-                                                           .n_contact = 1,
-                                                           .touch = &floor,
-                                                           .potential = CRI_POTENTIAL_GRAVITY,
-                                                           .potential_value = &gravity});
+    cri_central *c = cri_central_create(
+        &(cri_central_def){.points = {.n_body = 1, .n_dim = 1, .name = fixture_body},
+                           .mass = &mass,
+                           .n_contact = 1,
+                           .touch = &floor,
+                           .potential = CRI_POTENTIAL_GRAVITY,
+                           .potential_value = &gravity});
     double x[2] = {-0.5, 3.0};
     double next[2];
     CHECK_INT(fixture_step(c, c->p0, 0.02, x, next).n_event, 0);
@@ -67,8 +68,11 @@ static cri_central *swarm(cri_central_contact *touch) {
             touch[n++] = (cri_central_contact){i, j, true, NULL, 0.5, 1.0, "pair"};
         }
     }
-    return cri_central_create(&(cri_central_def){
-        .points = {4, 2, fixture_body}, .mass = mass, .n_contact = n, .touch = touch});
+    return cri_central_create(
+        &(cri_central_def){.points = {.n_body = 4, .n_dim = 2, .name = fixture_body},
+                           .mass = mass,
+                           .n_contact = n,
+                           .touch = touch});
 }
 
 TEST(collisions_keep_momentum_and_energy) {
@@ -102,12 +106,13 @@ TEST(energy_under_gravity_errs_by_order_h) {
     static const double gravity = -9.81;
     static const double mass = 1.0;
     cri_central_contact floor = {0, -1, false, fixture_along, 0.0, 1.0, "a:floor"};
-    cri_central *c = cri_central_create(&(cri_central_def){.points = {1, 1, fixture_body},
-                                                           .mass = &mass,
-                                                           .n_contact = 1,
-                                                           .touch = &floor,
-                                                           .potential = CRI_POTENTIAL_GRAVITY,
-                                                           .potential_value = &gravity});
+    cri_central *c = cri_central_create(
+        &(cri_central_def){.points = {.n_body = 1, .n_dim = 1, .name = fixture_body},
+                           .mass = &mass,
+                           .n_contact = 1,
+                           .touch = &floor,
+                           .potential = CRI_POTENTIAL_GRAVITY,
+                           .potential_value = &gravity});
     cr_arena *arena = cri_arena_create(4096);
     double worst[2] = {0.0, 0.0};
     for (int pass = 0; pass < 2; pass++) {
@@ -137,8 +142,11 @@ static void pass_on(const int *order, double *next, int *n_event) {
     for (int k = 0; k < 3; k++) {
         touch[k] = (cri_central_contact){order[k], order[k] + 1, false, &backwards, 1.0, 1.0, "p"};
     }
-    cri_central *c = cri_central_create(&(cri_central_def){
-        .points = {4, 1, fixture_body}, .mass = mass, .n_contact = 3, .touch = touch});
+    cri_central *c = cri_central_create(
+        &(cri_central_def){.points = {.n_body = 4, .n_dim = 1, .name = fixture_body},
+                           .mass = mass,
+                           .n_contact = 3,
+                           .touch = touch});
     // the first ball runs into three that overlap by a hair
     double x[8] = {0.0, 1.0 - 1e-9, 2.0 - 2e-9, 3.0 - 3e-9, 2.0, 0.0, 0.0, 0.0};
     *n_event = fixture_step(c, c->p0, 0.01, x, next).n_event;
@@ -170,8 +178,11 @@ TEST(disjoint_pairs_do_not_mind_the_order) {
             touch[0] = touch[1];
             touch[1] = first;
         }
-        cri_central *c = cri_central_create(&(cri_central_def){
-            .points = {4, 1, fixture_body}, .mass = mass, .n_contact = 2, .touch = touch});
+        cri_central *c = cri_central_create(
+            &(cri_central_def){.points = {.n_body = 4, .n_dim = 1, .name = fixture_body},
+                               .mass = mass,
+                               .n_contact = 2,
+                               .touch = touch});
         double x[8] = {0.0, 0.9, 3.0, 3.8, 1.0, -1.0, 2.0, 0.5};
         CHECK_INT(fixture_step(c, c->p0, 0.01, x, next[pass]).n_event, 2);
         cri_central_destroy(c);
@@ -182,11 +193,12 @@ TEST(disjoint_pairs_do_not_mind_the_order) {
 TEST(the_projection_ends_an_overlap_and_keeps_the_centre) {
     static const double mass[2] = {1.0, 3.0};
     cri_central_contact touch = {0, 1, true, NULL, 1.0, 1.0, "p"};
-    cri_central *c = cri_central_create(&(cri_central_def){.points = {2, 2, fixture_body},
-                                                           .mass = mass,
-                                                           .n_contact = 1,
-                                                           .touch = &touch,
-                                                           .projection = CRI_PROJECT_CLOSEST});
+    cri_central *c = cri_central_create(
+        &(cri_central_def){.points = {.n_body = 2, .n_dim = 2, .name = fixture_body},
+                           .mass = mass,
+                           .n_contact = 1,
+                           .touch = &touch,
+                           .projection = CRI_PROJECT_CLOSEST});
     double x[8] = {0.0, 0.0, 0.6, 0.7, 1.0, 0.0, 0.0, 0.0};
     double next[8];
     fixture_step(c, c->p0, 0.1, x, next);
@@ -199,10 +211,11 @@ TEST(the_projection_ends_an_overlap_and_keeps_the_centre) {
 TEST(what_overflows_stays_finite_and_says_so) {
     static const double mass = 1.0;
     static const double value[2] = {1e300, 0.0};
-    cri_central *c = cri_central_create(&(cri_central_def){.points = {1, 1, fixture_body},
-                                                           .mass = &mass,
-                                                           .potential = CRI_POTENTIAL_SPRING,
-                                                           .potential_value = value});
+    cri_central *c = cri_central_create(
+        &(cri_central_def){.points = {.n_body = 1, .n_dim = 1, .name = fixture_body},
+                           .mass = &mass,
+                           .potential = CRI_POTENTIAL_SPRING,
+                           .potential_value = value});
     double x[2] = {1e20, 0.0};
     double next[2];
     CHECK(fixture_step(c, c->p0, 0.1, x, next).is_failed);
@@ -232,13 +245,14 @@ TEST(the_step_has_the_reference_numbers) {
     static const cri_central_contact touch[2] = {{0, 1, false, fixture_along, 0.0, 1.0, "p"},
                                                  {1, 2, false, fixture_along, 0.0, 0.8, "r"}};
     cri_mlp net = {2, {3, 5, 1}, CRI_ACT_SOFTPLUS, true};
-    cri_central *c = cri_central_create(&(cri_central_def){.points = {3, 1, fixture_body},
-                                                           .mass = mass,
-                                                           .n_contact = 2,
-                                                           .touch = touch,
-                                                           .damping = 0.3,
-                                                           .potential = CRI_POTENTIAL_NET,
-                                                           .potential_net = net});
+    cri_central *c = cri_central_create(
+        &(cri_central_def){.points = {.n_body = 3, .n_dim = 1, .name = fixture_body},
+                           .mass = mass,
+                           .n_contact = 2,
+                           .touch = touch,
+                           .damping = 0.3,
+                           .potential = CRI_POTENTIAL_NET,
+                           .potential_net = net});
     fixture_weights(&net, c->p0 + c->at_potential);
     static const double x[6] = {0.1, 0.2, -0.1, -2.0, 0.5, 1.0};
     static const double ones[2] = {1.0, 1.0};
@@ -276,8 +290,11 @@ TEST(the_step_has_the_reference_numbers) {
 TEST(velocity_verlet_has_the_reference_numbers) {
     static const double mass[2] = {2.0, 0.5};
     cri_mlp net = {2, {2, 5, 1}, CRI_ACT_TANH, false};
-    cri_baseline *b = cri_baseline_create(&(cri_baseline_def){
-        .kind = CRI_BASELINE_VIN, .points = {2, 1, fixture_body}, .mass = mass, .net = net});
+    cri_baseline *b = cri_baseline_create(
+        &(cri_baseline_def){.kind = CRI_BASELINE_VIN,
+                            .points = {.n_body = 2, .n_dim = 1, .name = fixture_body},
+                            .mass = mass,
+                            .net = net});
     double p[32] = {2.0, 0.5};
     assert_true(b->n_p < 32);
     fixture_weights(&net, p + b->at_net);

@@ -21,18 +21,19 @@ static cri_learner learner_of(cri_learner_kind kind, int n_contact) {
     static const double mass[2] = {1.5, 2.0};
     static const double x0[8] = {0.1, 0.2, 0.3, 0.4, 1.0, -1.0, 0.5, 0.2};
     cri_learner learner;
-    assert_true(cri_learner_create(&(cri_learner_def){.kind = kind,
-                                                      .points = {2, 2, fixture_body},
-                                                      .mass = mass,
-                                                      .n_contact = n_contact,
-                                                      .touch = touch,
-                                                      .projection = CRI_PROJECT_CLOSEST,
-                                                      .n_hidden = 7,
-                                                      .n_signal = 5,
-                                                      .act = CRI_ACT_TANH,
-                                                      .dt = 0.05,
-                                                      .x0 = x0},
-                                   &learner));
+    assert_true(cri_learner_create(
+        &(cri_learner_def){.kind = kind,
+                           .points = {.n_body = 2, .n_dim = 2, .name = fixture_body},
+                           .mass = mass,
+                           .n_contact = n_contact,
+                           .touch = touch,
+                           .projection = CRI_PROJECT_CLOSEST,
+                           .n_hidden = 7,
+                           .n_signal = 5,
+                           .act = CRI_ACT_TANH,
+                           .dt = 0.05,
+                           .x0 = x0},
+        &learner));
     return learner;
 }
 

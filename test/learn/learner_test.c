@@ -29,19 +29,20 @@ static cri_learner learner_of(cri_learner_kind kind, cri_projection projection) 
     static const cri_central_contact touch = {0, 1, false, fixture_along, 0.0, 0.8, "a:b"};
     static const double mass[2] = {1.0, 2.0};
     cri_learner learner;
-    assert_true(cri_learner_create(&(cri_learner_def){.kind = kind,
-                                                      .points = {2, 1, fixture_body},
-                                                      .mass = mass,
-                                                      .n_contact = 1,
-                                                      .touch = &touch,
-                                                      .projection = projection,
-                                                      .learns_restitution = true,
-                                                      .learns_damping = true,
-                                                      .n_hidden = 6,
-                                                      .n_signal = 5,
-                                                      .act = CRI_ACT_SOFTPLUS,
-                                                      .dt = 0.05},
-                                   &learner));
+    assert_true(cri_learner_create(
+        &(cri_learner_def){.kind = kind,
+                           .points = {.n_body = 2, .n_dim = 1, .name = fixture_body},
+                           .mass = mass,
+                           .n_contact = 1,
+                           .touch = &touch,
+                           .projection = projection,
+                           .learns_restitution = true,
+                           .learns_damping = true,
+                           .n_hidden = 6,
+                           .n_signal = 5,
+                           .act = CRI_ACT_SOFTPLUS,
+                           .dt = 0.05},
+        &learner));
     return learner;
 }
 
