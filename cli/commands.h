@@ -13,5 +13,8 @@ extern const cli_command cli_compare;
 extern const cli_command cli_plan;
 extern const cli_command cli_linearize;
 extern const cli_command cli_bench;
+extern const cli_command cli_experiment;
+extern const cli_command cli_experiments;
+extern const cli_command cli_learn;
 extern const cli_command cli_params;
 extern const cli_command cli_laws;

@@ -15,6 +15,12 @@
 // largest count of steps that a run takes
 #define STEPS_LIMIT 2e9
 
+// largest count of runs of an experiment
+#define RUNS_LIMIT 64
+
+// largest count of passes over a recording
+#define EPOCHS_LIMIT 1e7
+
 // largest count of problems, and largest seed that a double holds with room to count on
 #define PROBLEMS_LIMIT 1e8
 #define SEED_LIMIT 1e15
@@ -94,6 +100,12 @@ int cli_put_whole(const char *name, const char *value, double least, double most
 
 static int put_count(const char *name, const char *value, cli_options *out) {
     double n = 0.0;
+    if (strcmp(name, "--runs") == 0 || strcmp(name, "--epochs") == 0) {
+        bool is_runs = name[2] == 'r';
+        int code = cli_put_whole(name, value, 1.0, is_runs ? RUNS_LIMIT : EPOCHS_LIMIT, &n);
+        *(is_runs ? &out->n_run : &out->n_epoch) = (int)n;
+        return code;
+    }
     bool is_seed = strcmp(name, "--seed") == 0;
     bool is_at = strcmp(name, "--at-step") == 0;
     bool is_steps = is_at || strcmp(name, "--steps") == 0;
@@ -145,7 +157,7 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--prior", CLI_FIT, NULL, out->prior, &out->n_prior},
         {"--bound", CLI_FIT | CLI_PLAN, NULL, out->bound, &out->n_bound},
         {"--robust", CLI_FIT, &out->robust, NULL, NULL},
-        {"--holdout", CLI_FIT, &out->holdout, NULL, NULL},
+        {"--holdout", CLI_FIT | CLI_LEARN, &out->holdout, NULL, NULL},
         {"--steps", CLI_STEPS, NULL, NULL, NULL},
         {"--dt", CLI_DT, NULL, NULL, NULL},
         {"--smoothing", CLI_SMOOTHING, NULL, NULL, NULL},
@@ -154,7 +166,17 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--at-step", CLI_AT_STEP, NULL, NULL, NULL},
         {"--keep", CLI_PROBLEMS, &out->keep, NULL, NULL},
         {"--problems", CLI_PROBLEMS, NULL, NULL, NULL},
-        {"--seed", CLI_PROBLEMS, NULL, NULL, NULL},
+        {"--seed", CLI_PROBLEMS | CLI_EXPERIMENT | CLI_LEARN, NULL, NULL, NULL},
+        {"--runs", CLI_EXPERIMENT, NULL, NULL, NULL},
+        {"--model", CLI_EXPERIMENT | CLI_LEARN, &out->model, NULL, NULL},
+        {"--touch", CLI_LEARN, NULL, out->touch, &out->n_touch},
+        {"--q", CLI_LEARN, &out->q, NULL, NULL},
+        {"--v", CLI_LEARN, &out->v, NULL, NULL},
+        {"--time", CLI_LEARN, &out->time, NULL, NULL},
+        {"--rate", CLI_LEARN, &out->rate, NULL, NULL},
+        {"--l2", CLI_LEARN, &out->l2, NULL, NULL},
+        {"--restitution", CLI_LEARN, &out->restitution, NULL, NULL},
+        {"--epochs", CLI_LEARN, NULL, NULL, NULL},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const text_option *option = &texts[i];
@@ -196,6 +218,11 @@ static int take_option(const cli_command *command, int n_arg, char **arg, int *i
     }
     if (strcmp(text, "--families") == 0 && (command->known & CLI_PROBLEMS)) {
         out->use_families = true;
+        return CLI_DONE;
+    }
+    if ((command->known & CLI_EXPERIMENT) &&
+        (strcmp(text, "--quick") == 0 || strcmp(text, "--full") == 0)) {
+        *(text[2] == 'q' ? &out->is_quick : &out->is_full) = true;
         return CLI_DONE;
     }
     char name[32];

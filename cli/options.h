@@ -40,7 +40,9 @@ typedef enum cli_known {
     CLI_AT_STEP = 1 << 16, // --at-step
     CLI_CHECKPOINT = 1 << 17,
     CLI_REPORT = 1 << 18,
-    CLI_FIT = 1 << 19, // --noise, --robust, --prior, --bound, --holdout
+    CLI_FIT = 1 << 19,        // --noise, --robust, --prior, --bound, --holdout
+    CLI_EXPERIMENT = 1 << 20, // --quick, --full, --seed, --model, --runs
+    CLI_LEARN = 1 << 21,      // --touch, --q, --v, --time, --epochs, --rate, --l2, --restitution
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 
@@ -67,9 +69,17 @@ typedef struct cli_options {
     const char *holdout;
     const char *keep;    // folder
     const char *control; // file of controls over time
-    double dt;           // s, 0: not given
-    double smoothing;    // of gradients, 0: none
-    uint64_t seed;       // 0: not given
+    const char *model;   // that learns, NULL: not given
+    const char *touch[CLI_REPEAT_LIMIT];
+    const char *q;           // columns of positions
+    const char *v;           // columns of velocities
+    const char *time;        // column of times
+    const char *rate;        // of training
+    const char *l2;          // on weights
+    const char *restitution; // known, NULL: learned
+    double dt;               // s, 0: not given
+    double smoothing;        // of gradients, 0: none
+    uint64_t seed;           // 0: not given
     cli_plan_options plan;
     int n_arg;
     int n_word;
@@ -78,11 +88,16 @@ typedef struct cli_options {
     int n_noise;
     int n_prior;
     int n_bound;
-    int n_step;        // 0: not given
-    int n_problem;     // 0: not given
-    int at_step;       // 0: not given
+    int n_step;    // 0: not given
+    int n_problem; // 0: not given
+    int at_step;   // 0: not given
+    int n_run;     // 0: not given
+    int n_touch;
+    int n_epoch;       // 0: not given
     bool use_families; // a row for each
     bool use_check;
+    bool is_quick;
+    bool is_full;
     bool use_help;
     bool use_quiet; // no progress, no warnings
 } cli_options;

@@ -179,6 +179,20 @@ set(CAROM_SOURCES
     src/sim/options.c
     src/sim/stepper.c
     src/sim/warm.c
+    src/learn/baseline.c
+    src/learn/central.c
+    src/learn/central_force.c
+    src/learn/central_model.c
+    src/learn/central_touch.c
+    src/learn/learner.c
+    src/learn/learner_file.c
+    src/learn/learner_loss.c
+    src/learn/learner_train.c
+    src/learn/names.c
+    src/learn/propose.c
+    src/learn/readers.c
+    src/learn/residual.c
+    src/learn/verlet.c
     src/learn/trainer.c
     src/learn/windows.c
     src/optimize/aim.c
@@ -240,6 +254,15 @@ set(CAROM_NO_HDF5_SOURCES
     src/io/hdf5_none.c
 )
 
+set(CAROM_EXPERIMENT_SOURCES
+    experiments/cdl_cases.c
+    experiments/cdl_data.c
+    experiments/cdl_page.c
+    experiments/cdl_run.c
+    experiments/cdl_tell.c
+    experiments/registry.c
+)
+
 set(CAROM_CLI_SOURCES
     cli/aim.c
     cli/bench.c
@@ -256,6 +279,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_spheres.c
     cli/compare.c
     cli/compare_page.c
+    cli/experiment.c
     cli/fit.c
     cli/fit_options.c
     cli/fit_print.c
@@ -263,6 +287,8 @@ set(CAROM_CLI_SOURCES
     cli/fit_save.c
     cli/gradient.c
     cli/laws.c
+    cli/learn.c
+    cli/learn_data.c
     cli/linearize.c
     cli/main.c
     cli/options.c

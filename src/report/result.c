@@ -321,6 +321,50 @@ cr_status cri_result_bench(const char *path, int n_row, const cri_bench_row *row
     return write(path, root, is_built, err);
 }
 
+cr_status cri_result_experiment(const char *path, const cri_experiment_file *result,
+                                cr_error *err) {
+    json_t *root = json_object();
+    json_t *rows = json_array();
+    bool is_built = put(root, "experiment", text(result->experiment)) &&
+                    put(root, "mode", text(result->mode)) &&
+                    put(root, "seed", number(result->seed)) &&
+                    put(root, "seconds", number(result->seconds)) && put(root, "rows", rows);
+    for (int i = 0; i < result->n_row && is_built; i++) {
+        const cri_experiment_row *row = &result->row[i];
+        json_t *object = json_object();
+        is_built =
+            json_array_append_new(rows, object) == 0 && put(object, "name", text(row->name)) &&
+            put(object, "value", number(row->value)) && put(object, "paper", number(row->paper)) &&
+            put(object, "unit", text(row->unit)) && put(object, "better", text(row->better));
+    }
+    return write(path, root, is_built, err);
+}
+
+cr_status cri_result_learn(const char *path, const cri_learn_result *result, cr_error *err) {
+    json_t *root = json_object();
+    json_t *data = json_array();
+    json_t *contacts = json_array();
+    bool is_built =
+        put(root, "system", text(result->kind)) && put(root, "model", text(result->model)) &&
+        put(root, "data", data) && put(root, "contacts", contacts) &&
+        put(root, "windows", json_integer(result->n_window)) &&
+        put(root, "epochs", json_integer(result->n_epoch)) &&
+        put(root, "loss", number(result->loss)) && put(root, "rmse", number(result->rmse)) &&
+        put(root, "heldout", number(result->heldout)) &&
+        put(root, "seconds", number(result->seconds));
+    for (int i = 0; i < result->n_file && is_built; i++) {
+        is_built = json_array_append_new(data, text(result->file[i])) == 0;
+    }
+    for (int i = 0; i < result->n_contact && is_built; i++) {
+        json_t *object = json_object();
+        is_built = json_array_append_new(contacts, object) == 0 &&
+                   put(object, "name", text(result->contact[i].name)) &&
+                   put(object, "restitution", number(result->contact[i].restitution)) &&
+                   put(object, "touches", json_integer(result->contact[i].n_touch));
+    }
+    return write(path, root, is_built, err);
+}
+
 cr_status cri_result_params(const char *path, int n_row, const cri_name_row *row, cr_error *err) {
     static const char *const prefix[] = {"", "x0:", "u:"};
     json_t *root = json_object();

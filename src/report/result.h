@@ -19,6 +19,10 @@
 //                "history"}
 //     linearize {"scene","law","dt","step","status","state","controls","A","B"}; A and B by rows
 //     bench     {"rows":[{"name","value","unit"}]}
+//     experiment {"experiment","mode","seed","seconds",
+//                "rows":[{"name","value","paper","unit","better"}]}; better: lower, higher, match
+//     learn     {"system","model","data":[files],"contacts":[{"name","restitution","touches"}],
+//                "windows","epochs","loss","rmse","heldout","seconds"}
 //     params    {"entries":[{"name","value","lower","upper"}]}, names as --wrt takes them
 //     laws      {"laws":[{"name","summary"}]}
 //
@@ -103,6 +107,46 @@ typedef struct cri_bench_row {
     const char *unit;
 } cri_bench_row;
 
+/// One figure of an experiment.
+typedef struct cri_experiment_row {
+    char name[96];
+    double value;
+    double paper; // NAN: it has none
+    const char *unit;
+    const char *better; // lower, higher or match
+} cri_experiment_row;
+
+typedef struct cri_experiment_file {
+    const char *experiment;
+    const char *mode; // quick or full
+    double seed;
+    double seconds;
+    int n_row;
+    const cri_experiment_row *row;
+} cri_experiment_file;
+
+/// A contact of a learned system.
+typedef struct cri_learn_contact {
+    const char *name;
+    double restitution; // NAN: the model has none
+    int n_touch;        // in the data
+} cri_learn_contact;
+
+typedef struct cri_learn_result {
+    const char *kind; // of the system
+    const char *model;
+    int n_file;
+    const char *const *file;
+    int n_contact;
+    const cri_learn_contact *contact;
+    int n_window;
+    int n_epoch;
+    double loss;    // of the last epoch
+    double rmse;    // over whole recordings, from their first states
+    double heldout; // the same of the one held out, NAN: none
+    double seconds;
+} cri_learn_result;
+
 /// One entry of a scene's vectors.
 typedef struct cri_name_row {
     cr_vector vector;
@@ -138,6 +182,12 @@ CR_MUST_CHECK cr_status cri_result_plan(const char *path, const cri_plan_result 
 CR_MUST_CHECK cr_status cri_result_linear(const char *path, const cri_linear_result *result,
                                           cr_error *err);
 CR_MUST_CHECK cr_status cri_result_bench(const char *path, int n_row, const cri_bench_row *row,
+                                         cr_error *err);
+
+CR_MUST_CHECK cr_status cri_result_experiment(const char *path, const cri_experiment_file *result,
+                                              cr_error *err);
+
+CR_MUST_CHECK cr_status cri_result_learn(const char *path, const cri_learn_result *result,
                                          cr_error *err);
 
 CR_MUST_CHECK cr_status cri_result_params(const char *path, int n_row, const cri_name_row *row,

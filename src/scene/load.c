@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// A file or text to a model. Its root element decides the format: mujoco is MJCF, robot is URDF. If
-// it is neither, or cannot be seen without a parser (UTF-16), the ending .urdf decides, else MJCF.
+// A file or text to a model. An HDF5 file holds a system with its weights, which the reader of that
+// system builds (model/system_file.h). Else its root element decides the format: mujoco is MJCF,
+// robot is URDF. If it is neither, or cannot be seen without a parser (UTF-16), the ending .urdf
+// decides, else MJCF.
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "io/file.h"
+#include "io/hdf5_arrays.h"
+#include "io/hdf5_table.h"
 #include "io/number.h"
 #include "model/model.h"
+#include "model/system_file.h"
 #include "scene/mjcf.h"
 #include "scene/urdf.h"
 
@@ -73,10 +78,32 @@ static bool is_urdf(const char *text, size_t n_byte, const char *name) {
     return is_element(&c, "robot") || (has_ending && !is_element(&c, "mujoco"));
 }
 
+// a file of weights, by the name of its system
+static cr_status parse_system(const char *bytes, size_t n_byte, const char *file, cr_model **out,
+                              cr_error *err) {
+    cri_array_text name = {.name = "system"};
+    cri_array_file content = {.format = CRI_SYSTEM_FORMAT, .n_text = 1, .text = &name};
+    cr_status status = cri_arrays_parse(bytes, n_byte, file, &content, err);
+    const cri_system_reader *reader = cri_system_readers;
+    while (status == CR_OK && name.text && reader->kind && strcmp(reader->kind, name.text) != 0) {
+        reader++;
+    }
+    if (status == CR_OK && (!name.text || !reader->kind)) {
+        status = cri_file_fail(err, CR_ERR_UNSUPPORTED, file, 0,
+                               "holds weights of no system that is known here: '%.40s'",
+                               name.text ? name.text : "");
+    }
+    cri_arrays_clear(&content);
+    return status == CR_OK ? reader->read(bytes, n_byte, file, out, err) : status;
+}
+
 cr_status cr_model_parse(const char *text, size_t n_byte, const char *name, cr_model **out,
                          cr_error *err) {
     CR_ASSERT((text || n_byte == 0) && name && out);
     *out = NULL;
+    if (cri_hdf5_is_file(text, n_byte)) {
+        return parse_system(text, n_byte, name, out, err);
+    }
     cri_scene_def def;
     if (is_urdf(text, n_byte, name)) {
         CR_TRY(cri_urdf_read(text, n_byte, name, &def, err));

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+//
+// carom experiment: a table or figure of the papers, ours beside theirs.
+
+#include "commands.h"
+
+#include "../experiments/experiment.h"
+#include "report.h"
+#include "terminal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+static int count_threads(void) {
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static int list(const cli_options *options) {
+    (void)options;
+    for (int k = 0; cri_experiments[k]; k++) {
+        printf("%-20s %s\n", cri_experiments[k]->name, cri_experiments[k]->summary);
+    }
+    return CLI_DONE;
+}
+
+static int find(const cli_options *options, const cri_experiment **out) {
+    const char *name = options->word[0];
+    *out = cri_experiment_find(name);
+    if (!*out) {
+        return cli_usage("unknown experiment %.60s; 'carom experiments' lists them", name);
+    }
+    if (options->is_quick && options->is_full) {
+        return cli_usage("--quick and --full exclude one another");
+    }
+    if (!options->model) {
+        return CLI_DONE;
+    }
+    const char *models = (*out)->models ? (*out)->models : "";
+    size_t n = strlen(options->model);
+    for (const char *at = models; (at = strstr(at, options->model)); at += n) {
+        bool is_begin = at == models || at[-1] == ' ';
+        if (is_begin && (at[n] == ' ' || at[n] == '\0')) {
+            return CLI_DONE;
+        }
+    }
+    return cli_usage("--model %.60s: %s has %s", options->model, name, *models ? models : "none");
+}
+
+static void put_number(double value) {
+    if (isfinite(value)) {
+        printf("  %10.4g", value);
+    } else {
+        printf("  %10s", "-");
+    }
+}
+
+static void print(const cri_experiment_result *result) {
+    printf("%-64s  %10s  %10s  %s\n", "", "ours", "paper", "better");
+    for (int k = 0; k < result->n_row; k++) {
+        const cri_experiment_row *row = &result->row[k];
+        printf("%-64s", row->name);
+        put_number(row->value);
+        put_number(row->paper);
+        printf("  %-6s %s\n", row->better, row->unit);
+    }
+}
+
+static int write_json(const cli_options *options, const cri_experiment *experiment, double seconds,
+                      const cri_experiment_result *result) {
+    cr_error err = {0};
+    cri_experiment_file file = {.experiment = experiment->name,
+                                .mode = options->is_full ? "full" : "quick",
+                                .seed = (double)options->seed,
+                                .seconds = seconds,
+                                .n_row = result->n_row,
+                                .row = result->row};
+    return !options->json || cri_result_experiment(options->json, &file, &err) == CR_OK
+               ? CLI_DONE
+               : cli_error(&err);
+}
+
+static int run_one(const cli_options *options, const cri_experiment *experiment, cri_report *report,
+                   cri_experiment_result *result) {
+    cri_progress progress = cli_terminal_begin(options, experiment->name);
+    cri_experiment_options o = {.is_full = options->is_full,
+                                .seed = options->seed,
+                                .model = options->model,
+                                .n_run = options->n_run,
+                                .n_thread = count_threads(),
+                                .report = report,
+                                .progress = &progress};
+    cr_error err = {0};
+    double begin = cli_seconds();
+    cr_status status = experiment->run(experiment, &o, result, &err);
+    double seconds = cli_seconds() - begin;
+    cli_terminal_end();
+    if (status != CR_OK) {
+        return cli_error(&err);
+    }
+    if (result->is_interrupted) {
+        cli_say("interrupted: the rows are of what was done");
+    }
+    cri_report_fact(report, "seconds", "%.1f", seconds);
+    print(result);
+    printf("%.1f s\n", seconds);
+    return write_json(options, experiment, seconds, result);
+}
+
+static int run(const cli_options *options) {
+    if (options->n_word == 0) {
+        return list(options);
+    }
+    const cri_experiment *experiment = NULL;
+    int code = find(options, &experiment);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    char title[120];
+    (void)snprintf(title, sizeof title, "Experiment %.80s", experiment->name);
+    cri_report *report = NULL;
+    code = cli_report_open(options, title, NULL, &report);
+    cri_experiment_result *result = calloc(1, sizeof *result);
+    if (code == CLI_DONE && !result) {
+        code = cli_failed("no memory for an experiment");
+    }
+    if (code == CLI_DONE) {
+        code = run_one(options, experiment, report, result);
+    }
+    free(result);
+    return cli_report_close(options, report, code);
+}
+
+const cli_command cli_experiment = {
+    .name = "experiment",
+    .arguments = "[NAME] [--quick|--full]",
+    .summary = "a table of the papers, ours beside theirs",
+    .help = "Without a name: what there is. Rows say which way is better; a dash stands for what\n"
+            "the paper does not give.\n\n"
+            "  --quick               the trend, in seconds; the default\n"
+            "  --full                the paper's size, in minutes\n"
+            "  --seed K              of noise and first weights, else 0\n"
+            "  --model M             one of its models, else all\n"
+            "  --runs N              runs that differ by their seed\n"
+            "  --json FILE           all rows as JSON\n"
+            "  --report FILE.html    a page with tables and charts\n",
+    .known = CLI_EXPERIMENT | CLI_REPORT,
+    .n_word_least = 0,
+    .n_word_most = 1,
+    .run = run,
+};
+
+const cli_command cli_experiments = {
+    .name = "experiments",
+    .arguments = "",
+    .summary = "the experiments that there are",
+    .help = "",
+    .known = 0,
+    .n_word_least = 0,
+    .n_word_most = 0,
+    .run = list,
+};

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+//
+// carom learn: trains a system on recordings and saves its weights.
+
+#include "commands.h"
+
+#include "io/number.h"
+#include "learn/learner_file.h"
+#include "learn/learner_train.h"
+#include "learn_data.h"
+#include "report.h"
+#include "report/result.h"
+#include "scene.h"
+#include "terminal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HORIZON = 10, EPOCHS = 300, HIDDEN = 500, HIDDEN_TOUCH = 100 };
+
+/// One run of the command.
+typedef struct task {
+    const cli_options *options;
+    learn_data data;
+    cri_learner learner;
+    cri_learner_recipe recipe;
+    double *p; // (n_p)
+    cri_train_result trained;
+    double rmse, heldout;
+    double seconds;
+} task;
+
+static int take_number(const char *name, const char *text, double most, double *out) {
+    if (!text) {
+        return CLI_DONE;
+    }
+    bool is_number = cri_number_parse(text, strlen(text), out) == CRI_NUMBER_OK;
+    return is_number && *out >= 0.0 && *out <= most
+               ? CLI_DONE
+               : cli_usage("%s %.40s: expected a number from 0 to %g", name, text, most);
+}
+
+static int prepare(task *t) {
+    const cli_options *o = t->options;
+    if (strcmp(o->word[0], "central-difference") != 0) {
+        return cli_usage("unknown system %.60s; there is central-difference", o->word[0]);
+    }
+    int kind = o->model ? cri_learner_find(o->model) : CRI_LEARN_CDL;
+    if (kind < 0) {
+        return cli_usage("--model %.60s: expected cdl, cdl-notouch, resnet, resnetcontact or vin",
+                         o->model);
+    }
+    double restitution = 0.8;
+    t->recipe = (cri_learner_recipe){"annealed", 1e-2, true, 5e-4};
+    int code = take_number("--rate", o->rate, 1.0, &t->recipe.rate);
+    code = code == CLI_DONE ? take_number("--l2", o->l2, 1e3, &t->recipe.l2) : code;
+    code =
+        code == CLI_DONE ? take_number("--restitution", o->restitution, 1.0, &restitution) : code;
+    code = code == CLI_DONE ? learn_data_read(o, HORIZON, &t->data) : code;
+    if (code != CLI_DONE) {
+        return code;
+    }
+    learn_data *d = &t->data;
+    double mass[LEARN_Q_MOST];
+    for (int k = 0; k < d->n_q; k++) {
+        mass[k] = 1.0;
+    }
+    for (int k = 0; k < d->n_touch; k++) {
+        d->touch[k].restitution = restitution;
+    }
+    cri_learner_def def = {.kind = (cri_learner_kind)kind,
+                           .points = {d->n_q, 1, d->q, false, 0.0, 0.05, 0.2},
+                           .mass = mass,
+                           .n_contact = d->n_touch,
+                           .touch = d->touch,
+                           .learns_restitution = !o->restitution,
+                           .n_hidden = HIDDEN,
+                           .n_signal = HIDDEN_TOUCH,
+                           .act = CRI_ACT_SOFTPLUS,
+                           .dt = d->all.dt,
+                           .x0 = d->all.x};
+    if (!cri_learner_create(&def, &t->learner)) {
+        return cli_failed("no memory for a model");
+    }
+    t->p = CR_PUSH(d->arena, double, t->learner.n_p);
+    return t->p && cri_learner_start(&t->learner, o->seed, t->p, d->arena)
+               ? CLI_DONE
+               : cli_failed("no memory for a model");
+}
+
+static int train(task *t) {
+    const cli_options *o = t->options;
+    cri_progress progress = cli_terminal_begin(o, "learn");
+    cr_error err = {0};
+    double begin = cli_seconds();
+    cr_status status =
+        cri_learner_train(&(cri_learner_training){.learner = &t->learner,
+                                                  .data = &t->data.all,
+                                                  .recipe = t->recipe,
+                                                  .n_epoch = o->n_epoch > 0 ? o->n_epoch : EPOCHS,
+                                                  .seed = o->seed,
+                                                  .checkpoint = o->plan.checkpoint,
+                                                  .progress = &progress},
+                          t->p, &t->trained, &err);
+    cli_terminal_end();
+    t->seconds = cli_seconds() - begin;
+    if (status != CR_OK) {
+        return cli_error(&err);
+    }
+    if (t->trained.stop == CRI_TRAIN_DIVERGED || t->trained.stop == CRI_TRAIN_UNSAVED) {
+        return cli_failed("%s", err.text);
+    }
+    return CLI_DONE;
+}
+
+// root of the squared error of a recording's rollout, summed over columns, per row
+static double follow(task *t, int series) {
+    const learn_data *d = &t->data;
+    int first = d->first[series];
+    int n_row = d->first[series + 1] - first;
+    cri_arena_mark mark = cri_arena_get_mark(d->arena);
+    double *path = CR_PUSH(d->arena, double, n_row * 2 * d->n_q);
+    double *touch = CR_PUSH(d->arena, double, n_row * d->n_touch + 1);
+    double sum = 0.0;
+    const double *x = d->all.x + (size_t)(first * 2 * d->n_q);
+    if (!path || !touch ||
+        !cri_learner_predict(&t->learner, t->p, x, n_row - 1, path, touch, d->arena)) {
+        sum = NAN;
+    }
+    for (int k = 0; isfinite(sum) && k < n_row * 2 * d->n_q; k++) {
+        sum += (path[k] - x[k]) * (path[k] - x[k]);
+    }
+    for (int k = 0; isfinite(sum) && k < n_row * d->n_touch; k++) {
+        double error = touch[k] - d->all.touch[first * d->n_touch + k];
+        sum += error * error;
+    }
+    cri_arena_rewind(d->arena, mark);
+    return sqrt(sum / n_row);
+}
+
+static void judge(task *t) {
+    const learn_data *d = &t->data;
+    int n_train = d->n_series - (d->has_holdout ? 1 : 0);
+    double square = 0.0;
+    for (int s = 0; s < n_train; s++) {
+        double rmse = follow(t, s);
+        square += rmse * rmse / n_train;
+    }
+    t->rmse = sqrt(square);
+    t->heldout = d->has_holdout ? follow(t, n_train) : NAN;
+}
+
+// ---- output ------------------------------------------------------------------------------------
+
+static double restitution_of(const task *t, int contact) {
+    return t->learner.central ? t->p[t->learner.central->at_restitution + contact] : NAN;
+}
+
+static void print(const task *t) {
+    const learn_data *d = &t->data;
+    printf("%s on %d recording%s, %d windows of %d steps of %g s\n",
+           cri_learner_name(t->learner.kind), d->n_series - (d->has_holdout ? 1 : 0),
+           d->n_series - (d->has_holdout ? 1 : 0) == 1 ? "" : "s", d->all.n_window, d->all.horizon,
+           d->all.dt);
+    for (int k = 0; k < d->n_touch; k++) {
+        printf("contact %-20s %s%d rows", d->touch[k].name, d->is_proposed ? "proposed, " : "",
+               d->n_hit[k]);
+        if (t->learner.central) {
+            printf(", restitution %.4f%s", restitution_of(t, k),
+                   t->options->restitution ? " (given)" : "");
+        }
+        putchar('\n');
+    }
+    printf("loss %.6g after %d epochs\n", t->trained.loss, t->trained.n_epoch);
+    printf("rmse of the recordings from their first states %.4g\n", t->rmse);
+    if (d->has_holdout) {
+        printf("rmse of the recording held out %.4g\n", t->heldout);
+    }
+}
+
+static int write_json(const task *t) {
+    const cli_options *o = t->options;
+    const learn_data *d = &t->data;
+    if (!o->json) {
+        return CLI_DONE;
+    }
+    cri_learn_contact contact[LEARN_TOUCH_MOST];
+    for (int k = 0; k < d->n_touch; k++) {
+        contact[k] = (cri_learn_contact){d->touch[k].name, restitution_of(t, k), d->n_hit[k]};
+    }
+    cri_learn_result result = {.kind = o->word[0],
+                               .model = cri_learner_name(t->learner.kind),
+                               .n_file = o->n_word - 1,
+                               .file = o->word + 1,
+                               .n_contact = d->n_touch,
+                               .contact = contact,
+                               .n_window = d->all.n_window,
+                               .n_epoch = t->trained.n_epoch,
+                               .loss = t->trained.loss,
+                               .rmse = t->rmse,
+                               .heldout = t->heldout,
+                               .seconds = t->seconds};
+    cr_error err = {0};
+    return cri_result_learn(o->json, &result, &err) == CR_OK ? CLI_DONE : cli_error(&err);
+}
+
+static int save(const task *t) {
+    cr_error err = {0};
+    if (!t->options->output) {
+        return CLI_DONE;
+    }
+    return cri_learner_write(t->options->output, &t->learner, t->p, &err) == CR_OK
+               ? CLI_DONE
+               : cli_error(&err);
+}
+
+static int run(const cli_options *options) {
+    task t = {.options = options, .data = {.arena = cri_arena_create(1 << 16)}};
+    if (!t.data.arena) {
+        return cli_failed("no memory");
+    }
+    const char *extension = options->output ? cli_extension(options->output) : NULL;
+    int code =
+        extension && strcmp(extension, ".h5") != 0 && strcmp(extension, ".hdf5") != 0
+            ? cli_usage("-o %.80s: weights are HDF5, the name should end in .h5", options->output)
+            : prepare(&t);
+    code = code == CLI_DONE ? train(&t) : code;
+    if (code == CLI_DONE) {
+        judge(&t);
+        print(&t);
+        code = save(&t);
+    }
+    code = code == CLI_DONE ? write_json(&t) : code;
+    cri_learner_clear(&t.learner);
+    cri_arena_destroy(t.data.arena);
+    return code;
+}
+
+const cli_command cli_learn = {
+    .name = "learn",
+    .arguments = "central-difference DATA... -o FILE.h5",
+    .summary = "train a system on recordings",
+    .help =
+        "DATA are tables, CSV or HDF5, with a column of times at equal steps. See "
+        "docs/learn.md.\n\n"
+        "  --q COLUMNS           positions, with commas between; else q\n"
+        "  --v COLUMNS           velocities in the same order, else differences of positions\n"
+        "  --touch COLUMN[:DIR]  0 or 1 in the row behind a touch; DIR is the position that the\n"
+        "                        contact pushes and which way, +z or -x, or the two that it "
+        "pushes\n"
+        "                        apart, a-b; may be repeated. Without it touches are proposed\n"
+        "                        from velocity jumps\n"
+        "  --time COLUMN         times in s, else t\n"
+        "  --model M             cdl, cdl-notouch, resnet, resnetcontact or vin, else cdl\n"
+        "  --restitution E       known and not learned\n"
+        "  --epochs N            passes over the data, else 300\n"
+        "  --rate R, --l2 L      of Adam, falling to 0, else 0.01; penalty on weights, else "
+        "0.0005\n"
+        "  --seed K              of first weights and order, else 0\n"
+        "  --holdout FILE        a recording to be tested on\n"
+        "  --checkpoint FILE     save the state now and then, and go on from it\n"
+        "  -o FILE.h5            the weights; 'carom simulate FILE.h5' runs them\n"
+        "  --json FILE           the result as JSON\n",
+    .known = CLI_LEARN | CLI_OUTPUT | CLI_CHECKPOINT,
+    .n_word_least = 2,
+    .n_word_most = CLI_WORD_LIMIT,
+    .run = run,
+};

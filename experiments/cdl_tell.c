@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+//
+// What the trainings of a case came to: rows beside the paper's figures, tables, charts.
+
+#include "cdl_study.h"
+
+#include "base/base.h"
+
+#include <math.h>
+#include <string.h>
+
+// a number of the scores, by its place in the struct
+static cdl_spread spread_of(const cdl_study *s, int variant, int recipe, size_t place) {
+    double value[CDL_RUN_MOST];
+    int n = 0;
+    for (int k = 0; k < s->n_job; k++) {
+        const cdl_job *j = &s->job[k];
+        if (j->is_done && j->variant == variant && j->recipe == recipe) {
+            memcpy(&value[n], (const char *)&j->score + place, sizeof *value);
+            n += isfinite(value[n]) != 0;
+        }
+    }
+    return cri_cdl_spread(n, value);
+}
+
+#define SPREAD(s, variant, recipe, field)                                                          \
+    spread_of((s), (variant), (recipe), offsetof(cdl_score, field))
+
+static void add_rmse(const cdl_study *s, int variant, int recipe, cri_experiment_result *out) {
+    const cdl_variant *v = &s->c->variant[variant];
+    const char *recipe_name = s->recipe[recipe].name;
+    cdl_spread r = SPREAD(s, variant, recipe, rmse);
+    cri_experiment_add(out, "", "lower", r.median, v->paper, "%s %s rmse median", v->name,
+                       recipe_name);
+    if (s->n_run > 1) {
+        cri_experiment_add(out, "", "lower", r.mean, v->paper_mean, "%s %s rmse mean", v->name,
+                           recipe_name);
+        cri_experiment_add(out, "", "lower", r.error, NAN, "%s %s rmse standard error", v->name,
+                           recipe_name);
+    }
+    cri_experiment_add(out, "", "lower", SPREAD(s, variant, recipe, test_rmse).median, NAN,
+                       "%s %s rmse of other starts", v->name, recipe_name);
+}
+
+/// A row that is there when its number is.
+typedef struct extra {
+    size_t place;
+    const char *unit, *better, *text;
+    double paper;
+} extra;
+
+static void add_extras(const cdl_study *s, int variant, int recipe, cri_experiment_result *out) {
+    const cdl_case *c = s->c;
+    const extra extras[] = {
+        {offsetof(cdl_score, bounce), "steps", "lower", "bounce time error of other starts", NAN},
+        {offsetof(cdl_score, missed), "", "lower", "share of bounces missing or too many", NAN},
+        {offsetof(cdl_score, force), "", "match", "mean force, relative error", 0.0},
+        {offsetof(cdl_score, ripple), "", "lower", "force, relative rms error", NAN},
+        {offsetof(cdl_score, energy), "", "lower", "energy, largest relative error", NAN},
+        {offsetof(cdl_score, contact), "", "lower", "largest contact function without touch", NAN},
+        {offsetof(cdl_score, restitution), "", "match", "learned restitution", c->restitution},
+        {offsetof(cdl_score, seconds), "s", "lower", "training", NAN},
+    };
+    for (size_t k = 0; k < sizeof extras / sizeof *extras; k++) {
+        const extra *e = &extras[k];
+        cdl_spread spread = spread_of(s, variant, recipe, e->place);
+        if (isfinite(spread.median)) {
+            cri_experiment_add(out, e->unit, e->better, spread.median, e->paper, "%s %s %s",
+                               c->variant[variant].name, s->recipe[recipe].name, e->text);
+        }
+    }
+}
+
+// place of each model by median RMSE, 1 is best, beside the paper's
+static void add_ranks(const cdl_study *s, int recipe, cri_experiment_result *out) {
+    const cdl_case *c = s->c;
+    double median[CDL_VARIANT_MOST];
+    for (int k = 0; k < c->n_variant; k++) {
+        median[k] = SPREAD(s, k, recipe, rmse).median;
+    }
+    for (int k = 0; k < c->n_variant; k++) {
+        int rank = 1;
+        int paper_rank = 1;
+        double paper = c->variant[k].paper;
+        for (int other = 0; other < c->n_variant; other++) {
+            rank += median[other] < median[k];
+            paper_rank += c->variant[other].paper < paper;
+        }
+        if (isfinite(median[k])) {
+            cri_experiment_add(out, "", "match", rank, isfinite(paper) ? (double)paper_rank : NAN,
+                               "%s %s rank", c->variant[k].name, s->recipe[recipe].name);
+        }
+    }
+}
+
+static void put_row(const cdl_study *s, int variant, int recipe) {
+    const cdl_variant *v = &s->c->variant[variant];
+    cdl_spread r = SPREAD(s, variant, recipe, rmse);
+    cri_report_row(s->options->report, (cri_report_cell[]){
+                                           {v->name, 0.0},
+                                           {s->recipe[recipe].name, 0.0},
+                                           {NULL, r.median},
+                                           {NULL, r.mean},
+                                           {NULL, r.error},
+                                           {NULL, v->paper},
+                                           {NULL, v->paper_mean},
+                                           {NULL, SPREAD(s, variant, recipe, test_rmse).median},
+                                           {NULL, SPREAD(s, variant, recipe, bounce).median},
+                                           {NULL, SPREAD(s, variant, recipe, force).median},
+                                       });
+}
+
+static void put_table(const cdl_study *s) {
+    static const cri_report_column column[] = {
+        {"model", NULL, CRI_COLUMN_TEXT, 0},
+        {"recipe", NULL, CRI_COLUMN_TEXT, 0},
+        {"RMSE median", NULL, CRI_COLUMN_NUMBER, 3},
+        {"mean", NULL, CRI_COLUMN_NUMBER, 3},
+        {"standard error", NULL, CRI_COLUMN_NUMBER, 3},
+        {"paper", NULL, CRI_COLUMN_NUMBER, 4},
+        {"paper, 5 runs", NULL, CRI_COLUMN_NUMBER, 4},
+        {"other starts", NULL, CRI_COLUMN_NUMBER, 3},
+        {"bounce times", "steps", CRI_COLUMN_NUMBER, 3},
+        {"force error", NULL, CRI_COLUMN_NUMBER, 3},
+    };
+    cri_report *report = s->options->report;
+    cri_report_note(report,
+                    "RMSE is the root of the squared error summed over positions, velocities and "
+                    "touches, per time. It jumps when a bounce comes one step early or late.");
+    cri_report_note(report, "Recipe annealed: Adam, rate 0.01 falling to 0, L2 %g, %d epochs.",
+                    s->recipe[0].l2, s->n_epoch[0]);
+    if (s->n_recipe > 1) {
+        cri_report_note(report, "Recipe paper: Adam, rate 0.001, L2 %g, %d epochs.",
+                        s->recipe[1].l2, s->n_epoch[1]);
+    }
+    cri_report_fact(report, "runs", "%d", s->n_run);
+    cri_report_table(report, "RMSE over the recording, and on starts that were not seen",
+                     sizeof column / sizeof *column, column);
+    for (int recipe = 0; recipe < s->n_recipe; recipe++) {
+        for (int k = 0; k < s->c->n_variant; k++) {
+            if (isfinite(SPREAD(s, k, recipe, rmse).median)) {
+                put_row(s, k, recipe);
+            }
+        }
+    }
+}
+
+static bool put_charts(const cdl_study *s) {
+    cr_arena *arena = cri_arena_create(1 << 16);
+    bool is_done = arena != NULL;
+    for (int k = 0; is_done && k < s->n_job; k++) {
+        const cdl_job *j = &s->job[k];
+        const cdl_variant *v = &s->c->variant[j->variant];
+        cri_learner learner = {0};
+        if (j->is_done && j->p) {
+            is_done = cri_cdl_learner(s->c, v, &learner) &&
+                      cri_cdl_page(s->c, v->name, &learner, j->p, s->options->report, arena);
+        }
+        cri_learner_clear(&learner);
+    }
+    cri_arena_destroy(arena);
+    return is_done;
+}
+
+cr_status cri_cdl_tell(const cdl_study *s, cri_experiment_result *out, cr_error *err) {
+    for (int recipe = 0; recipe < s->n_recipe; recipe++) {
+        for (int k = 0; k < s->c->n_variant; k++) {
+            if (isfinite(SPREAD(s, k, recipe, rmse).median)) {
+                add_rmse(s, k, recipe, out);
+                add_extras(s, k, recipe, out);
+            }
+        }
+        if (!s->options->model) {
+            add_ranks(s, recipe, out);
+        }
+    }
+    if (!s->options->report) {
+        return CR_OK;
+    }
+    put_table(s);
+    return put_charts(s) ? CR_OK : cri_fail(err, CR_ERR_MEMORY, 0, "no memory for the page");
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// The table of experiments.
+
+#include "experiment.h"
+
+#include "cdl.h"
+
+#include "base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const cri_experiment *const cri_experiments[] = {
+    &cri_cdl_pendulum, &cri_cdl_ball, &cri_cdl_ball_inelastic, &cri_cdl_cradle, &cri_cdl_box,
+    &cri_cdl_cradle3,  NULL,
+};
+
+const cri_experiment *cri_experiment_find(const char *name) {
+    for (int k = 0; cri_experiments[k]; k++) {
+        if (strcmp(cri_experiments[k]->name, name) == 0) {
+            return cri_experiments[k];
+        }
+    }
+    return NULL;
+}
+
+void cri_experiment_add(cri_experiment_result *result, const char *unit, const char *better,
+                        double value, double paper, const char *format, ...) {
+    CR_ASSERT(result->n_row < CRI_EXPERIMENT_ROW_MOST);
+    cri_experiment_row *row = &result->row[result->n_row++];
+    va_list list;
+    va_start(list, format);
+    (void)vsnprintf(row->name, sizeof row->name, format, list);
+    va_end(list);
+    row->value = value;
+    row->paper = paper;
+    row->unit = unit;
+    row->better = better;
+}

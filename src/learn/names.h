@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// Names and slots that systems of points and nets share.
+
+#pragma once
+
+#include "model/system.h"
+#include "nn/mlp.h"
+
+/// How bodies of n_dim numbers each stand in space.
+typedef struct cri_points {
+    int n_body, n_dim;       // at most 3 dimensions for a model
+    const char *const *name; // (n_body)
+    bool is_angle;           // one number a body, its angle below an anchor
+    double length;           // m, from the anchor, of angles
+    double radius;           // m, of pictures
+    double spacing;          // m, between neighbours at q = 0
+} cri_points;
+
+/// Parts of a cri_system_def, on an arena. Axes: z for one dimension, x and z for two; angles turn
+/// in the plane of x and z, positive towards x.
+typedef struct cri_points_layout {
+    cri_system_body *body;             // (n_body)
+    cri_system_coordinate *coordinate; // (n_body n_dim)
+    const char **u_name;               // (n_body n_dim) BODY/force[k]
+} cri_points_layout;
+
+/// False for lack of memory.
+CR_MUST_CHECK bool cri_points_lay_out(const cri_points *points, cri_points_layout *out,
+                                      cr_arena *arena);
+
+/// A copy whose names are on the arena; false for lack of memory.
+CR_MUST_CHECK bool cri_points_copy(const cri_points *from, cri_points *to, cr_arena *arena);
+
+/// A text on the arena, as printf makes it; NULL for lack of memory.
+char *cri_name_push(cr_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/// One slot with a name from cri_name_push; false when that is NULL.
+CR_MUST_CHECK bool cri_slot_set(cri_system_slot *slot, char *name, double value);
+
+/// Slots of all weights of a net: NET/LAYER/w[k] and NET/LAYER/b[k].
+CR_MUST_CHECK bool cri_slot_set_net(cri_system_slot *slot, const cri_mlp *net, const char *name,
+                                    const double *w, cr_arena *arena);

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""carom learn and carom experiment, driven as a stranger would."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CAROM = sys.argv.pop(1)
+
+
+def carom(*words, code=0):
+    done = subprocess.run([CAROM, *words], capture_output=True, text=True, timeout=300)
+    if done.returncode != code:
+        raise AssertionError(f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done
+
+
+def ball(path, rows=60, start=0.5, change=None):
+    """A ball that falls on a floor; change(k, cells) may spoil row k."""
+    h, q, v, touch = 0.02, start, 0.0, 0
+    with open(path, "w", encoding="ascii") as out:
+        out.write("time,height,speed,floor\n")
+        for k in range(rows):
+            cells = [k * h, q, v, touch]
+            if change:
+                cells = change(k, cells)
+            if cells:
+                out.write(",".join(f"{c:.17g}" for c in cells) + "\n")
+            q += h * v
+            touch = int(q < 0 and v < 0)
+            v = -0.8 * v if touch else v - 9.81 * h
+
+
+class Learn(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.dir.name, name)
+
+    columns = ["--time", "time", "--q", "height", "--v", "speed"]
+
+    def learn(self, data, *words, code=0):
+        return carom("learn", "central-difference", data, *self.columns, "--epochs", "2", *words,
+                     code=code)
+
+    def test_weights_are_saved_and_replayed(self):
+        data, weights, result = self.path("a.csv"), self.path("w.h5"), self.path("r.json")
+        ball(data)
+        out = self.learn(data, "--touch", "floor", "-o", weights, "--json", result).stdout
+        self.assertIn("contact floor", out)
+        with open(result, encoding="utf-8") as file:
+            told = json.load(file)
+        self.assertEqual(told["model"], "cdl")
+        self.assertEqual(told["contacts"][0]["touches"], 2)
+        out = carom("simulate", weights, "--steps", "20").stdout
+        self.assertIn("height/qpos[0]", out)
+        out = carom("gradient", weights, "--target", "height:0,0,1", "--wrt", "height/mass",
+                    "--steps", "5", "--check").stdout
+        self.assertIn("height/mass", out)
+
+    def test_equal_seeds_give_equal_files(self):
+        data = self.path("a.csv")
+        ball(data)
+        files = []
+        for k in range(2):
+            self.learn(data, "--touch", "floor", "-o", self.path(f"{k}.h5"))
+            with open(self.path(f"{k}.h5"), "rb") as file:
+                files.append(file.read())
+        self.assertEqual(files[0], files[1])
+
+    def test_contacts_are_proposed_without_touch(self):
+        data = self.path("a.csv")
+        ball(data)
+        self.assertIn("contact +height", self.learn(data).stdout)
+
+    def test_wrong_input_is_told_with_its_row(self):
+        data = self.path("a.csv")
+        cases = [
+            (lambda k, c: [*c[:3], 2] if k == 4 else c, "row 5"),
+            (lambda k, c: [c[0] + 0.004, *c[1:]] if k == 7 else c, "row 8"),
+            (lambda k, c: None if k == 9 else c, "row 10"),
+            (lambda k, c: c if k == 0 else None, "1 row"),
+        ]
+        for change, word in cases:
+            ball(data, change=change)
+            self.assertIn(word, self.learn(data, "--touch", "floor", code=1).stderr)
+
+    def test_wrong_words_are_told(self):
+        data = self.path("a.csv")
+        ball(data)
+        self.assertIn("flor", self.learn(data, "--touch", "flor", code=1).stderr)
+        self.assertIn("+height", self.learn(data, "--touch", "floor:+z", code=2).stderr)
+        self.assertIn("--model", self.learn(data, "--model", "gru", code=2).stderr)
+        self.assertIn(".h5", self.learn(data, "-o", self.path("w.txt"), code=2).stderr)
+        self.assertIn("central-difference", carom("learn", "pinball", data, code=2).stderr)
+
+
+class Experiment(unittest.TestCase):
+    def test_they_are_listed(self):
+        out = carom("experiment").stdout
+        self.assertEqual(out, carom("experiments").stdout)
+        for name in ("cdl-pendulum", "cdl-ball", "cdl-ball-inelastic", "cdl-cradle"):
+            self.assertIn(name, out)
+
+    def test_wrong_words_are_told(self):
+        self.assertIn("experiments", carom("experiment", "cdl-bell", code=2).stderr)
+        self.assertIn("resnet", carom("experiment", "cdl-ball", "--model", "gru", code=2).stderr)
+        self.assertIn("--full", carom("experiment", "cdl-ball", "--quick", "--full", code=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

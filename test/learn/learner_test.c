@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+//
+// The loss of windows: its slope against differences, for every model; and models of learned
+// systems behind the public interface.
+
+#include "central_fixture.h"
+#include "learn/learner.h"
+
+#include "base/random.h"
+
+#include <stdlib.h>
+
+enum { N_ROW = 12, N_HORIZON = 4, N_WINDOW = 3 };
+
+/// A recording of two bodies on a line that touch now and then.
+static cri_touch_data recording(double *x, double *touch) {
+    static const int window[N_WINDOW] = {0, 3, 6};
+    cri_random stream = cri_random_of(3, 1);
+    for (int k = 0; k < N_ROW * 4; k++) {
+        x[k] = cri_random_uniform(&stream, -1.0, 1.0);
+    }
+    for (int k = 0; k < N_ROW; k++) {
+        touch[k] = k % 3 == 1 ? 1.0 : 0.0;
+    }
+    return (cri_touch_data){2, 1, N_ROW, 0.05, x, touch, N_HORIZON, N_WINDOW, window};
+}
+
+static cri_learner learner_of(cri_learner_kind kind, cri_projection projection) {
+    static const cri_central_contact touch = {0, 1, false, fixture_along, 0.0, 0.8, "a:b"};
+    static const double mass[2] = {1.0, 2.0};
+    cri_learner learner;
+    assert_true(cri_learner_create(&(cri_learner_def){.kind = kind,
+                                                      .points = {2, 1, fixture_body},
+                                                      .mass = mass,
+                                                      .n_contact = 1,
+                                                      .touch = &touch,
+                                                      .projection = projection,
+                                                      .learns_restitution = true,
+                                                      .learns_damping = true,
+                                                      .n_hidden = 6,
+                                                      .n_signal = 5,
+                                                      .act = CRI_ACT_SOFTPLUS,
+                                                      .dt = 0.05},
+                                   &learner));
+    return learner;
+}
+
+/// What a loss needs, for differences.
+typedef struct subject {
+    const cri_learner *learner;
+    cri_learner_batch batch;
+    cr_arena *arena;
+} subject;
+
+static bool loss_of(void *context, const double *p, double *value) {
+    const subject *s = context;
+    cri_learner_terms terms = {0};
+    bool is_done = cri_learner_loss(s->learner, &s->batch, p, &terms, NULL, s->arena);
+    *value = (terms.motion + terms.touch) / s->batch.n_mean;
+    return is_done;
+}
+
+static void check_slope(cri_learner_kind kind, cri_projection projection) {
+    static const int all[N_WINDOW] = {0, 1, 2};
+    double x[N_ROW * 4], touch[N_ROW];
+    cri_touch_data data = recording(x, touch);
+    cri_learner learner = learner_of(kind, projection);
+    subject s = {&learner, {&data, N_WINDOW, all, N_WINDOW}, cri_arena_create(1 << 16)};
+    double *p = calloc((size_t)learner.n_p, sizeof *p);
+    double *p_adj = calloc((size_t)learner.n_p, sizeof *p_adj);
+    assert_true(p && p_adj && s.arena);
+    assert_true(cri_learner_start(&learner, 5, p, s.arena));
+    cri_learner_terms terms = {0};
+    assert_true(cri_learner_loss(&learner, &s.batch, p, &terms, p_adj, s.arena));
+    CHECK_INT(terms.n_failed, 0);
+    for (int i = 0; i < learner.n_p; i++) {
+        double difference, uncertainty;
+        assert_true(cr_gradient_check(loss_of, &s, p, i, 1e-4, 0, &difference, &uncertainty));
+        if (!CHECK_CLOSE(p_adj[i], difference, 1e-8 + 10.0 * uncertainty, 1e-6)) {
+            cr_test_fail("%s, number %d", cri_learner_name(kind), i);
+        }
+    }
+    free(p);
+    free(p_adj);
+    cri_arena_destroy(s.arena);
+    cri_learner_clear(&learner);
+}
+
+TEST(every_model_has_the_slope_of_its_loss) {
+    for (int kind = 0; kind < CRI_N_LEARNER_KIND; kind++) {
+        check_slope((cri_learner_kind)kind, CRI_PROJECT_NONE);
+    }
+    check_slope(CRI_LEARN_CDL, CRI_PROJECT_HOME);
+    check_slope(CRI_LEARN_CDL, CRI_PROJECT_CLOSEST);
+}
+
+TEST(trained_numbers_are_the_nets_and_what_was_asked_for) {
+    cri_learner learner = learner_of(CRI_LEARN_CDL, CRI_PROJECT_NONE);
+    const cri_central *c = learner.central;
+    cri_adam_group group[CRI_LEARNER_GROUP_MOST];
+    int n = cri_learner_groups(&learner, 0.5, group);
+    int n_number = 0;
+    double penalised = 0.0;
+    for (int k = 0; k < n; k++) {
+        n_number += group[k].n;
+        penalised += group[k].l2 > 0.0 ? group[k].n : 0;
+    }
+    // restitution, damping, both nets; the kernels of the potential alone are penalised
+    CHECK_INT(n_number,
+              2 + cri_mlp_n_weight(&c->potential_net) + cri_mlp_n_weight(&c->contact_net));
+    CHECK(penalised == 6 * 2 + 6);
+    cri_learner_clear(&learner);
+}
+
+TEST(a_learned_system_is_a_model_like_any_other) {
+    for (int kind = 0; kind < CRI_N_LEARNER_KIND; kind++) {
+        cri_learner learner = learner_of((cri_learner_kind)kind, CRI_PROJECT_NONE);
+        cr_arena *arena = cri_arena_create(1 << 16);
+        double p[400], path[8 * 4], touch[8];
+        static const double x0[4] = {0.2, -0.1, -1.0, 1.0};
+        assert_true(learner.n_p <= 400);
+        assert_true(cri_learner_start(&learner, 1, p, arena));
+        assert_true(cri_learner_predict(&learner, p, x0, 7, path, touch, arena));
+        cr_model *model = NULL;
+        cr_error err = {0};
+        cr_status status = learner.central ? cri_central_model(learner.central, p, &model, &err)
+                                           : cri_baseline_model(learner.baseline, p, &model, &err);
+        if (status != CR_OK) {
+            fail_msg("%s", err.text);
+        }
+        cr_sim_options options = cr_sim_options_default(model);
+        options.use_gradient = true;
+        cr_sim *sim = NULL;
+        assert_int_equal(cr_sim_create(model, &options, &sim, &err), CR_OK);
+        double end[4];
+        static const double h = 0.05;
+        cr_rollout rollout = {.n_step = 7, .dt = &h, .n_dt = 1};
+        assert_int_equal(cr_sim_rollout(sim, &rollout, x0, NULL, end, &err), CR_OK);
+        assert_memory_equal(end, path + 7 * 4, sizeof end);
+        CHECK(cr_model_find(model, CR_VECTOR_X, "b/qvel[0]", NULL) == 3);
+        cr_sim_destroy(sim);
+        cr_model_destroy(model);
+        cri_arena_destroy(arena);
+    }
+}
+
+CR_TEST_MAIN(every_model_has_the_slope_of_its_loss,
+             trained_numbers_are_the_nets_and_what_was_asked_for,
+             a_learned_system_is_a_model_like_any_other)
