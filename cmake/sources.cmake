@@ -189,6 +189,8 @@ set(CAROM_SOURCES
     src/learn/learner_loss.c
     src/learn/learner_train.c
     src/learn/names.c
+    src/learn/points_data.c
+    src/learn/points_task.c
     src/learn/propose.c
     src/learn/readers.c
     src/learn/residual.c
@@ -260,6 +262,10 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/cdl_page.c
     experiments/cdl_run.c
     experiments/cdl_tell.c
+    experiments/dcs_cases.c
+    experiments/dcs_run.c
+    experiments/dcs_score.c
+    experiments/dcs_tell.c
     experiments/registry.c
 )
 

@@ -5,6 +5,7 @@
 #include "experiment.h"
 
 #include "cdl.h"
+#include "dcs.h"
 
 #include "base/base.h"
 
@@ -13,8 +14,9 @@
 #include <string.h>
 
 const cri_experiment *const cri_experiments[] = {
-    &cri_cdl_pendulum, &cri_cdl_ball, &cri_cdl_ball_inelastic, &cri_cdl_cradle, &cri_cdl_box,
-    &cri_cdl_cradle3,  NULL,
+    &cri_cdl_pendulum, &cri_cdl_ball, &cri_cdl_ball_inelastic,
+    &cri_cdl_cradle,   &cri_cdl_box,  &cri_cdl_cradle3,
+    &cri_dcs_cp3,      &cri_dcs_cp3e, NULL,
 };
 
 const cri_experiment *cri_experiment_find(const char *name) {
