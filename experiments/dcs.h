@@ -14,3 +14,4 @@ extern const cri_experiment cri_dcs_cp3;
 extern const cri_experiment cri_dcs_gyroe;
 extern const cri_experiment cri_dcs_gyro;
 extern const cri_experiment cri_dcs_rope;
+extern const cri_experiment cri_dcs_scaling;

@@ -33,6 +33,7 @@ typedef struct dcs_size {
     double rate;         // of the net
     int n_point;         // of a rope
     const char *models;  // when none is asked for
+    double paper_error;  // of cm-clnn at this size, 0: that of the table
 } dcs_size;
 
 typedef struct dcs_case {
@@ -56,11 +57,13 @@ typedef struct dcs_score {
     int n_lost; // windows in which a step fails
     double seconds, best;
     int best_epoch;
+    double n_dropped; // windows of all epochs in which a step failed
 } dcs_score;
 
 /// One trained model.
 typedef struct dcs_trained {
     const dcs_case *c;
+    const dcs_size *size;
     const dcs_model *model;
     const char *name; // in rows
     const cri_points_scene *truth;
@@ -78,6 +81,14 @@ CR_MUST_CHECK bool cri_dcs_score(const dcs_case *c, const cri_points_scene *trut
 /// Trains what options ask for.
 CR_MUST_CHECK cr_status cri_dcs_run(const dcs_case *c, const cri_experiment_options *options,
                                     cri_experiment_result *out, cr_error *err);
+
+/// Times of iterations, Table 3.
+CR_MUST_CHECK cr_status cri_dcs_scaling_run(const cri_experiment *self,
+                                            const cri_experiment_options *options,
+                                            cri_experiment_result *out, cr_error *err);
+
+/// Seconds of a clock that goes on while threads work.
+double cri_dcs_seconds(void);
 
 /// Rows and page of one model.
 void cri_dcs_tell(const dcs_trained *t, cri_report *report, cri_experiment_result *out);

@@ -56,7 +56,7 @@ static const dcs_paper paper_rope[] = {
 #define FOUR "cm-clnn cm-chnn cmr-clnn cmr-chnn"
 #define ONE "cm-clnn"
 
-// sizes: windows, test, epochs, batch, layers, width, rate, points of a rope, models
+// sizes: windows, test, epochs, batch, layers, width, rate, points of a rope, models, paper's error
 static const dcs_case cases[] = {
     {.name = "dcs-bp5e",
      .scene = "bp5-e",
@@ -97,7 +97,8 @@ static const dcs_case cases[] = {
      PAPER(paper_gyro)},
     {.name = "dcs-rope",
      .scene = "rope",
-     .size = {{400, 50, 200, 25, 2, 64, 1e-3, 10, ONE}, {800, 100, 60, 25, 3, 256, 1e-3, 200, ONE}},
+     .size = {{400, 50, 80, 25, 2, 64, 2e-3, 50, ONE, 1.97e-3},
+              {800, 100, 60, 25, 3, 256, 1e-3, 200, ONE}},
      PAPER(paper_rope)},
 };
 
@@ -122,3 +123,5 @@ const cri_experiment cri_dcs_gyroe = {"dcs-gyroe", "a top and an elastic wall", 
 const cri_experiment cri_dcs_gyro = {"dcs-gyro", "a top and a rough wall", MODELS, run};
 const cri_experiment cri_dcs_rope = {"dcs-rope", "a rope with limits of stretch and bend", MODELS,
                                      run};
+const cri_experiment cri_dcs_scaling = {"dcs-scaling", "time of an iteration by size of the rope",
+                                        NULL, cri_dcs_scaling_run};

@@ -35,7 +35,7 @@ const dcs_model *cri_dcs_model(int i) {
     return i < (int)(sizeof models / sizeof *models) ? &models[i] : NULL;
 }
 
-static double seconds_now(void) {
+double cri_dcs_seconds(void) {
     struct timespec t;
     (void)timespec_get(&t, TIME_UTC);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -72,9 +72,9 @@ static cr_status work(study *s, const dcs_model *model, const cri_points_learner
         return no_memory(err);
     }
     cri_train_result result;
-    double begin = seconds_now();
+    double begin = cri_dcs_seconds();
     CR_TRY(train(s, l, w, &result, err));
-    double seconds = seconds_now() - begin;
+    double seconds = cri_dcs_seconds() - begin;
     if (result.stop == CRI_TRAIN_INTERRUPTED) {
         s->out->is_interrupted = true;
         return CR_OK;
@@ -86,6 +86,7 @@ static cr_status work(study *s, const dcs_model *model, const cri_points_learner
     char name[40];
     (void)snprintf(name, sizeof name, "%s%s", model->name, s->suffix);
     t->c = s->c;
+    t->size = s->size;
     t->model = model;
     t->name = name;
     t->truth = s->truth;
@@ -95,6 +96,7 @@ static cr_status work(study *s, const dcs_model *model, const cri_points_learner
     t->score.seconds = seconds;
     t->score.best = result.best;
     t->score.best_epoch = result.best_epoch;
+    t->score.n_dropped = (double)result.n_dropped;
     cri_dcs_tell(t, s->options->report, s->out);
     return CR_OK;
 }

@@ -18,7 +18,10 @@ enum { TOUCH_LEAST = 5 };
 static dcs_paper paper_of(const dcs_trained *t) {
     for (int k = 0; k < t->c->n_paper; k++) {
         if (strcmp(t->c->paper[k].model, t->model->name) == 0) {
-            return t->c->paper[k];
+            dcs_paper found = t->c->paper[k];
+            bool has_own = isfinite(found.error) && t->size->paper_error > 0.0;
+            found.error = has_own ? t->size->paper_error : found.error;
+            return found;
         }
     }
     return (dcs_paper){NULL, NAN, NAN, NAN, {NAN, NAN, NAN, NAN}};
@@ -34,6 +37,10 @@ static void add_errors(const dcs_trained *t, const dcs_paper *paper, cri_experim
                        t->name);
     if (s->n_lost > 0) {
         cri_experiment_add(out, "windows", "lower", s->n_lost, NAN, "%s motions that fail",
+                           t->name);
+    }
+    if (s->n_dropped > 0.0) {
+        cri_experiment_add(out, "windows", "lower", s->n_dropped, NAN, "%s dropped in training",
                            t->name);
     }
     if (t->c->is_elastic) {
