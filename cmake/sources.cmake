@@ -198,6 +198,8 @@ set(CAROM_SOURCES
     src/learn/learner_loss.c
     src/learn/learner_train.c
     src/learn/names.c
+    src/learn/points_data.c
+    src/learn/points_task.c
     src/learn/propose.c
     src/learn/readers.c
     src/learn/residual.c
@@ -272,6 +274,11 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/cdl_tell.c
     experiments/dac_rectangle.c
     experiments/dac_throw.c
+    experiments/dcs_cases.c
+    experiments/dcs_run.c
+    experiments/dcs_scaling.c
+    experiments/dcs_score.c
+    experiments/dcs_tell.c
     experiments/registry.c
 )
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+//
+// Experiments of paper 000: Lagrangian and Hamiltonian networks with two-phase contact.
+
+#pragma once
+
+#include "experiment.h"
+
+extern const cri_experiment cri_dcs_bp5e;
+extern const cri_experiment cri_dcs_bp5;
+extern const cri_experiment cri_dcs_bd5;
+extern const cri_experiment cri_dcs_cp3e;
+extern const cri_experiment cri_dcs_cp3;
+extern const cri_experiment cri_dcs_gyroe;
+extern const cri_experiment cri_dcs_gyro;
+extern const cri_experiment cri_dcs_rope;
+extern const cri_experiment cri_dcs_scaling;

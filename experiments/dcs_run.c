@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+//
+// Trains the models of a case one after another, each on all threads: AdamW, one rate for the net
+// and ten times of it for masses and coefficients, both to 0 over the last half. Windows for
+// training, validation and test have streams of their own.
+
+#include "dcs_case.h"
+
+#include "base/base.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/// All that the models of one run share.
+typedef struct study {
+    const dcs_case *c;
+    const dcs_size *size;
+    const cri_experiment_options *options;
+    uint64_t seed;
+    const char *suffix; // of names in rows
+    cri_points_scene *truth;
+    cri_points_data train, valid, test;
+    cr_arena *arena;
+    cri_experiment_result *out;
+} study;
+
+static const dcs_model models[] = {
+    {"cm-clnn", "cone", CRI_LAGRANGE},      {"cm-chnn", "cone", CRI_HAMILTON},
+    {"cmr-clnn", "cone-reg", CRI_LAGRANGE}, {"cmr-chnn", "cone-reg", CRI_HAMILTON},
+    {"lcp-clnn", "lcp", CRI_LAGRANGE},
+};
+
+const dcs_model *cri_dcs_model(int i) {
+    return i < (int)(sizeof models / sizeof *models) ? &models[i] : NULL;
+}
+
+double cri_dcs_seconds(void) {
+    struct timespec t;
+    (void)timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static cr_status no_memory(cr_error *err) {
+    return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for an experiment");
+}
+
+// trains w; result says how it ended
+static cr_status train(const study *s, const cri_points_learner *l, double *w,
+                       cri_train_result *result, cr_error *err) {
+    if (!cri_points_learner_start(l, s->seed, w)) {
+        return no_memory(err);
+    }
+    CR_TRY(cri_points_train(&(cri_points_training){.learner = l,
+                                                   .train = &s->train,
+                                                   .valid = &s->valid,
+                                                   .n_epoch = s->size->n_epoch,
+                                                   .batch = s->size->batch,
+                                                   .rate = s->size->rate,
+                                                   .seed = s->seed,
+                                                   .n_thread = s->options->n_thread,
+                                                   .progress = s->options->progress},
+                            w, NULL, result, err));
+    return result->stop == CRI_TRAIN_DIVERGED ? CR_ERR_NUMERIC : CR_OK;
+}
+
+static cr_status work(study *s, const dcs_model *model, const cri_points_learner *l,
+                      cr_error *err) {
+    double *w = CR_PUSH(s->arena, double, l->n_w), *p = CR_PUSH(s->arena, double, l->n_w);
+    dcs_trained *t = CR_PUSH(s->arena, dcs_trained, 1);
+    if (!w || !p || !t) {
+        return no_memory(err);
+    }
+    cri_train_result result;
+    double begin = cri_dcs_seconds();
+    CR_TRY(train(s, l, w, &result, err));
+    double seconds = cri_dcs_seconds() - begin;
+    if (result.stop == CRI_TRAIN_INTERRUPTED) {
+        s->out->is_interrupted = true;
+        return CR_OK;
+    }
+    cri_points_learner_values(l, w, p);
+    if (!cri_dcs_score(s->c, s->truth, l, p, &s->test, &t->score)) {
+        return no_memory(err);
+    }
+    char name[40];
+    (void)snprintf(name, sizeof name, "%s%s", model->name, s->suffix);
+    t->c = s->c;
+    t->size = s->size;
+    t->model = model;
+    t->name = name;
+    t->truth = s->truth;
+    t->learner = l;
+    t->train = &s->train;
+    t->p = p;
+    t->score.seconds = seconds;
+    t->score.best = result.best;
+    t->score.best_epoch = result.best_epoch;
+    t->score.n_dropped = (double)result.n_dropped;
+    cri_dcs_tell(t, s->options->report, s->out);
+    return CR_OK;
+}
+
+// is the word among those of the list, which have spaces between?
+static bool is_listed(const char *list, const char *word) {
+    size_t n = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += n) {
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static cr_status run_models(study *s, cr_error *err) {
+    const char *wanted = s->options->model ? s->options->model : s->size->models;
+    const dcs_model *model = NULL;
+    for (int k = 0; (model = cri_dcs_model(k)) && !s->out->is_interrupted; k++) {
+        if (!is_listed(wanted, model->name)) {
+            continue;
+        }
+        cri_points_learner learner;
+        CR_TRY(cri_points_learner_create(&(cri_points_learner_def){.name = s->c->scene,
+                                                                   .n = s->size->n_point,
+                                                                   .law = model->law,
+                                                                   .form = model->form,
+                                                                   .n_hidden = s->size->n_hidden,
+                                                                   .width = s->size->width},
+                                         &learner, err));
+        cr_status status = work(s, model, &learner, err);
+        cri_points_learner_clear(&learner);
+        CR_TRY(status);
+    }
+    return CR_OK;
+}
+
+static cr_status run_one(study *s, cr_error *err) {
+    const dcs_size *z = s->size;
+    CR_TRY(cri_points_scene_create(s->c->scene, z->n_point, &s->truth, err));
+    cr_status status = CR_OK;
+    struct {
+        cri_points_data *data;
+        int n;
+    } set[] = {{&s->train, z->n_train}, {&s->valid, z->n_test}, {&s->test, z->n_test}};
+    for (int k = 0; k < 3 && status == CR_OK; k++) {
+        status = cri_points_windows(s->truth, 8 * s->seed + (uint64_t)k, set[k].n, set[k].data,
+                                    s->arena, err);
+    }
+    if (status == CR_OK) {
+        status = run_models(s, err);
+    }
+    cri_points_scene_destroy(s->truth);
+    return status;
+}
+
+cr_status cri_dcs_run(const dcs_case *c, const cri_experiment_options *options,
+                      cri_experiment_result *out, cr_error *err) {
+    const dcs_size *size = &c->size[options->is_full];
+    int n_run = options->n_run > 0 ? options->n_run : 1;
+    cri_report_fact(options->report, "windows", "%d, batches of %d", size->n_train, size->batch);
+    cri_report_fact(options->report, "epochs", "%d", size->n_epoch);
+    cri_report_fact(options->report, "net", "%d layers of %d", size->n_hidden, size->width);
+    for (int run = 0; run < n_run && !out->is_interrupted; run++) {
+        char suffix[16] = "";
+        if (n_run > 1) {
+            (void)snprintf(suffix, sizeof suffix, " run %d", run + 1);
+        }
+        study s = {.c = c,
+                   .size = size,
+                   .options = options,
+                   .seed = options->seed + 1000 * (uint64_t)run,
+                   .suffix = suffix,
+                   .arena = cri_arena_create(1 << 20),
+                   .out = out};
+        cr_status status = s.arena ? run_one(&s, err) : no_memory(err);
+        cri_arena_destroy(s.arena);
+        CR_TRY(status);
+    }
+    return CR_OK;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// Recordings of points with contact, and the windows that models are trained on (DCS, paper 000).
+//
+// Of every recording, from a drawn state, one window of five states is kept. It begins without
+// overlap; about half of the windows have a contact.
+
+#pragma once
+
+#include "contact/points_step.h"
+
+enum { CRI_WINDOW_STATES = 5 };
+
+/// Windows.
+typedef struct cri_points_data {
+    int n, n_x;
+    double *x;    // (n, CRI_WINDOW_STATES, n_x)
+    int n_hit;    // windows with a contact
+    int *n_touch; // (n_coefficient) contacts of each class in all windows
+} cri_points_data;
+
+/// Where arrays of one call live.
+typedef struct cri_points_memory {
+    cr_arena *keep, *scratch;
+} cri_points_memory;
+
+/// False when there is no memory; then it is empty.
+bool cri_points_memory_open(cri_points_memory *m);
+void cri_points_memory_close(cri_points_memory *m);
+
+/// Runs B states x[0] for n_state - 1 steps: x (n_state, B, n_x). A row whose step fails stays
+/// where it is from then on, and is_lost (B) says so. False when there is no memory.
+bool cri_points_roll(const cri_points_scene *scene, const double *p, int B, int n_state, double *x,
+                     bool *is_lost, const cri_points_memory *m);
+
+/// Draws n windows of scene with its own parameters; streams differ by their seed. Arrays live on
+/// arena. Fails for lack of memory, and when no recording can be made.
+CR_MUST_CHECK cr_status cri_points_windows(const cri_points_scene *scene, uint64_t seed, int n,
+                                           cri_points_data *out, cr_arena *arena, cr_error *err);

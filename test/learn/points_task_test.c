@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+//
+// Windows of points with contact, the loss over them and its slope, and a short training.
+
+#include "cr_test.h"
+
+#include "learn/points_task.h"
+
+#include <math.h>
+#include <string.h>
+
+static cri_points_scene *open_scene(const char *name) {
+    cri_points_scene *scene = NULL;
+    cr_error err = {0};
+    assert_int_equal(cri_points_scene_create(name, 10, &scene, &err), CR_OK);
+    return scene;
+}
+
+static cri_points_data draw(const char *name, uint64_t seed, int n, cr_arena *arena) {
+    cri_points_scene *scene = open_scene(name);
+    cri_points_data data;
+    cr_error err = {0};
+    assert_int_equal(cri_points_windows(scene, seed, n, &data, arena, &err), CR_OK);
+    cri_points_scene_destroy(scene);
+    return data;
+}
+
+static cri_points_learner open_learner(const char *scene, const char *law, cri_points_form form) {
+    cri_points_learner l;
+    cr_error err = {0};
+    const cri_points_learner_def def = {
+        .name = scene, .n = 10, .law = law, .form = form, .n_hidden = 2, .width = 8};
+    assert_int_equal(cri_points_learner_create(&def, &l, &err), CR_OK);
+    return l;
+}
+
+TEST(half_of_the_windows_have_a_contact_and_none_begins_with_one) {
+    cr_arena *arena = cri_arena_create(1 << 16);
+    cri_points_scene *scene = open_scene("cp3");
+    cri_points_data data = draw("cp3", 3, 200, arena);
+    assert_int_equal(data.n, 200);
+    assert_in_range(data.n_hit, 70, 130);
+    int n_hit = 0;
+    for (int k = 0; k < data.n; k++) {
+        const double *x = data.x + (size_t)(k * CRI_WINDOW_STATES * data.n_x);
+        assert_false(cri_points_overlap(scene, x));
+        bool is_hit = false;
+        for (int t = 1; t < CRI_WINDOW_STATES; t++) {
+            is_hit = is_hit || cri_points_overlap(scene, x + (size_t)(t * data.n_x));
+        }
+        n_hit += is_hit;
+    }
+    assert_int_equal(n_hit, data.n_hit);
+    cri_points_scene_destroy(scene);
+    cri_arena_destroy(arena);
+}
+
+TEST(a_seed_names_its_windows) {
+    cr_arena *arena = cri_arena_create(1 << 16);
+    cri_points_data a = draw("bp5-e", 1, 20, arena), b = draw("bp5-e", 1, 20, arena);
+    cri_points_data other = draw("bp5-e", 2, 20, arena);
+    size_t n = 20 * CRI_WINDOW_STATES * (size_t)a.n_x;
+    assert_memory_equal(a.x, b.x, n * sizeof *a.x);
+    assert_memory_not_equal(a.x, other.x, n * sizeof *a.x);
+    cri_arena_destroy(arena);
+}
+
+// the slope along a direction against a central difference
+static void check_slope(const char *scene, const char *law, cri_points_form form) {
+    enum { N = 4 };
+    const int sample[N] = {0, 1, 2, 3};
+    cr_arena *arena = cri_arena_create(1 << 16);
+    cri_points_data data = draw(scene, 5, N, arena);
+    cri_points_learner l = open_learner(scene, law, form);
+    l.scene->law.through_target = true; // in training it is taken as constant
+    cri_points_memory m;
+    assert_true(cri_points_memory_open(&m));
+    double *w = CR_PUSH(arena, double, l.n_w), *adj = CR_PUSH(arena, double, l.n_w);
+    double *way = CR_PUSH(arena, double, l.n_w), *at = CR_PUSH(arena, double, l.n_w);
+    assert_true(cri_points_learner_start(&l, 2, w));
+    double loss[2], slope = 0.0, h = 1e-6;
+    cri_train_shard s = {.w = w, .n = N, .sample = sample, .w_adj = adj};
+    assert_true(cri_points_window_loss(&l, &data, &s, &m));
+    cri_random r = cri_random_of(9, 9);
+    for (int i = 0; i < l.n_w; i++) {
+        bool is_constant = i >= l.scene->s.i_gravity && i < l.scene->law.i_mu;
+        is_constant = is_constant || i == l.scene->law.i_epsilon;
+        way[i] = is_constant ? 0.0 : cri_random_normal(&r);
+        slope += way[i] * adj[i];
+    }
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < l.n_w; i++) {
+            at[i] = w[i] + (side ? -h : h) * way[i];
+        }
+        s = (cri_train_shard){.w = at, .n = N, .sample = sample};
+        assert_true(cri_points_window_loss(&l, &data, &s, &m));
+        assert_int_equal(s.n_dropped, 0);
+        loss[side] = s.loss;
+    }
+    double difference = (loss[0] - loss[1]) / (2.0 * h);
+    assert_true(fabs(slope) > 1e-6);
+    assert_true(fabs(slope - difference) < 1e-5 * (fabs(slope) + fabs(difference)));
+    cri_points_memory_close(&m);
+    cri_points_learner_clear(&l);
+    cri_arena_destroy(arena);
+}
+
+TEST(the_slope_of_the_loss_is_its_derivative) {
+    check_slope("cp3", "cone", CRI_LAGRANGE);
+    check_slope("cp3", "cone", CRI_HAMILTON);
+    check_slope("cp3", "lcp", CRI_LAGRANGE);
+    check_slope("bd5", "cone-reg", CRI_LAGRANGE);
+    check_slope("gyro", "cone", CRI_HAMILTON);
+    check_slope("rope", "cone", CRI_LAGRANGE);
+}
+
+TEST(a_true_model_without_potential_has_no_loss) {
+    cr_arena *arena = cri_arena_create(1 << 16);
+    const int sample[2] = {0, 1};
+    cri_points_data data = draw("bp5", 4, 2, arena);
+    cri_points_learner l = open_learner("bp5", "cone", CRI_LAGRANGE);
+    cri_points_memory m;
+    assert_true(cri_points_memory_open(&m));
+    // weights of the net are zero, so is its gradient
+    double *w = CR_PUSH(arena, double, l.n_w), *p = CR_PUSH(arena, double, l.n_w);
+    memcpy(w, l.scene->p, sizeof *w * (size_t)l.n_w);
+    for (int i = 0; i < l.scene->s.i_gravity; i++) {
+        w[i] = log(w[i]);
+    }
+    for (int k = 0; k < l.scene->n_coefficient; k++) {
+        w[l.scene->law.i_e + k] = 6.0 * w[l.scene->law.i_e + k] - 3.0;
+    }
+    cri_points_learner_values(&l, w, p);
+    for (int i = 0; i < l.n_w; i++) {
+        assert_true(fabs(p[i] - l.scene->p[i]) < 1e-15);
+    }
+    cri_train_shard s = {.w = w, .n = 2, .sample = sample};
+    assert_true(cri_points_window_loss(&l, &data, &s, &m));
+    assert_true(s.loss < 1e-12);
+    cri_points_memory_close(&m);
+    cri_points_learner_clear(&l);
+    cri_arena_destroy(arena);
+}
+
+TEST(the_bits_of_a_training_do_not_depend_on_threads) {
+    cr_arena *arena = cri_arena_create(1 << 16);
+    cri_points_data train = draw("cp3", 1, 60, arena), valid = draw("cp3", 2, 10, arena);
+    cri_points_learner l = open_learner("cp3", "cone", CRI_LAGRANGE);
+    double *w[2], score[2];
+    for (int k = 0; k < 2; k++) {
+        w[k] = CR_PUSH(arena, double, l.n_w);
+        assert_true(cri_points_learner_start(&l, 7, w[k]));
+        cri_train_result result;
+        cr_error err = {0};
+        const cri_points_training t = {.learner = &l,
+                                       .train = &train,
+                                       .valid = &valid,
+                                       .n_epoch = 10,
+                                       .batch = 50,
+                                       .rate = 1e-2,
+                                       .seed = 1,
+                                       .n_thread = k + 1};
+        double history[20];
+        assert_int_equal(cri_points_train(&t, w[k], history, &result, &err), CR_OK);
+        assert_true(history[18] < 0.9 * history[0]);
+        score[k] = result.best;
+    }
+    assert_memory_equal(w[0], w[1], sizeof *w[0] * (size_t)l.n_w);
+    assert_true(score[0] == score[1]);
+    cri_points_learner_clear(&l);
+    cri_arena_destroy(arena);
+}
+
+TEST(an_unknown_law_is_named) {
+    cri_points_learner l;
+    cr_error err = {0};
+    const cri_points_learner_def def = {.name = "cp3", .law = "glue", .n_hidden = 1, .width = 4};
+    assert_int_equal(cri_points_learner_create(&def, &l, &err), CR_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "glue"));
+}
+
+CR_TEST_MAIN(half_of_the_windows_have_a_contact_and_none_begins_with_one, a_seed_names_its_windows,
+             the_slope_of_the_loss_is_its_derivative, a_true_model_without_potential_has_no_loss,
+             the_bits_of_a_training_do_not_depend_on_threads, an_unknown_law_is_named)
