@@ -29,7 +29,7 @@ static int run(const cli_options *options) {
         if (!law) {
             break;
         }
-        row[n] = (cri_law_row){law->name, law->summary, law->promise};
+        row[n] = (cri_law_row){law->name, law->summary, law->promise, law->needs_nets};
         printf("%-12s  %s\n", law->name, law->summary);
         cli_print_paragraph(INDENT, law->promise ? law->promise : "");
     }

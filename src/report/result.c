@@ -377,7 +377,8 @@ cr_status cri_result_laws(const char *path, int n_law, const cri_law_row *law, c
         is_built = json_array_append_new(laws, object) == 0 &&
                    put(object, "name", text(law[i].name)) &&
                    put(object, "summary", text(law[i].summary)) &&
-                   put(object, "promise", text(law[i].promise ? law[i].promise : ""));
+                   put(object, "promise", text(law[i].promise ? law[i].promise : "")) &&
+                   put(object, "needs_nets", json_boolean(law[i].needs_nets));
     }
     return write(path, root, is_built, err);
 }
