@@ -262,6 +262,7 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/cdl_page.c
     experiments/cdl_run.c
     experiments/cdl_tell.c
+    experiments/dcs_billiards.c
     experiments/dcs_cases.c
     experiments/dcs_run.c
     experiments/dcs_scaling.c

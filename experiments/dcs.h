@@ -15,3 +15,4 @@ extern const cri_experiment cri_dcs_gyroe;
 extern const cri_experiment cri_dcs_gyro;
 extern const cri_experiment cri_dcs_rope;
 extern const cri_experiment cri_dcs_scaling;
+extern const cri_experiment cri_dcs_billiards;

@@ -125,3 +125,5 @@ const cri_experiment cri_dcs_rope = {"dcs-rope", "a rope with limits of stretch 
                                      run};
 const cri_experiment cri_dcs_scaling = {"dcs-scaling", "time of an iteration by size of the rope",
                                         NULL, cri_dcs_scaling_run};
+const cri_experiment cri_dcs_billiards = {"dcs-billiards", "a break shot by the planner", NULL,
+                                          cri_dcs_billiards_run};

@@ -14,22 +14,10 @@
 #include <string.h>
 
 const cri_experiment *const cri_experiments[] = {
-    &cri_cdl_pendulum,
-    &cri_cdl_ball,
-    &cri_cdl_ball_inelastic,
-    &cri_cdl_cradle,
-    &cri_cdl_box,
-    &cri_cdl_cradle3,
-    &cri_dcs_cp3,
-    &cri_dcs_cp3e,
-    &cri_dcs_bp5e,
-    &cri_dcs_bp5,
-    &cri_dcs_bd5,
-    &cri_dcs_gyroe,
-    &cri_dcs_gyro,
-    &cri_dcs_rope,
-    &cri_dcs_scaling,
-    NULL,
+    &cri_cdl_pendulum,  &cri_cdl_ball,  &cri_cdl_ball_inelastic, &cri_cdl_cradle, &cri_cdl_box,
+    &cri_cdl_cradle3,   &cri_dcs_cp3,   &cri_dcs_cp3e,           &cri_dcs_bp5e,   &cri_dcs_bp5,
+    &cri_dcs_bd5,       &cri_dcs_gyroe, &cri_dcs_gyro,           &cri_dcs_rope,   &cri_dcs_scaling,
+    &cri_dcs_billiards, NULL,
 };
 
 const cri_experiment *cri_experiment_find(const char *name) {
