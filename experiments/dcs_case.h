@@ -15,6 +15,7 @@ typedef struct dcs_model {
     const char *name;
     const char *law;
     cri_points_form form;
+    bool has_hit_net; // in place of the law
 } dcs_model;
 
 /// Figures of the paper for one model, NAN: it has none.

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MODELS "cm-clnn cm-chnn cmr-clnn cmr-chnn lcp-clnn"
+#define MODELS "cm-clnn cm-chnn cmr-clnn cmr-chnn lcp-clnn mlp-clnn"
 #define PAPER(list) .n_paper = (int)(sizeof(list) / sizeof *(list)), .paper = (list)
 
 static const dcs_paper paper_cp3[] = {
@@ -53,8 +53,8 @@ static const dcs_paper paper_rope[] = {
     {"cmr-chnn", NAN, NAN, 0.019, {NAN, NAN, NAN, NAN}},
 };
 
-#define FOUR "cm-clnn cm-chnn cmr-clnn cmr-chnn"
-#define ONE "cm-clnn"
+#define FIVE "cm-clnn cm-chnn cmr-clnn cmr-chnn mlp-clnn"
+#define TWO "cm-clnn mlp-clnn"
 
 // sizes: windows, test, epochs, batch, layers, width, rate, points of a rope, models, paper's error
 static const dcs_case cases[] = {
@@ -62,43 +62,43 @@ static const dcs_case cases[] = {
      .scene = "bp5-e",
      .is_elastic = true,
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, ONE}, {800, 100, 200, 50, 3, 256, 1e-3, 0, FOUR}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO}, {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE}},
      PAPER(paper_bp5e)},
     {.name = "dcs-bp5",
      .scene = "bp5",
      .has_friction = true,
-     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, ONE}, {800, 100, 200, 50, 3, 256, 1e-3, 0, FOUR}},
+     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, TWO}, {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE}},
      PAPER(paper_bp5)},
     {.name = "dcs-bd5",
      .scene = "bd5",
      .has_friction = true,
-     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, ONE}, {800, 100, 300, 50, 3, 256, 1e-3, 0, FOUR}}},
+     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, TWO}, {800, 100, 300, 50, 3, 256, 1e-3, 0, FIVE}}},
     {.name = "dcs-cp3e",
      .scene = "cp3-e",
      .is_elastic = true,
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, ONE}, {800, 100, 200, 50, 3, 256, 1e-3, 0, FOUR}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO}, {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE}},
      PAPER(paper_cp3e)},
     {.name = "dcs-cp3",
      .scene = "cp3",
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, ONE}, {800, 100, 200, 50, 3, 256, 1e-3, 0, FOUR}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO}, {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE}},
      PAPER(paper_cp3)},
     {.name = "dcs-gyroe",
      .scene = "gyro-e",
      .is_elastic = true,
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, ONE}, {800, 100, 200, 50, 3, 256, 1e-3, 0, FOUR}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO}, {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE}},
      PAPER(paper_gyroe)},
     {.name = "dcs-gyro",
      .scene = "gyro",
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, ONE}, {800, 100, 200, 50, 3, 256, 1e-3, 0, FOUR}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO}, {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE}},
      PAPER(paper_gyro)},
     {.name = "dcs-rope",
      .scene = "rope",
-     .size = {{400, 50, 80, 25, 2, 64, 2e-3, 50, ONE, 1.97e-3},
-              {800, 100, 60, 25, 3, 256, 1e-3, 200, ONE}},
+     .size = {{400, 50, 80, 25, 2, 64, 2e-3, 50, TWO, 1.97e-3},
+              {800, 100, 60, 25, 3, 256, 1e-3, 200, TWO}},
      PAPER(paper_rope)},
 };
 

@@ -26,9 +26,9 @@ typedef struct study {
 } study;
 
 static const dcs_model models[] = {
-    {"cm-clnn", "cone", CRI_LAGRANGE},      {"cm-chnn", "cone", CRI_HAMILTON},
-    {"cmr-clnn", "cone-reg", CRI_LAGRANGE}, {"cmr-chnn", "cone-reg", CRI_HAMILTON},
-    {"lcp-clnn", "lcp", CRI_LAGRANGE},
+    {"cm-clnn", "cone", CRI_LAGRANGE, false},      {"cm-chnn", "cone", CRI_HAMILTON, false},
+    {"cmr-clnn", "cone-reg", CRI_LAGRANGE, false}, {"cmr-chnn", "cone-reg", CRI_HAMILTON, false},
+    {"lcp-clnn", "lcp", CRI_LAGRANGE, false},      {"mlp-clnn", "cone", CRI_LAGRANGE, true},
 };
 
 const dcs_model *cri_dcs_model(int i) {
@@ -120,13 +120,15 @@ static cr_status run_models(study *s, cr_error *err) {
             continue;
         }
         cri_points_learner learner;
-        CR_TRY(cri_points_learner_create(&(cri_points_learner_def){.name = s->c->scene,
-                                                                   .n = s->size->n_point,
-                                                                   .law = model->law,
-                                                                   .form = model->form,
-                                                                   .n_hidden = s->size->n_hidden,
-                                                                   .width = s->size->width},
-                                         &learner, err));
+        CR_TRY(
+            cri_points_learner_create(&(cri_points_learner_def){.name = s->c->scene,
+                                                                .n = s->size->n_point,
+                                                                .law = model->law,
+                                                                .form = model->form,
+                                                                .n_hidden = s->size->n_hidden,
+                                                                .width = s->size->width,
+                                                                .has_hit_net = model->has_hit_net},
+                                      &learner, err));
         cr_status status = work(s, model, &learner, err);
         cri_points_learner_clear(&learner);
         CR_TRY(status);

@@ -144,10 +144,13 @@ void cri_dcs_tell(const dcs_trained *t, cri_report *report, cri_experiment_resul
     const cri_points_law *law = &t->truth->law;
     const dcs_paper paper = paper_of(t);
     add_errors(t, &paper, out);
-    if (t->c->has_friction) {
+    bool has_law = !t->model->has_hit_net;
+    if (t->c->has_friction && has_law) {
         add_coefficient(t, "friction", law->i_mu, paper.friction, out);
     }
-    add_coefficient(t, "restitution", law->i_e, paper.restitution, out);
+    if (has_law) {
+        add_coefficient(t, "restitution", law->i_e, paper.restitution, out);
+    }
     add_masses(t, &paper, out);
     add_moments(t, out);
     cri_experiment_add(out, "", "lower", t->score.best, NAN, "%s loss of validation", t->name);

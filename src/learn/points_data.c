@@ -31,22 +31,27 @@ void cri_points_memory_close(cri_points_memory *m) {
     *m = (cri_points_memory){0};
 }
 
-bool cri_points_roll(const cri_points_scene *scene, const double *p, int B, int n_state, double *x,
-                     bool *is_lost, const cri_points_memory *m) {
-    size_t n = (size_t)B * (size_t)scene->n_x;
+const bool *cri_points_scene_stepper(const void *scene, const double *p, int B, const double *x,
+                                     double *x_next, const cri_points_memory *m) {
+    const cri_points_tape *tape =
+        cri_points_step(scene, p, B, x, x_next, NULL, m->keep, m->scratch);
+    return tape ? tape->has_failed : NULL;
+}
+
+bool cri_points_roll(const cri_points_runner *runner, int B, int n_state, double *x, bool *is_lost,
+                     const cri_points_memory *m) {
+    size_t n_x = (size_t)runner->n_x, n = (size_t)B * n_x;
     memset(is_lost, 0, sizeof *is_lost * (size_t)B);
     for (int t = 1; t < n_state; t++, x += n) {
         cri_arena_reset(m->keep);
-        const cri_points_tape *tape =
-            cri_points_step(scene, p, B, x, x + n, NULL, m->keep, m->scratch);
-        if (!tape) {
+        const bool *has_failed = runner->step(runner->self, runner->p, B, x, x + n, m);
+        if (!has_failed) {
             return false;
         }
         for (int b = 0; b < B; b++) {
-            is_lost[b] = is_lost[b] || tape->has_failed[b];
+            is_lost[b] = is_lost[b] || has_failed[b];
             if (is_lost[b]) {
-                size_t row = (size_t)b * (size_t)scene->n_x;
-                memcpy(x + n + row, x + row, sizeof *x * (size_t)scene->n_x);
+                memcpy(x + n + (size_t)b * n_x, x + (size_t)b * n_x, sizeof *x * n_x);
             }
         }
     }
@@ -91,7 +96,9 @@ static bool record(chunk *c, cri_random *r) {
             return false;
         }
     }
-    if (!cri_points_roll(c->scene, c->scene->p, c->B, c->n_state, c->x, c->is_lost, &c->memory)) {
+    const cri_points_runner runner = {cri_points_scene_stepper, c->scene, c->scene->p,
+                                      c->scene->n_x};
+    if (!cri_points_roll(&runner, c->B, c->n_state, c->x, c->is_lost, &c->memory)) {
         return false;
     }
     find_contacts(c);
