@@ -267,6 +267,7 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/dcs_run.c
     experiments/dcs_scaling.c
     experiments/dcs_score.c
+    experiments/dcs_studies.c
     experiments/dcs_tell.c
     experiments/registry.c
 )

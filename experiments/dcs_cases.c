@@ -102,15 +102,18 @@ static const dcs_case cases[] = {
      PAPER(paper_rope)},
 };
 
+const dcs_case *cri_dcs_find(const char *name) {
+    size_t k = 0;
+    while (strcmp(cases[k].name, name) != 0) {
+        k++;
+        CR_ASSERT(k < sizeof cases / sizeof *cases);
+    }
+    return &cases[k];
+}
+
 static cr_status run(const cri_experiment *self, const cri_experiment_options *options,
                      cri_experiment_result *out, cr_error *err) {
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        if (strcmp(cases[k].name, self->name) == 0) {
-            return cri_dcs_run(&cases[k], options, out, err);
-        }
-    }
-    CR_ASSERT(false); // every experiment has its case
-    return CR_ERR_ARGUMENT;
+    return cri_dcs_run(cri_dcs_find(self->name), NULL, options, out, err);
 }
 
 const cri_experiment cri_dcs_bp5e = {"dcs-bp5e", "five balls in a box, elastic", MODELS, run};
@@ -127,3 +130,9 @@ const cri_experiment cri_dcs_scaling = {"dcs-scaling", "time of an iteration by 
                                         NULL, cri_dcs_scaling_run};
 const cri_experiment cri_dcs_billiards = {"dcs-billiards", "a break shot by the planner", NULL,
                                           cri_dcs_billiards_run};
+const cri_experiment cri_dcs_samples = {"dcs-samples", "five balls, by number of windows", NULL,
+                                        cri_dcs_study_run};
+const cri_experiment cri_dcs_lcp_data = {"dcs-lcp-data", "data of the law lcp", NULL,
+                                         cri_dcs_study_run};
+const cri_experiment cri_dcs_regulariser = {"dcs-regulariser", "epsilon of cone-reg", NULL,
+                                            cri_dcs_study_run};

@@ -5,7 +5,7 @@
 //   r_t = |z - z*|/|z*|,   error = sum of r_t over the first five states, mean over the windows
 //
 // and a 95 % half width of that mean. Both motions start at a window's first state; one whose step
-// fails stays where it is, and is counted. Energies are
+// fails stays where it is, is counted, and has no part in means over more states. Energies are
 // those of the true masses and potential. Their drift is max_t |E_t - E_0| over the largest
 // kinetic energy of the true motion, mean over the windows.
 
@@ -50,7 +50,7 @@ static void score_errors(const motions *m, dcs_score *out) {
         for (int t = 0; t < DCS_STATES; t++) {
             double r = relative_error(m, t, b);
             own += t < CRI_WINDOW_STATES ? r : 0.0;
-            out->r[t] += r;
+            out->r[t] += m->is_lost[b] ? 0.0 : r;
         }
         sum += own;
         square += own * own;
@@ -60,7 +60,7 @@ static void score_errors(const motions *m, dcs_score *out) {
     // Student's factor for 50 to 100 windows is 2.01 to 1.98
     out->half = 2.0 * sqrt(fmax(0.0, variance) / n);
     for (int t = 0; t < DCS_STATES; t++) {
-        out->r[t] /= n;
+        out->r[t] /= n - out->n_lost;
         out->error_long += t > 0 && t < DCS_LONG ? out->r[t] / (DCS_LONG - 1) : 0.0;
     }
 }

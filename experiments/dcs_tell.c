@@ -16,6 +16,9 @@
 enum { TOUCH_LEAST = 5 };
 
 static dcs_paper paper_of(const dcs_trained *t) {
+    if (t->twist) {
+        return t->twist->paper;
+    }
     for (int k = 0; k < t->c->n_paper; k++) {
         if (strcmp(t->c->paper[k].model, t->model->name) == 0) {
             dcs_paper found = t->c->paper[k];
@@ -153,7 +156,8 @@ void cri_dcs_tell(const dcs_trained *t, cri_report *report, cri_experiment_resul
     }
     add_masses(t, &paper, out);
     add_moments(t, out);
-    cri_experiment_add(out, "", "lower", t->score.best, NAN, "%s loss of validation", t->name);
+    cri_experiment_add(out, "", "lower", t->score.best, t->twist ? t->twist->paper_loss : NAN,
+                       "%s loss of validation", t->name);
     cri_experiment_add(out, "epoch", "match", t->score.best_epoch, NAN, "%s best epoch", t->name);
     cri_experiment_add(out, "s", "lower", t->score.seconds, NAN, "%s training", t->name);
     if (report) {
