@@ -264,6 +264,7 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/cdl_tell.c
     experiments/dcs_billiards.c
     experiments/dcs_cases.c
+    experiments/dcs_penetration.c
     experiments/dcs_run.c
     experiments/dcs_scaling.c
     experiments/dcs_score.c

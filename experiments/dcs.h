@@ -19,3 +19,4 @@ extern const cri_experiment cri_dcs_billiards;
 extern const cri_experiment cri_dcs_samples;
 extern const cri_experiment cri_dcs_lcp_data;
 extern const cri_experiment cri_dcs_regulariser;
+extern const cri_experiment cri_dcs_penetration;

@@ -116,6 +116,11 @@ CR_MUST_CHECK cr_status cri_dcs_billiards_run(const cri_experiment *self,
                                               const cri_experiment_options *options,
                                               cri_experiment_result *out, cr_error *err);
 
+/// How a penetration is repaired.
+CR_MUST_CHECK cr_status cri_dcs_penetration_run(const cri_experiment *self,
+                                                const cri_experiment_options *options,
+                                                cri_experiment_result *out, cr_error *err);
+
 /// Seconds of a clock that goes on while threads work.
 double cri_dcs_seconds(void);
 

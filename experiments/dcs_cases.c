@@ -136,3 +136,5 @@ const cri_experiment cri_dcs_lcp_data = {"dcs-lcp-data", "data of the law lcp", 
                                          cri_dcs_study_run};
 const cri_experiment cri_dcs_regulariser = {"dcs-regulariser", "epsilon of cone-reg", NULL,
                                             cri_dcs_study_run};
+const cri_experiment cri_dcs_penetration = {"dcs-penetration", "a ball comes out of a wall", NULL,
+                                            cri_dcs_penetration_run};
