@@ -274,10 +274,13 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/cdl_tell.c
     experiments/dac_rectangle.c
     experiments/dac_throw.c
+    experiments/dcs_billiards.c
     experiments/dcs_cases.c
+    experiments/dcs_penetration.c
     experiments/dcs_run.c
     experiments/dcs_scaling.c
     experiments/dcs_score.c
+    experiments/dcs_studies.c
     experiments/dcs_tell.c
     experiments/registry.c
 )

@@ -15,3 +15,8 @@ extern const cri_experiment cri_dcs_gyroe;
 extern const cri_experiment cri_dcs_gyro;
 extern const cri_experiment cri_dcs_rope;
 extern const cri_experiment cri_dcs_scaling;
+extern const cri_experiment cri_dcs_billiards;
+extern const cri_experiment cri_dcs_samples;
+extern const cri_experiment cri_dcs_lcp_data;
+extern const cri_experiment cri_dcs_regulariser;
+extern const cri_experiment cri_dcs_penetration;

@@ -15,6 +15,7 @@ typedef struct dcs_model {
     const char *name;
     const char *law;
     cri_points_form form;
+    bool has_hit_net; // in place of the law
 } dcs_model;
 
 /// Figures of the paper for one model, NAN: it has none.
@@ -46,6 +47,19 @@ typedef struct dcs_case {
     const dcs_paper *paper;
 } dcs_case;
 
+/// How a study differs from a task.
+typedef struct dcs_twist {
+    const char *task;  // name of its experiment
+    const char *label; // in rows, behind the model
+    const char *model; // its one model
+    const char *law;   // of the data, NULL: cone
+    int n_train;       // windows, with as many steps of training; 0: those of the task
+    double epsilon;    // of cone-reg, 0: that of the scene
+    double paper_loss; // of validation
+    dcs_paper paper;   // what the paper came to
+    bool is_only_full; // left out of --quick
+} dcs_twist;
+
 /// What a trained model comes to on windows that it has not seen.
 typedef struct dcs_score {
     double error, half;        // sum of r_t over five states, and 95 % half width of its mean
@@ -65,7 +79,8 @@ typedef struct dcs_trained {
     const dcs_case *c;
     const dcs_size *size;
     const dcs_model *model;
-    const char *name; // in rows
+    const dcs_twist *twist; // NULL: none
+    const char *name;       // in rows
     const cri_points_scene *truth;
     const cri_points_learner *learner;
     const cri_points_data *train;
@@ -78,14 +93,33 @@ CR_MUST_CHECK bool cri_dcs_score(const dcs_case *c, const cri_points_scene *trut
                                  const cri_points_learner *l, const double *p,
                                  const cri_points_data *test, dcs_score *out);
 
-/// Trains what options ask for.
-CR_MUST_CHECK cr_status cri_dcs_run(const dcs_case *c, const cri_experiment_options *options,
+/// Trains what options ask for, or the one model of a twist.
+CR_MUST_CHECK cr_status cri_dcs_run(const dcs_case *c, const dcs_twist *twist,
+                                    const cri_experiment_options *options,
                                     cri_experiment_result *out, cr_error *err);
+
+/// A task by the name of its experiment, which there must be.
+const dcs_case *cri_dcs_find(const char *name);
+
+/// A study by the name of its experiment.
+CR_MUST_CHECK cr_status cri_dcs_study_run(const cri_experiment *self,
+                                          const cri_experiment_options *options,
+                                          cri_experiment_result *out, cr_error *err);
 
 /// Times of iterations, Table 3.
 CR_MUST_CHECK cr_status cri_dcs_scaling_run(const cri_experiment *self,
                                             const cri_experiment_options *options,
                                             cri_experiment_result *out, cr_error *err);
+
+/// The break shot.
+CR_MUST_CHECK cr_status cri_dcs_billiards_run(const cri_experiment *self,
+                                              const cri_experiment_options *options,
+                                              cri_experiment_result *out, cr_error *err);
+
+/// How a penetration is repaired.
+CR_MUST_CHECK cr_status cri_dcs_penetration_run(const cri_experiment *self,
+                                                const cri_experiment_options *options,
+                                                cri_experiment_result *out, cr_error *err);
 
 /// Seconds of a clock that goes on while threads work.
 double cri_dcs_seconds(void);

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MODELS "cm-clnn cm-chnn cmr-clnn cmr-chnn lcp-clnn"
+#define MODELS "cm-clnn cm-chnn cmr-clnn cmr-chnn lcp-clnn mlp-clnn"
 #define PAPER(list) .n_paper = (int)(sizeof(list) / sizeof *(list)), .paper = (list)
 
 static const dcs_paper paper_cp3[] = {
@@ -53,8 +53,8 @@ static const dcs_paper paper_rope[] = {
     {"cmr-chnn", NAN, NAN, 0.019, {NAN, NAN, NAN, NAN}},
 };
 
-#define FOUR "cm-clnn cm-chnn cmr-clnn cmr-chnn"
-#define ONE "cm-clnn"
+#define FIVE "cm-clnn cm-chnn cmr-clnn cmr-chnn mlp-clnn"
+#define TWO "cm-clnn mlp-clnn"
 
 // sizes: windows, test, epochs, batch, layers, width, rate, points of a rope, models, paper's error
 static const dcs_case cases[] = {
@@ -62,62 +62,65 @@ static const dcs_case cases[] = {
      .scene = "bp5-e",
      .is_elastic = true,
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, ONE, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, FOUR, 0.0}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE, 0.0}},
      PAPER(paper_bp5e)},
     {.name = "dcs-bp5",
      .scene = "bp5",
      .has_friction = true,
-     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, ONE, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, FOUR, 0.0}},
+     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE, 0.0}},
      PAPER(paper_bp5)},
     {.name = "dcs-bd5",
      .scene = "bd5",
      .has_friction = true,
-     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, ONE, 0.0},
-              {800, 100, 300, 50, 3, 256, 1e-3, 0, FOUR, 0.0}}},
+     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
+              {800, 100, 300, 50, 3, 256, 1e-3, 0, FIVE, 0.0}}},
     {.name = "dcs-cp3e",
      .scene = "cp3-e",
      .is_elastic = true,
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, ONE, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, FOUR, 0.0}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE, 0.0}},
      PAPER(paper_cp3e)},
     {.name = "dcs-cp3",
      .scene = "cp3",
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, ONE, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, FOUR, 0.0}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE, 0.0}},
      PAPER(paper_cp3)},
     {.name = "dcs-gyroe",
      .scene = "gyro-e",
      .is_elastic = true,
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, ONE, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, FOUR, 0.0}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE, 0.0}},
      PAPER(paper_gyroe)},
     {.name = "dcs-gyro",
      .scene = "gyro",
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, ONE, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, FOUR, 0.0}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE, 0.0}},
      PAPER(paper_gyro)},
     {.name = "dcs-rope",
      .scene = "rope",
-     .size = {{400, 50, 80, 25, 2, 64, 2e-3, 50, ONE, 1.97e-3},
-              {800, 100, 60, 25, 3, 256, 1e-3, 200, ONE, 0.0}},
+     .size = {{400, 50, 80, 25, 2, 64, 2e-3, 50, TWO, 1.97e-3},
+              {800, 100, 60, 25, 3, 256, 1e-3, 200, TWO, 0.0}},
      PAPER(paper_rope)},
 };
 
+const dcs_case *cri_dcs_find(const char *name) {
+    size_t k = 0;
+    while (strcmp(cases[k].name, name) != 0) {
+        k++;
+        CR_ASSERT(k < sizeof cases / sizeof *cases);
+    }
+    return &cases[k];
+}
+
 static cr_status run(const cri_experiment *self, const cri_experiment_options *options,
                      cri_experiment_result *out, cr_error *err) {
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        if (strcmp(cases[k].name, self->name) == 0) {
-            return cri_dcs_run(&cases[k], options, out, err);
-        }
-    }
-    CR_ASSERT(false); // every experiment has its case
-    return CR_ERR_ARGUMENT;
+    return cri_dcs_run(cri_dcs_find(self->name), NULL, options, out, err);
 }
 
 const cri_experiment cri_dcs_bp5e = {"dcs-bp5e", "five balls in a box, elastic", MODELS, run};
@@ -132,3 +135,13 @@ const cri_experiment cri_dcs_rope = {"dcs-rope", "a rope with limits of stretch 
                                      run};
 const cri_experiment cri_dcs_scaling = {"dcs-scaling", "time of an iteration by size of the rope",
                                         NULL, cri_dcs_scaling_run};
+const cri_experiment cri_dcs_billiards = {"dcs-billiards", "a break shot by the planner", NULL,
+                                          cri_dcs_billiards_run};
+const cri_experiment cri_dcs_samples = {"dcs-samples", "five balls, by number of windows", NULL,
+                                        cri_dcs_study_run};
+const cri_experiment cri_dcs_lcp_data = {"dcs-lcp-data", "data of the law lcp", NULL,
+                                         cri_dcs_study_run};
+const cri_experiment cri_dcs_regulariser = {"dcs-regulariser", "epsilon of cone-reg", NULL,
+                                            cri_dcs_study_run};
+const cri_experiment cri_dcs_penetration = {"dcs-penetration", "a ball comes out of a wall", NULL,
+                                            cri_dcs_penetration_run};

@@ -15,7 +15,8 @@
 /// All that the models of one run share.
 typedef struct study {
     const dcs_case *c;
-    const dcs_size *size;
+    dcs_size size;
+    const dcs_twist *twist; // NULL: none
     const cri_experiment_options *options;
     uint64_t seed;
     const char *suffix; // of names in rows
@@ -26,9 +27,9 @@ typedef struct study {
 } study;
 
 static const dcs_model models[] = {
-    {"cm-clnn", "cone", CRI_LAGRANGE},      {"cm-chnn", "cone", CRI_HAMILTON},
-    {"cmr-clnn", "cone-reg", CRI_LAGRANGE}, {"cmr-chnn", "cone-reg", CRI_HAMILTON},
-    {"lcp-clnn", "lcp", CRI_LAGRANGE},
+    {"cm-clnn", "cone", CRI_LAGRANGE, false},      {"cm-chnn", "cone", CRI_HAMILTON, false},
+    {"cmr-clnn", "cone-reg", CRI_LAGRANGE, false}, {"cmr-chnn", "cone-reg", CRI_HAMILTON, false},
+    {"lcp-clnn", "lcp", CRI_LAGRANGE, false},      {"mlp-clnn", "cone", CRI_LAGRANGE, true},
 };
 
 const dcs_model *cri_dcs_model(int i) {
@@ -54,9 +55,9 @@ static cr_status train(const study *s, const cri_points_learner *l, double *w,
     CR_TRY(cri_points_train(&(cri_points_training){.learner = l,
                                                    .train = &s->train,
                                                    .valid = &s->valid,
-                                                   .n_epoch = s->size->n_epoch,
-                                                   .batch = s->size->batch,
-                                                   .rate = s->size->rate,
+                                                   .n_epoch = s->size.n_epoch,
+                                                   .batch = s->size.batch,
+                                                   .rate = s->size.rate,
                                                    .seed = s->seed,
                                                    .n_thread = s->options->n_thread,
                                                    .progress = s->options->progress},
@@ -84,9 +85,11 @@ static cr_status work(study *s, const dcs_model *model, const cri_points_learner
         return no_memory(err);
     }
     char name[40];
-    (void)snprintf(name, sizeof name, "%s%s", model->name, s->suffix);
+    (void)snprintf(name, sizeof name, "%s%s%s", model->name, s->twist ? s->twist->label : "",
+                   s->suffix);
     t->c = s->c;
-    t->size = s->size;
+    t->size = &s->size;
+    t->twist = s->twist;
     t->model = model;
     t->name = name;
     t->truth = s->truth;
@@ -113,20 +116,26 @@ static bool is_listed(const char *list, const char *word) {
 }
 
 static cr_status run_models(study *s, cr_error *err) {
-    const char *wanted = s->options->model ? s->options->model : s->size->models;
+    const char *wanted = s->options->model ? s->options->model : s->size.models;
+    wanted = s->twist ? s->twist->model : wanted;
     const dcs_model *model = NULL;
     for (int k = 0; (model = cri_dcs_model(k)) && !s->out->is_interrupted; k++) {
         if (!is_listed(wanted, model->name)) {
             continue;
         }
         cri_points_learner learner;
-        CR_TRY(cri_points_learner_create(&(cri_points_learner_def){.name = s->c->scene,
-                                                                   .n = s->size->n_point,
-                                                                   .law = model->law,
-                                                                   .form = model->form,
-                                                                   .n_hidden = s->size->n_hidden,
-                                                                   .width = s->size->width},
-                                         &learner, err));
+        CR_TRY(
+            cri_points_learner_create(&(cri_points_learner_def){.name = s->c->scene,
+                                                                .n = s->size.n_point,
+                                                                .law = model->law,
+                                                                .form = model->form,
+                                                                .n_hidden = s->size.n_hidden,
+                                                                .width = s->size.width,
+                                                                .has_hit_net = model->has_hit_net},
+                                      &learner, err));
+        if (s->twist && s->twist->epsilon > 0.0) {
+            learner.scene->p[learner.scene->law.i_epsilon] = s->twist->epsilon;
+        }
         cr_status status = work(s, model, &learner, err);
         cri_points_learner_clear(&learner);
         CR_TRY(status);
@@ -135,8 +144,12 @@ static cr_status run_models(study *s, cr_error *err) {
 }
 
 static cr_status run_one(study *s, cr_error *err) {
-    const dcs_size *z = s->size;
+    const dcs_size *z = &s->size;
     CR_TRY(cri_points_scene_create(s->c->scene, z->n_point, &s->truth, err));
+    if (s->twist && s->twist->law) {
+        bool is_found = cri_points_scene_set_law(s->truth, s->twist->law);
+        CR_ASSERT(is_found);
+    }
     cr_status status = CR_OK;
     struct {
         cri_points_data *data;
@@ -153,13 +166,24 @@ static cr_status run_one(study *s, cr_error *err) {
     return status;
 }
 
-cr_status cri_dcs_run(const dcs_case *c, const cri_experiment_options *options,
-                      cri_experiment_result *out, cr_error *err) {
-    const dcs_size *size = &c->size[options->is_full];
+// sizes of a case with what a twist changes
+static dcs_size size_of(const dcs_case *c, const dcs_twist *twist, bool is_full) {
+    dcs_size size = c->size[is_full];
+    if (twist && twist->n_train > 0) {
+        size.n_epoch = size.n_epoch * size.n_train / twist->n_train;
+        size.n_train = twist->n_train;
+    }
+    return size;
+}
+
+cr_status cri_dcs_run(const dcs_case *c, const dcs_twist *twist,
+                      const cri_experiment_options *options, cri_experiment_result *out,
+                      cr_error *err) {
+    const dcs_size size = size_of(c, twist, options->is_full);
     int n_run = options->n_run > 0 ? options->n_run : 1;
-    cri_report_fact(options->report, "windows", "%d, batches of %d", size->n_train, size->batch);
-    cri_report_fact(options->report, "epochs", "%d", size->n_epoch);
-    cri_report_fact(options->report, "net", "%d layers of %d", size->n_hidden, size->width);
+    cri_report_fact(options->report, "windows", "%d, batches of %d", size.n_train, size.batch);
+    cri_report_fact(options->report, "epochs", "%d", size.n_epoch);
+    cri_report_fact(options->report, "net", "%d layers of %d", size.n_hidden, size.width);
     for (int run = 0; run < n_run && !out->is_interrupted; run++) {
         char suffix[16] = "";
         if (n_run > 1) {
@@ -167,6 +191,7 @@ cr_status cri_dcs_run(const dcs_case *c, const cri_experiment_options *options,
         }
         study s = {.c = c,
                    .size = size,
+                   .twist = twist,
                    .options = options,
                    .seed = options->seed + 1000 * (uint64_t)run,
                    .suffix = suffix,

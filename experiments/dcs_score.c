@@ -4,7 +4,8 @@
 //
 //   r_t = |z - z*|/|z*|,   error = sum of r_t over the first five states, mean over the windows
 //
-// and a 95 % half width of that mean. Both motions start at a window's first state. Energies are
+// and a 95 % half width of that mean. Both motions start at a window's first state; one whose step
+// fails stays where it is, is counted, and has no part in means over more states. Energies are
 // those of the true masses and potential. Their drift is max_t |E_t - E_0| over the largest
 // kinetic energy of the true motion, mean over the windows.
 
@@ -42,28 +43,24 @@ static double relative_error(const motions *m, int t, int b) {
 
 static void score_errors(const motions *m, dcs_score *out) {
     double sum = 0.0, square = 0.0;
-    int n = 0;
-    for (int b = 0; b < m->B; b++) {
+    int n = m->B;
+    for (int b = 0; b < n; b++) {
         double own = 0.0;
-        if (m->is_lost[b]) {
-            continue;
-        }
+        out->n_lost += m->is_lost[b];
         for (int t = 0; t < DCS_STATES; t++) {
             double r = relative_error(m, t, b);
             own += t < CRI_WINDOW_STATES ? r : 0.0;
-            out->r[t] += r;
+            out->r[t] += m->is_lost[b] ? 0.0 : r;
         }
         sum += own;
         square += own * own;
-        n++;
     }
     double mean = sum / n, variance = (square - n * mean * mean) / (n - 1);
-    out->n_lost = m->B - n;
     out->error = mean;
     // Student's factor for 50 to 100 windows is 2.01 to 1.98
     out->half = 2.0 * sqrt(fmax(0.0, variance) / n);
     for (int t = 0; t < DCS_STATES; t++) {
-        out->r[t] /= n;
+        out->r[t] /= n - out->n_lost;
         out->error_long += t > 0 && t < DCS_LONG ? out->r[t] / (DCS_LONG - 1) : 0.0;
     }
 }
@@ -113,8 +110,11 @@ static bool run_both(motions *m, const cri_points_learner *l, const double *p,
         memcpy(m->model + (size_t)b * n_x, from, sizeof *from * n_x);
         memcpy(m->real + (size_t)b * n_x, from, sizeof *from * n_x);
     }
-    if (!cri_points_roll(m->truth, m->truth->p, m->B, DCS_STATES, m->real, is_lost, memory) ||
-        !cri_points_roll(l->scene, p, m->B, DCS_STATES, m->model, m->is_lost, memory)) {
+    const cri_points_runner truth = {cri_points_scene_stepper, m->truth, m->truth->p,
+                                     m->truth->n_x};
+    const cri_points_runner model = {cri_points_learner_stepper, l, p, m->truth->n_x};
+    if (!cri_points_roll(&truth, m->B, DCS_STATES, m->real, is_lost, memory) ||
+        !cri_points_roll(&model, m->B, DCS_STATES, m->model, m->is_lost, memory)) {
         return false;
     }
     for (int b = 0; b < m->B; b++) {

@@ -16,6 +16,9 @@
 enum { TOUCH_LEAST = 5 };
 
 static dcs_paper paper_of(const dcs_trained *t) {
+    if (t->twist) {
+        return t->twist->paper;
+    }
     for (int k = 0; k < t->c->n_paper; k++) {
         if (strcmp(t->c->paper[k].model, t->model->name) == 0) {
             dcs_paper found = t->c->paper[k];
@@ -144,13 +147,17 @@ void cri_dcs_tell(const dcs_trained *t, cri_report *report, cri_experiment_resul
     const cri_points_law *law = &t->truth->law;
     const dcs_paper paper = paper_of(t);
     add_errors(t, &paper, out);
-    if (t->c->has_friction) {
+    bool has_law = !t->model->has_hit_net;
+    if (t->c->has_friction && has_law) {
         add_coefficient(t, "friction", law->i_mu, paper.friction, out);
     }
-    add_coefficient(t, "restitution", law->i_e, paper.restitution, out);
+    if (has_law) {
+        add_coefficient(t, "restitution", law->i_e, paper.restitution, out);
+    }
     add_masses(t, &paper, out);
     add_moments(t, out);
-    cri_experiment_add(out, "", "lower", t->score.best, NAN, "%s loss of validation", t->name);
+    cri_experiment_add(out, "", "lower", t->score.best, t->twist ? t->twist->paper_loss : NAN,
+                       "%s loss of validation", t->name);
     cri_experiment_add(out, "epoch", "match", t->score.best_epoch, NAN, "%s best epoch", t->name);
     cri_experiment_add(out, "s", "lower", t->score.seconds, NAN, "%s training", t->name);
     if (report) {

@@ -15,10 +15,28 @@
 #include <string.h>
 
 const cri_experiment *const cri_experiments[] = {
-    &cri_cdl_pendulum,  &cri_cdl_ball,  &cri_cdl_ball_inelastic, &cri_cdl_cradle, &cri_cdl_box,
-    &cri_cdl_cradle3,   &cri_dcs_cp3,   &cri_dcs_cp3e,           &cri_dcs_bp5e,   &cri_dcs_bp5,
-    &cri_dcs_bd5,       &cri_dcs_gyroe, &cri_dcs_gyro,           &cri_dcs_rope,   &cri_dcs_scaling,
-    &cri_dac_rectangle, NULL,
+    &cri_cdl_pendulum,
+    &cri_cdl_ball,
+    &cri_cdl_ball_inelastic,
+    &cri_cdl_cradle,
+    &cri_cdl_box,
+    &cri_cdl_cradle3,
+    &cri_dcs_cp3,
+    &cri_dcs_cp3e,
+    &cri_dcs_bp5e,
+    &cri_dcs_bp5,
+    &cri_dcs_bd5,
+    &cri_dcs_gyroe,
+    &cri_dcs_gyro,
+    &cri_dcs_rope,
+    &cri_dcs_scaling,
+    &cri_dcs_billiards,
+    &cri_dcs_samples,
+    &cri_dcs_lcp_data,
+    &cri_dcs_regulariser,
+    &cri_dcs_penetration,
+    &cri_dac_rectangle,
+    NULL,
 };
 
 const cri_experiment *cri_experiment_find(const char *name) {

@@ -2,10 +2,10 @@
 //
 // Recordings and windows of points.
 //
-// Recordings are made a hundred at a time. With r the share of them that ever have a contact, one
-// that has is asked for a window with a contact with probability min(1, 0.5/r), so that half of all
-// windows have one as long as r >= 0.5 (paper 000, App. H). A window has a contact when one of its
-// states behind the first overlaps: that is where a step has made a jump.
+// Recordings are made up to a hundred at a time. With r the share of them that ever have a contact,
+// one that has is asked for a window with a contact with probability min(1, 0.5/r), so that half of
+// all windows have one as long as r >= 0.5 (paper 000, App. H). A window has a contact when one of
+// its states behind the first overlaps: that is where a step has made a jump.
 
 #include "learn/points_data.h"
 
@@ -31,34 +31,40 @@ void cri_points_memory_close(cri_points_memory *m) {
     *m = (cri_points_memory){0};
 }
 
-bool cri_points_roll(const cri_points_scene *scene, const double *p, int B, int n_state, double *x,
-                     bool *is_lost, const cri_points_memory *m) {
-    size_t n = (size_t)B * (size_t)scene->n_x;
+const bool *cri_points_scene_stepper(const void *scene, const double *p, int B, const double *x,
+                                     double *x_next, const cri_points_memory *m) {
+    const cri_points_tape *tape =
+        cri_points_step(scene, p, B, x, x_next, NULL, m->keep, m->scratch);
+    return tape ? tape->has_failed : NULL;
+}
+
+bool cri_points_roll(const cri_points_runner *runner, int B, int n_state, double *x, bool *is_lost,
+                     const cri_points_memory *m) {
+    size_t n_x = (size_t)runner->n_x, n = (size_t)B * n_x;
     memset(is_lost, 0, sizeof *is_lost * (size_t)B);
     for (int t = 1; t < n_state; t++, x += n) {
         cri_arena_reset(m->keep);
-        const cri_points_tape *tape =
-            cri_points_step(scene, p, B, x, x + n, NULL, m->keep, m->scratch);
-        if (!tape) {
+        const bool *has_failed = runner->step(runner->self, runner->p, B, x, x + n, m);
+        if (!has_failed) {
             return false;
         }
         for (int b = 0; b < B; b++) {
-            is_lost[b] = is_lost[b] || tape->has_failed[b];
+            is_lost[b] = is_lost[b] || has_failed[b];
             if (is_lost[b]) {
-                size_t row = (size_t)b * (size_t)scene->n_x;
-                memcpy(x + n + row, x + row, sizeof *x * (size_t)scene->n_x);
+                memcpy(x + n + (size_t)b * n_x, x + (size_t)b * n_x, sizeof *x * n_x);
             }
         }
     }
     return true;
 }
 
-/// A hundred recordings.
+/// Recordings of one go.
 typedef struct chunk {
     const cri_points_scene *scene;
+    int B; // recordings
     int n_state;
-    double *x;                // (n_state, CHUNK, n_x)
-    bool *is_hit;             // (CHUNK, n_state)
+    double *x;                // (n_state, B, n_x)
+    bool *is_hit;             // (B, n_state)
     bool is_lost[CHUNK];      // a step failed
     bool has_contact[CHUNK];  // ever
     double share;             // of recordings that have a contact
@@ -66,12 +72,12 @@ typedef struct chunk {
 } chunk;
 
 static const double *state_of(const chunk *c, int b, int t) {
-    return c->x + ((size_t)t * CHUNK + (size_t)b) * (size_t)c->scene->n_x;
+    return c->x + ((size_t)t * (size_t)c->B + (size_t)b) * (size_t)c->scene->n_x;
 }
 
 static void find_contacts(chunk *c) {
     int n_contact = 0;
-    for (int b = 0; b < CHUNK; b++) {
+    for (int b = 0; b < c->B; b++) {
         c->has_contact[b] = false;
         for (int t = 0; t < c->n_state; t++) {
             bool is_hit = cri_points_overlap(c->scene, state_of(c, b, t));
@@ -80,17 +86,19 @@ static void find_contacts(chunk *c) {
         }
         n_contact += c->has_contact[b];
     }
-    c->share = (double)n_contact / CHUNK;
+    c->share = (double)n_contact / c->B;
 }
 
 // false when there is no memory or no state can be drawn
 static bool record(chunk *c, cri_random *r) {
-    for (int b = 0; b < CHUNK; b++) {
+    for (int b = 0; b < c->B; b++) {
         if (!cri_points_sample(c->scene, r, c->x + (size_t)b * (size_t)c->scene->n_x)) {
             return false;
         }
     }
-    if (!cri_points_roll(c->scene, c->scene->p, CHUNK, c->n_state, c->x, c->is_lost, &c->memory)) {
+    const cri_points_runner runner = {cri_points_scene_stepper, c->scene, c->scene->p,
+                                      c->scene->n_x};
+    if (!cri_points_roll(&runner, c->B, c->n_state, c->x, c->is_lost, &c->memory)) {
         return false;
     }
     find_contacts(c);
@@ -157,7 +165,7 @@ static cr_status draw(chunk *c, cri_random *r, int n, cri_points_data *out, cr_e
                             c->scene->name);
         }
         int before = out->n;
-        for (int b = 0; b < CHUNK && out->n < n; b++) {
+        for (int b = 0; b < c->B && out->n < n; b++) {
             int first = c->is_lost[b] ? -1 : choose(c, b, r);
             if (first >= 0) {
                 keep_window(c, b, first, out);
@@ -167,7 +175,7 @@ static cr_status draw(chunk *c, cri_random *r, int n, cri_points_data *out, cr_e
         if (n_empty == MOST_EMPTY) {
             return cri_fail(err, CR_ERR_NUMERIC, 0,
                             "no recording of '%s' in %d tries; look at its parameters",
-                            c->scene->name, CHUNK * MOST_EMPTY);
+                            c->scene->name, c->B * MOST_EMPTY);
         }
     }
     return CR_OK;
@@ -181,10 +189,10 @@ cr_status cri_points_windows(const cri_points_scene *scene, uint64_t seed, int n
                              .x = CR_PUSH(arena, double, (size_t)n *CRI_WINDOW_STATES *n_x),
                              .n_touch = CR_PUSH(arena, int, scene->n_coefficient)};
     cr_arena *own = cri_arena_create(1 << 16);
-    chunk c = {.scene = scene, .n_state = scene->n_step};
+    chunk c = {.scene = scene, .B = n < CHUNK ? n : CHUNK, .n_state = scene->n_step};
     if (own) {
-        c.x = CR_PUSH_RAW(own, double, (size_t)c.n_state *CHUNK *n_x);
-        c.is_hit = CR_PUSH(own, bool, (size_t)c.n_state *CHUNK);
+        c.x = CR_PUSH_RAW(own, double, (size_t)c.n_state *(size_t)c.B *n_x);
+        c.is_hit = CR_PUSH(own, bool, (size_t)c.n_state *(size_t)c.B);
     }
     cr_status status = CR_OK;
     if (!out->x || !out->n_touch || !c.x || !c.is_hit || !cri_points_memory_open(&c.memory)) {

@@ -28,10 +28,27 @@ typedef struct cri_points_memory {
 bool cri_points_memory_open(cri_points_memory *m);
 void cri_points_memory_close(cri_points_memory *m);
 
+/// A step of B states x (B, n_x); says which rows have failed (B), NULL for lack of memory. keep is
+/// its own, reset by the caller.
+typedef const bool *cri_points_stepper(const void *self, const double *p, int B, const double *x,
+                                       double *x_next, const cri_points_memory *m);
+
+/// That of a scene.
+const bool *cri_points_scene_stepper(const void *scene, const double *p, int B, const double *x,
+                                     double *x_next, const cri_points_memory *m);
+
+/// What runs: a scene or a model.
+typedef struct cri_points_runner {
+    cri_points_stepper *step;
+    const void *self;
+    const double *p;
+    int n_x;
+} cri_points_runner;
+
 /// Runs B states x[0] for n_state - 1 steps: x (n_state, B, n_x). A row whose step fails stays
 /// where it is from then on, and is_lost (B) says so. False when there is no memory.
-bool cri_points_roll(const cri_points_scene *scene, const double *p, int B, int n_state, double *x,
-                     bool *is_lost, const cri_points_memory *m);
+bool cri_points_roll(const cri_points_runner *runner, int B, int n_state, double *x, bool *is_lost,
+                     const cri_points_memory *m);
 
 /// Draws n windows of scene with its own parameters; streams differ by their seed. Arrays live on
 /// arena. Fails for lack of memory, and when no recording can be made.

@@ -23,18 +23,35 @@ enum { SHARD = 25, N_STEP = CRI_WINDOW_STATES - 1, N_GROUP = 4, THREAD_MOST = 64
 
 // ---- the model ---------------------------------------------------------------------------------
 
-// the net of a definition, on the arena of its scene; NULL when there is no memory
-static const cri_mlp *push_net(const cri_points_learner_def *def, cri_points_scene *scene) {
+// a net of a definition, on the arena of its scene; NULL when there is no memory
+static const cri_mlp *push_net(const cri_points_learner_def *def, cri_points_scene *scene,
+                               bool is_hit) {
     cri_mlp *net = CR_PUSH(scene->arena, cri_mlp, 1);
     if (net) {
-        *net = (cri_mlp){.n_layer = def->n_hidden + 1, .act = CRI_ACT_SOFTPLUS};
-        net->width[0] = scene->s.n_dof;
+        *net = (cri_mlp){.n_layer = def->n_hidden + 1,
+                         .act = is_hit ? CRI_ACT_RELU : CRI_ACT_SOFTPLUS};
+        net->width[0] = is_hit ? scene->n_x : scene->s.n_dof;
         for (int k = 1; k <= def->n_hidden; k++) {
             net->width[k] = def->width;
         }
-        net->width[def->n_hidden + 1] = 1;
+        net->width[def->n_hidden + 1] = is_hit ? scene->s.n_dof : 1;
     }
     return net;
+}
+
+static bool push_nets(const cri_points_learner_def *def, cri_points_learner *l) {
+    l->net = push_net(def, l->scene, false);
+    const cri_potential potential = l->net ? cri_points_net(l->net) : (cri_potential){0};
+    if (!l->net || !cri_points_scene_set_potential(l->scene, &potential)) {
+        return false;
+    }
+    l->i_hit = l->n_w = l->scene->n_p;
+    if (def->has_hit_net) {
+        l->hit = push_net(def, l->scene, true);
+        l->n_w += l->hit ? cri_mlp_n_weight(l->hit) : 0;
+        l->scene->has_contact = false;
+    }
+    return !def->has_hit_net || l->hit;
 }
 
 cr_status cri_points_learner_create(const cri_points_learner_def *def, cri_points_learner *out,
@@ -42,19 +59,16 @@ cr_status cri_points_learner_create(const cri_points_learner_def *def, cri_point
     CR_ASSERT(def->n_hidden > 0 && def->n_hidden < CRI_MLP_LAYER_MOST && def->width > 0);
     *out = (cri_points_learner){0};
     CR_TRY(cri_points_scene_create(def->name, def->n, &out->scene, err));
+    out->scene->form = def->form;
     if (!cri_points_scene_set_law(out->scene, def->law)) {
         cri_points_learner_clear(out);
         return cri_fail(err, CR_ERR_ARGUMENT, 0, "no law '%.40s'; 'carom laws' lists them",
                         def->law);
     }
-    out->net = push_net(def, out->scene);
-    const cri_potential potential = out->net ? cri_points_net(out->net) : (cri_potential){0};
-    if (!out->net || !cri_points_scene_set_potential(out->scene, &potential)) {
+    if (!push_nets(def, out)) {
         cri_points_learner_clear(out);
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for a model of '%s'", def->name);
     }
-    out->scene->form = def->form;
-    out->n_w = out->scene->n_p;
     return CR_OK;
 }
 
@@ -66,7 +80,7 @@ void cri_points_learner_clear(cri_points_learner *l) {
 bool cri_points_learner_start(const cri_points_learner *l, uint64_t seed, double *w) {
     const cri_points_scene *sc = l->scene;
     cri_random r = cri_random_of(seed, 1);
-    memcpy(w, sc->p, sizeof *w * (size_t)l->n_w);
+    memcpy(w, sc->p, sizeof *w * (size_t)sc->n_p);
     for (int i = sc->s.i_mass; i < sc->s.i_gravity; i++) {
         w[i] = 0.1 * cri_random_normal(&r);
     }
@@ -77,6 +91,9 @@ bool cri_points_learner_start(const cri_points_learner *l, uint64_t seed, double
     cr_arena *work = cri_arena_create(1 << 16);
     bool is_done =
         work && cri_mlp_start(l->net, CRI_START_ORTHOGONAL, &r, w + sc->potential.first, work);
+    if (is_done && l->hit) {
+        is_done = cri_mlp_start(l->hit, CRI_START_ORTHOGONAL, &r, w + l->i_hit, work);
+    }
     cri_arena_destroy(work);
     return is_done;
 }
@@ -108,6 +125,101 @@ static void add_slope(const cri_points_learner *l, const double *p, const double
     }
 }
 
+// ---- step --------------------------------------------------------------------------------------
+
+// gathers rows that overlap, and adds what the net says to their velocities
+static bool hit_rows(const cri_points_learner *l, const double *p, double *x_next,
+                     cri_points_learner_tape *t, const cri_points_memory *m) {
+    const cri_points_scene *sc = l->scene;
+    size_t n_x = (size_t)sc->n_x, D = n_x / 2, B = (size_t)t->tape->B;
+    t->row = CR_PUSH(m->keep, int, B);
+    double *in = CR_PUSH_RAW(m->keep, double, B *n_x), *out = CR_PUSH_RAW(m->keep, double, B *D);
+    if (!t->row || !in || !out) {
+        return false;
+    }
+    for (int b = 0; b < t->tape->B; b++) {
+        const double *x = x_next + (size_t)b * n_x;
+        if (!t->tape->has_failed[b] && cri_points_overlap(sc, x)) {
+            memcpy(in + (size_t)t->n * n_x, x, sizeof *x * n_x);
+            t->row[t->n++] = b;
+        }
+    }
+    if (t->n == 0) {
+        return true;
+    }
+    if (!cri_mlp_value(l->hit, p + l->i_hit, t->n, in, out, &t->cache, m->keep)) {
+        return false;
+    }
+    for (int k = 0; k < t->n; k++) {
+        double *v = x_next + (size_t)t->row[k] * n_x + D;
+        for (size_t i = 0; i < D; i++) {
+            v[i] += out[(size_t)k * D + i];
+        }
+    }
+    return true;
+}
+
+const cri_points_learner_tape *cri_points_learner_step(const cri_points_learner *l, const double *p,
+                                                       int B, const double *x, double *x_next,
+                                                       const cri_points_memory *m) {
+    cri_points_learner_tape *t = CR_PUSH(m->keep, cri_points_learner_tape, 1);
+    if (t) {
+        t->tape = cri_points_step(l->scene, p, B, x, x_next, NULL, m->keep, m->scratch);
+    }
+    bool is_done = t && t->tape && (!l->hit || hit_rows(l, p, x_next, t, m));
+    return is_done ? t : NULL;
+}
+
+const bool *cri_points_learner_stepper(const void *learner, const double *p, int B, const double *x,
+                                       double *x_next, const cri_points_memory *m) {
+    const cri_points_learner_tape *t = cri_points_learner_step(learner, p, B, x, x_next, m);
+    return t ? t->tape->has_failed : NULL;
+}
+
+// turns the adjoint behind the contacts into that before them
+static bool pull_rows(const cri_points_learner *l, const double *p,
+                      const cri_points_learner_tape *t, double *adj, double *p_adj,
+                      cr_arena *scratch) {
+    size_t n_x = (size_t)l->scene->n_x, D = n_x / 2;
+    double *out = CR_PUSH_RAW(scratch, double, (size_t)t->n *D);
+    double *in = CR_PUSH(scratch, double, (size_t)t->n *n_x);
+    if (!out || !in) {
+        return false;
+    }
+    for (int k = 0; k < t->n; k++) {
+        memcpy(out + (size_t)k * D, adj + (size_t)t->row[k] * n_x + D, sizeof *out * D);
+    }
+    if (!cri_mlp_value_vjp(l->hit, p + l->i_hit, &t->cache, out, in, p_adj + l->i_hit, scratch)) {
+        return false;
+    }
+    for (int k = 0; k < t->n; k++) {
+        double *row = adj + (size_t)t->row[k] * n_x;
+        for (size_t i = 0; i < n_x; i++) {
+            row[i] += in[(size_t)k * n_x + i];
+        }
+    }
+    return true;
+}
+
+bool cri_points_learner_pull(const cri_points_learner *l, const double *p,
+                             const cri_points_learner_tape *t, const double *x_next_adj,
+                             double *x_adj, double *p_adj, cr_arena *scratch) {
+    if (t->n == 0) {
+        return cri_points_step_vjp(l->scene, p, t->tape, x_next_adj, x_adj, p_adj, scratch);
+    }
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    size_t n = (size_t)t->tape->B * (size_t)l->scene->n_x;
+    double *adj = CR_PUSH_RAW(scratch, double, n);
+    bool is_done = adj != NULL;
+    if (is_done) {
+        memcpy(adj, x_next_adj, sizeof *adj * n);
+        is_done = pull_rows(l, p, t, adj, p_adj, scratch) &&
+                  cri_points_step_vjp(l->scene, p, t->tape, adj, x_adj, p_adj, scratch);
+    }
+    cri_arena_rewind(scratch, mark);
+    return is_done;
+}
+
 // ---- loss --------------------------------------------------------------------------------------
 
 /// Windows of one call, states time after time.
@@ -117,7 +229,7 @@ typedef struct batch {
     size_t n;                         // B n_x
     double *x[CRI_WINDOW_STATES];     // (B, n_x) the model's
     double *truth[CRI_WINDOW_STATES]; // (B, n_x)
-    const cri_points_tape *tape[N_STEP];
+    const cri_points_learner_tape *tape[N_STEP];
     bool *is_lost;  // (B)
     double *p;      // (n_w)
     double *adj[2]; // (B, n_x)
@@ -153,13 +265,12 @@ static bool push_batch(batch *b, const cri_points_data *data, const int *sample,
 
 static bool run_forward(batch *b, const cri_points_memory *m) {
     for (int t = 0; t < N_STEP; t++) {
-        b->tape[t] = cri_points_step(b->l->scene, b->p, b->B, b->x[t], b->x[t + 1], NULL, m->keep,
-                                     m->scratch);
+        b->tape[t] = cri_points_learner_step(b->l, b->p, b->B, b->x[t], b->x[t + 1], m);
         if (!b->tape[t]) {
             return false;
         }
         for (int k = 0; k < b->B; k++) {
-            b->is_lost[k] = b->is_lost[k] || b->tape[t]->has_failed[k];
+            b->is_lost[k] = b->is_lost[k] || b->tape[t]->tape->has_failed[k];
         }
     }
     return true;
@@ -196,8 +307,7 @@ static bool run_back(batch *b, cr_arena *scratch) {
     for (int t = N_STEP; t > 0; t--) {
         add_sign(b, t, next);
         memset(here, 0, sizeof *here * b->n);
-        if (!cri_points_step_vjp(b->l->scene, b->p, b->tape[t - 1], next, here, b->p_adj,
-                                 scratch)) {
+        if (!cri_points_learner_pull(b->l, b->p, b->tape[t - 1], next, here, b->p_adj, scratch)) {
             return false;
         }
         double *kept = next;
@@ -268,7 +378,8 @@ static void make_groups(const cri_points_learner *l, cri_adam_group group[N_GROU
 
 static uint64_t problem_of(const cri_points_training *t) {
     const cri_points_scene *sc = t->learner->scene;
-    int sizes[] = {t->learner->n_w, sc->n_x, sc->form, t->train->n, t->valid->n};
+    int sizes[] = {t->learner->n_w, t->learner->i_hit, sc->n_x,
+                   (int)sc->form,   t->train->n,       t->valid->n};
     uint64_t hash = cri_hash(CRI_HASH_START, sizes, sizeof sizes);
     hash = cri_hash_text(cri_hash_text(hash, sc->name), sc->law.law->name);
     size_t n = (size_t)t->train->n * CRI_WINDOW_STATES * (size_t)sc->n_x;

@@ -26,10 +26,16 @@ static cri_points_data draw(const char *name, uint64_t seed, int n, cr_arena *ar
 }
 
 static cri_points_learner open_learner(const char *scene, const char *law, cri_points_form form) {
+    bool has_hit_net = strcmp(law, "net") == 0;
     cri_points_learner l;
     cr_error err = {0};
-    const cri_points_learner_def def = {
-        .name = scene, .n = 10, .law = law, .form = form, .n_hidden = 2, .width = 8};
+    const cri_points_learner_def def = {.name = scene,
+                                        .n = 10,
+                                        .law = has_hit_net ? "cone" : law,
+                                        .form = form,
+                                        .n_hidden = 2,
+                                        .width = 8,
+                                        .has_hit_net = has_hit_net};
     assert_int_equal(cri_points_learner_create(&def, &l, &err), CR_OK);
     return l;
 }
@@ -112,6 +118,7 @@ TEST(the_slope_of_the_loss_is_its_derivative) {
     check_slope("bd5", "cone-reg", CRI_LAGRANGE);
     check_slope("gyro", "cone", CRI_HAMILTON);
     check_slope("rope", "cone", CRI_LAGRANGE);
+    check_slope("cp3", "net", CRI_LAGRANGE);
 }
 
 TEST(a_true_model_without_potential_has_no_loss) {
