@@ -30,6 +30,7 @@ typedef struct task {
     cri_train_result trained;
     double rmse, heldout;
     double seconds;
+    cri_report *report; // NULL: none
 } task;
 
 static int take_number(const char *name, const char *text, double most, double *out) {
@@ -116,6 +117,31 @@ static int train(task *t) {
     return CLI_DONE;
 }
 
+// a recording and the rollout (n_row, n_x) from its first state, a chart for positions and one for
+// velocities
+static void draw(const task *t, int series, int n_row, const double *x, const double *path) {
+    const learn_data *d = &t->data;
+    static const char *const what[] = {"positions", "velocities"};
+    for (int part = 0; t->report && part < 2; part++) {
+        char title[60];
+        snprintf(title, sizeof title, "recording %d: %s", series + 1, what[part]);
+        int chart = cri_report_chart(
+            t->report, &(cri_report_chart_def){.title = title, .x = "time", .x_unit = "s"});
+        for (int k = 0; k < d->n_q; k++) {
+            char name[2][60];
+            snprintf(name[0], sizeof *name, "%d, recorded", k + 1);
+            snprintf(name[1], sizeof *name, "%d, learned", k + 1);
+            int line = cri_report_series(
+                t->report, chart, 2,
+                (cri_report_line[]){{name[0], CRI_LINE_POINTS}, {name[1], CRI_LINE_SOLID}});
+            for (int i = 0; i < n_row; i++) {
+                int at = i * 2 * d->n_q + part * d->n_q + k;
+                cri_report_point(t->report, line, i * d->all.dt, (double[]){x[at], path[at]});
+            }
+        }
+    }
+}
+
 // root of the squared error of a recording's rollout, summed over columns, per row
 static double follow(task *t, int series) {
     const learn_data *d = &t->data;
@@ -136,6 +162,9 @@ static double follow(task *t, int series) {
     for (int k = 0; isfinite(sum) && k < n_row * d->n_touch; k++) {
         double error = touch[k] - d->all.touch[first * d->n_touch + k];
         sum += error * error;
+    }
+    if (isfinite(sum)) {
+        draw(t, series, n_row, x, path);
     }
     cri_arena_rewind(d->arena, mark);
     return sqrt(sum / n_row);
@@ -178,6 +207,28 @@ static void print(const task *t) {
     printf("rmse of the recordings from their first states %.4g\n", t->rmse);
     if (d->has_holdout) {
         printf("rmse of the recording held out %.4g\n", t->heldout);
+    }
+}
+
+static void tell(const task *t) {
+    const learn_data *d = &t->data;
+    cri_report_fact(t->report, "model", "%s", cri_learner_name(t->learner.kind));
+    cri_report_fact(t->report, "windows", "%d of %d steps of %g s", d->all.n_window, d->all.horizon,
+                    d->all.dt);
+    cri_report_fact(t->report, "epochs", "%d", t->trained.n_epoch);
+    cri_report_fact(t->report, "loss", "%.6g", t->trained.loss);
+    cri_report_fact(t->report, "rmse", "%.4g", t->rmse);
+    if (d->has_holdout) {
+        cri_report_fact(t->report, "rmse held out", "%.4g", t->heldout);
+    }
+    for (int k = 0; k < d->n_touch; k++) {
+        char name[80];
+        snprintf(name, sizeof name, "%.60s/restitution", d->touch[k].name);
+        cri_report_parameter(t->report, &(cri_report_value){.name = name,
+                                                            .start = NAN,
+                                                            .value = restitution_of(t, k),
+                                                            .error = NAN,
+                                                            .truth = NAN});
     }
 }
 
@@ -231,12 +282,15 @@ static int run(const cli_options *options) {
             ? cli_usage("-o %.80s: weights are HDF5, the name should end in .h5", options->output)
             : prepare(&t);
     code = code == CLI_DONE ? train(&t) : code;
+    code = code == CLI_DONE ? cli_report_open(options, "Learning", NULL, &t.report) : code;
     if (code == CLI_DONE) {
         judge(&t);
         print(&t);
+        tell(&t);
         code = save(&t);
     }
     code = code == CLI_DONE ? write_json(&t) : code;
+    code = cli_report_close(options, t.report, code);
     cri_learner_clear(&t.learner);
     cri_arena_destroy(t.data.arena);
     return code;
@@ -266,13 +320,14 @@ const cli_command cli_learn = {
         "  --holdout FILE        a recording to be tested on\n"
         "  --checkpoint FILE     save the state now and then, and go on from it\n"
         "  -o FILE.h5            the weights; 'carom simulate FILE.h5' runs them\n"
-        "  --json FILE           the result as JSON\n\n"
+        "  --json FILE           the result as JSON\n"
+        "  --report FILE.html    a page with the recordings beside what was learned\n\n"
         "augmented trains the nets of the contact law of that name for the one planar body of a\n"
         "scene; it samples contact states itself.\n\n"
         "  --law LAW             that labels them, else lcp\n"
         "  --model regressed     saves the nets of the rival, law regressed, instead\n"
         "  -o FILE.json          the weights; a scene names them in carom:weights\n",
-    .known = CLI_LAW | CLI_LEARN | CLI_OUTPUT | CLI_CHECKPOINT,
+    .known = CLI_LAW | CLI_LEARN | CLI_OUTPUT | CLI_CHECKPOINT | CLI_REPORT,
     .n_word_least = 2,
     .n_word_most = CLI_WORD_LIMIT,
     .run = run,

@@ -5,6 +5,7 @@
 
 #include "learn_augmented.h"
 
+#include "report.h"
 #include "report/result_nets.h"
 #include "scene.h"
 #include "scene/ground_file.h"
@@ -20,8 +21,9 @@ typedef struct trained {
     double seconds; // of ours
 } trained;
 
+static const char *const kind[CRI_GROUND_KINDS] = {"point", "line"};
+
 static void print(const cri_augmented_options *o, const trained *t) {
-    static const char *const kind[CRI_GROUND_KINDS] = {"point", "line"};
     static const char *const class[CRI_GROUND_CLASSES] = {"static", "dynamic", "detach"};
     printf("nets for body %s on %s, labels by %s\n", t->nets.body, t->nets.surface,
            o->sampling.law);
@@ -59,6 +61,30 @@ static cr_status train(const cli_options *options, const cr_model *model, cri_au
     }
     cli_terminal_end();
     return status;
+}
+
+static int tell(const cli_options *options, const cri_augmented_options *o, const trained *t) {
+    cri_report *report = NULL;
+    int code = cli_report_open(options, "Nets of the law augmented", NULL, &report);
+    cri_report_fact(report, "body", "%s on %s", t->nets.body, t->nets.surface);
+    cri_report_fact(report, "labels by", "%s", o->sampling.law);
+    cri_report_table(report, "share of held-out samples that is right", 6,
+                     (cri_report_column[]){{.name = "contact"},
+                                           {.name = "samples", .kind = CRI_COLUMN_NUMBER},
+                                           {.name = "held out", .kind = CRI_COLUMN_NUMBER},
+                                           {.name = "classifier", .kind = CRI_COLUMN_NUMBER},
+                                           {.name = "friction", .kind = CRI_COLUMN_NUMBER},
+                                           {.name = "pure regression", .kind = CRI_COLUMN_NUMBER}});
+    for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        const cri_augmented_score *s = &t->score[k];
+        cri_report_row(report, (cri_report_cell[]){{.text = kind[k]},
+                                                   {.value = s->n_train},
+                                                   {.value = s->n_test},
+                                                   {.value = s->accuracy},
+                                                   {.value = s->friction},
+                                                   {.value = t->pdd[k].impulse}});
+    }
+    return cli_report_close(options, report, code);
 }
 
 // the rival's nets when they are asked for by name
@@ -118,7 +144,8 @@ int cli_learn_augmented(const cli_options *options) {
         print(&o, &t);
         status = save(options, &o, &t, &err);
     }
+    code = status == CR_OK ? tell(options, &o, &t) : cli_error(&err);
     cri_arena_destroy(arena);
     cr_model_destroy(model);
-    return status == CR_OK ? CLI_DONE : cli_error(&err);
+    return code;
 }

@@ -52,7 +52,11 @@ class Learn(unittest.TestCase):
     def test_weights_are_saved_and_replayed(self):
         data, weights, result = self.path("a.csv"), self.path("w.h5"), self.path("r.json")
         ball(data)
-        out = self.learn(data, "--touch", "floor", "-o", weights, "--json", result).stdout
+        page = self.path("page.html")
+        out = self.learn(data, "--touch", "floor", "-o", weights, "--json", result,
+                         "--report", page).stdout
+        with open(page, encoding="utf-8") as file:
+            self.assertIn("recording 1: velocities", file.read())
         self.assertIn("contact floor", out)
         with open(result, encoding="utf-8") as file:
             told = json.load(file)
