@@ -22,6 +22,7 @@ static int read_selection(const cli_scene *scene, const char *wrt, cli_aim *out)
         return cli_failed("no memory for %d variables", out->selection->n_variable);
     }
     out->aim.has_control = scene->has_control || cri_selection_has(out->selection, CR_VECTOR_U);
+    out->aim.has_no_params = !cri_selection_has(out->selection, CR_VECTOR_P);
     if (cri_selection_check_ties(out->selection, &out->point, &err) != CR_OK) {
         return cli_error_in("--wrt", &err);
     }

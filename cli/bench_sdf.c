@@ -189,7 +189,8 @@ static bool time_pair(bench *b, int which, cli_bench_sdf_result *out) {
         out->pair[which].n_face[i] = s[i].tree.mesh.n_face;
         out->grid_faces = s[i].tree.mesh.n_face;
     }
-    const cri_skin skin[2] = {{&s[0].field, &s[0].tree}, {&s[1].field, &s[1].tree}};
+    const cri_skin skin[2] = {{&s[0].field, &s[0].tree, false, false},
+                              {&s[1].field, &s[1].tree, false, false}};
     cri_pose pose[2] = {
         {.R = cri_quat_rotation(cri_quat_exp(cri_v3(0.0, 0.0, 0.0)))},
         {cri_v3_load(set->at), cri_quat_rotation(cri_quat_exp(cri_v3_load(set->turn)))}};

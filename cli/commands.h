@@ -16,5 +16,6 @@ extern const cli_command cli_bench;
 extern const cli_command cli_experiment;
 extern const cli_command cli_experiments;
 extern const cli_command cli_learn;
+extern const cli_command cli_shape;
 extern const cli_command cli_params;
 extern const cli_command cli_laws;

@@ -84,7 +84,11 @@ static int prepare(task *t, const cli_options *options) {
     if (!wrt || !t->compare) {
         return cli_failed("no memory to compare the laws");
     }
-    return cli_aim_open(&t->scene, options, wrt, &t->run);
+    code = cli_aim_open(&t->scene, options, wrt, &t->run);
+    if (code == CLI_DONE && t->run.aim.has_throughout) {
+        return cli_usage("compare judges a target at one time; give @T, or leave @all out");
+    }
+    return code;
 }
 
 static int compare(task *t, const cli_options *options) {

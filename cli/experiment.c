@@ -42,6 +42,9 @@ static int find(const cli_options *options, const cri_experiment **out) {
     if (options->is_quick && options->is_full) {
         return cli_usage("--quick and --full exclude one another");
     }
+    if (options->plan.checkpoint && !cri_experiment_keeps_runs(*out)) {
+        return cli_usage("--checkpoint: %s keeps no runs; leave it out", name);
+    }
     if (!options->model) {
         return CLI_DONE;
     }
@@ -97,6 +100,7 @@ static int run_one(const cli_options *options, const cri_experiment *experiment,
                                 .model = options->model,
                                 .n_run = options->n_run,
                                 .n_thread = count_threads(),
+                                .checkpoint = options->plan.checkpoint,
                                 .report = report,
                                 .progress = &progress};
     cr_error err = {0};
@@ -108,7 +112,10 @@ static int run_one(const cli_options *options, const cri_experiment *experiment,
         return cli_error(&err);
     }
     if (result->is_interrupted) {
-        cli_say("interrupted: the rows are of what was done");
+        cli_say("interrupted: the rows are of what was done%s",
+                options->plan.checkpoint                ? "; give the same options to go on"
+                : cri_experiment_keeps_runs(experiment) ? "; --checkpoint FILE would let it go on"
+                                                        : "");
     }
     cri_report_fact(report, "seconds", "%.1f", seconds);
     print(result);
@@ -150,9 +157,10 @@ const cli_command cli_experiment = {
             "  --seed K              of noise and first weights, else 0\n"
             "  --model M             one of its models, else all\n"
             "  --runs N              runs that differ by their seed\n"
+            "  --checkpoint FILE     keeps finished runs, and goes on from them\n"
             "  --json FILE           all rows as JSON\n"
             "  --report FILE.html    a page with tables and charts\n",
-    .known = CLI_EXPERIMENT | CLI_REPORT,
+    .known = CLI_EXPERIMENT | CLI_REPORT | CLI_CHECKPOINT,
     .n_word_least = 0,
     .n_word_most = 1,
     .run = run,

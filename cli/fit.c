@@ -4,6 +4,7 @@
 
 #include "commands.h"
 
+#include "fit_depth.h"
 #include "fit_options.h"
 #include "fit_print.h"
 #include "fit_report.h"
@@ -61,11 +62,12 @@ static void check_length(const task *t, const cli_options *options, const cri_re
 }
 
 static int read_recordings(task *t, const cli_options *options) {
-    int n = options->n_word - 1;
+    int n_table = options->n_word - 1, n = n_table + options->n_depth;
     t->recording = CR_PUSH(t->scene.memory, cri_recording, n);
     int code = t->recording ? CLI_DONE : cli_failed("no memory for %d recordings", n);
     for (int k = 0; k < n && code == CLI_DONE; k++) {
-        code = read_recording(t, options->word[k + 1], &t->recording[k]);
+        code = k < n_table ? read_recording(t, options->word[k + 1], &t->recording[k])
+                           : cli_fit_depth(&t->scene, options, k - n_table, &t->recording[k]);
         if (code == CLI_DONE) {
             check_length(t, options, &t->recording[k]);
         }
@@ -91,6 +93,10 @@ static int prepare(task *t, const cli_options *options) {
     if (!options->wrt) {
         return cli_usage("fit needs --wrt NAMES; see 'carom help fit'");
     }
+    if (options->n_word < 2 && options->n_depth == 0) {
+        return cli_usage(
+            "missing argument: fit needs recordings, or --depth GEOM=FILE; see 'carom help fit'");
+    }
     const char *end = options->output ? cli_extension(options->output) : NULL;
     if (end && strcmp(end, ".csv") != 0) {
         return cli_usage("-o %.80s: expected a name that ends in .csv", options->output);
@@ -110,7 +116,7 @@ static int prepare(task *t, const cli_options *options) {
     if (code != CLI_DONE) {
         return code;
     }
-    int n = options->n_word - 1;
+    int n = options->n_word - 1 + options->n_depth;
     t->problem = (cri_fit_problem){.model = t->scene.model,
                                    .sim_options = t->scene.sim_options,
                                    .selection = t->selection,
@@ -218,6 +224,11 @@ const cli_command cli_fit = {
         "                        SCENE' lists names\n"
         "  --noise [NAME=]SIGMA  standard deviation of a column, of those that NAME fits, or of\n"
         "                        all; the last one counts; without it all columns weigh the same\n"
+        "  --depth GEOM=FILE     points of a geom's surface over time instead of DATA, or beside "
+        "it:\n"
+        "                        CSV with columns t, x, y, z, or depth frames as HDF5, see\n"
+        "                        docs/shapes.md; may be repeated, each is a recording\n"
+        "  --points N            of each frame that are compared, else 200\n"
         "  --robust LOSS         huber or cauchy, or huber:C with another constant than 1.345\n"
         "                        (cauchy 2.385): outliers count less\n"
         "  --prior NAME=MEAN:SIGMA   what is known beforehand; needs --noise\n"
@@ -236,7 +247,7 @@ const cli_command cli_fit = {
         "  --json FILE           the result as JSON\n"
         "  --report FILE.html    a page with curves, error bars and the motions to play\n",
     .known = CLI_RUN | CLI_WRT | CLI_OUTPUT | CLI_FIT | CLI_CHECKPOINT | CLI_REPORT,
-    .n_word_least = 2,
+    .n_word_least = 1,
     .n_word_most = CLI_WORD_LIMIT,
     .run = run,
 };

@@ -34,7 +34,7 @@ static cri_selection *resolve(const cli_scene *scene, const char *option, const 
 
 // ---- noise -------------------------------------------------------------------------------------
 
-/// Takes one SIGMA or NAME=SIGMA to sigma (n_x).
+/// Takes one SIGMA or NAME=SIGMA to sigma (n_x + 1).
 static int take_noise(const cli_scene *scene, const char *text, double *sigma) {
     const char *equals = strrchr(text, '=');
     const char *number = equals ? equals + 1 : text;
@@ -43,7 +43,7 @@ static int take_noise(const cli_scene *scene, const char *text, double *sigma) {
         return cli_usage("--noise %.80s: expected SIGMA or NAME=SIGMA with a number above 0", text);
     }
     if (!equals) {
-        for (int i = 0; i < scene->sizes.n_x; i++) {
+        for (int i = 0; i <= scene->sizes.n_x; i++) {
             sigma[i] = value;
         }
         return CLI_DONE;
@@ -67,6 +67,16 @@ static int set_noise(const cli_scene *scene, const double *sigma, cri_recording 
     }
     for (int c = 0; c < recording->n_column; c++) {
         int i = recording->x_index[c];
+        if (i < 0) {
+            // points of a surface have the noise of all columns
+            if (!(sigma[scene->sizes.n_x] > 0.0)) {
+                return cli_usage("--noise: nothing is said about the points of %.60s; add --noise "
+                                 "SIGMA, before those with names",
+                                 recording->file);
+            }
+            recording->sigma[c] = sigma[scene->sizes.n_x];
+            continue;
+        }
         if (!(sigma[i] > 0.0)) {
             return cli_usage("--noise: nothing is said about column %.60s of %.60s; add --noise "
                              "SIGMA for all columns, before those with names",
@@ -79,7 +89,8 @@ static int set_noise(const cli_scene *scene, const double *sigma, cri_recording 
 
 int cli_fit_noise(const cli_scene *scene, const cli_options *options, int n_recording,
                   cri_recording *recording) {
-    double *sigma = CR_PUSH(scene->memory, double, scene->sizes.n_x);
+    // the last one is for what has no name
+    double *sigma = CR_PUSH(scene->memory, double, scene->sizes.n_x + 1);
     int code = sigma ? CLI_DONE : cli_failed("no memory for --noise");
     for (int i = 0; i < options->n_noise && code == CLI_DONE; i++) {
         code = take_noise(scene, options->noise[i], sigma);

@@ -368,12 +368,13 @@ static int show(shown *s) {
     }
     put_columns(s);
     cri_report_motion(s->report, file_of(s->replay.recording));
-    code = put_residuals(s);
+    bool has_columns = !s->replay.recording->cloud;
+    code = has_columns ? put_residuals(s) : CLI_DONE;
     code = code == CLI_DONE ? run(s, "found", s->found) : code;
     code = code == CLI_DONE ? move_to(s, false) : code;
     code = code == CLI_DONE ? run(s, "start", s->start) : code;
     code = code == CLI_DONE ? move_to(s, true) : code;
-    return code == CLI_DONE ? run_recorded(s) : code;
+    return code == CLI_DONE && has_columns ? run_recorded(s) : code;
 }
 
 /// The first n recordings.
@@ -388,6 +389,9 @@ static int show_all(cri_report *report, const cli_fit_result *result, int n) {
     for (int k = 0; k < n && code == CLI_DONE; k++) {
         int n_column = problem->recording[k].n_column;
         s.recording = k;
+        if (problem->recording[k].cloud) {
+            n_column = 0; // points have no curves
+        }
         s.n_column = least(n_column, COLUMN_LIMIT / n);
         if (s.n_column < n_column) {
             cri_report_note(report, "Curves are those of the first %d of %d columns of %.80s.",

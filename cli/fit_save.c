@@ -28,6 +28,9 @@ static uint64_t hash_data(const cri_fit_problem *problem) {
         h = cri_hash(h, r->x_index, (size_t)r->n_column * sizeof *r->x_index);
         h = hash_numbers(h, r->n_sample, r->time);
         h = hash_numbers(h, r->n_sample * r->n_column, r->value);
+        if (r->cloud) {
+            h = hash_numbers(h, 3 * r->n_sample * r->n_column, r->cloud);
+        }
         h = r->sigma ? hash_numbers(h, r->n_column, r->sigma) : h;
     }
     return h;

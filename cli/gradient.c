@@ -118,7 +118,8 @@ static int compare(task *t, const cli_options *options) {
                        .aim = &t->run.aim,
                        .point = &t->run.point,
                        .scale = cri_aim_scale(&t->run.aim),
-                       .is_one_sided = (t->report.grad & CR_GRAD_ONE_SIDED) != 0};
+                       .is_one_sided = (t->report.grad & CR_GRAD_ONE_SIDED) != 0,
+                       .is_difference = (t->report.grad & CR_GRAD_DIFFERENCES) != 0};
     int n = t->run.selection->n_variable;
     cri_progress progress = cli_terminal_begin(options, "check");
     for (int i = 0; i < n; i++) {
@@ -317,6 +318,7 @@ const cli_command cli_gradient = {
         "  --check               compare each entry with differences; exit 1 unless all agree\n"
         "  --dt S                longest step in s, else the scene's\n"
         "  --law LAW             contact law, see 'carom laws'\n"
+        "  --outside W           nets beyond their training: net (asked anyhow), analytic or stop\n"
         "  --smoothing K         gradient of a smoothed contact law, cone and cone-reg only: K is\n"
         "                        relative to the energy of the contacts, 1e-6 is little, 1e-2 is\n"
         "                        much; without it, and at 0, the gradient is exact\n"

@@ -20,16 +20,21 @@
 static int run(const cli_options *options) {
     cri_law_row row[LAW_LIMIT];
     int n = 0;
-    int n_plain = 0;
-    while (cri_law_at(n_plain)) {
-        n_plain++;
-    }
-    for (; n < LAW_LIMIT; n++) {
-        const cri_law *law = n < n_plain ? cri_law_at(n) : cri_law_learned_at(n - n_plain);
+    // impulse laws, those with a step of their own, those made of nets
+    static const cri_law *(*const table[])(int) = {cri_law_at, cri_law_stepped_at,
+                                                   cri_law_learned_at};
+    size_t kind = 0;
+    for (int first = 0; n < LAW_LIMIT; n++) {
+        const cri_law *law = table[kind](n - first);
+        while (!law && ++kind < sizeof table / sizeof table[0]) {
+            first = n;
+            law = table[kind](0);
+        }
         if (!law) {
             break;
         }
-        row[n] = (cri_law_row){law->name, law->summary, law->promise, law->needs_nets};
+        row[n] =
+            (cri_law_row){law->name, law->summary, law->promise, law->needs_nets, law->is_energy};
         printf("%-12s  %s\n", law->name, law->summary);
         cli_print_paragraph(INDENT, law->promise ? law->promise : "");
     }

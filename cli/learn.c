@@ -2,6 +2,8 @@
 //
 // carom learn: trains a system on recordings and saves its weights.
 
+#define _POSIX_C_SOURCE 200809L // access
+
 #include "commands.h"
 
 #include "io/number.h"
@@ -14,9 +16,11 @@
 #include "scene.h"
 #include "terminal.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { HORIZON = 10, EPOCHS = 300, HIDDEN = 500, HIDDEN_TOUCH = 100 };
 
@@ -43,23 +47,70 @@ static int take_number(const char *name, const char *text, double most, double *
                : cli_usage("%s %.40s: expected a number from 0 to %g", name, text, most);
 }
 
-static int prepare(task *t) {
-    const cli_options *o = t->options;
+// an output that cannot be written is told before hours of training
+static int check_output(const char *path) {
+    if (!path) {
+        return CLI_DONE;
+    }
+    const char *extension = cli_extension(path);
+    if (strcmp(extension, ".h5") != 0 && strcmp(extension, ".hdf5") != 0) {
+        return cli_usage("-o %.80s: weights are HDF5, the name should end in .h5", path);
+    }
+    const char *slash = strrchr(path, '/');
+    char folder[4096];
+    int n = slash ? (int)(slash - path) + 1 : 0;
+    (void)snprintf(folder, sizeof folder, "%.*s.", n, path);
+    return access(folder, W_OK) == 0
+               ? CLI_DONE
+               : cli_failed("%s: cannot be written: %s", path, strerror(errno));
+}
+
+static bool learns_damping(const cli_options *o) {
+    return o->damping && strcmp(o->damping, "learn") == 0;
+}
+
+static int find_kind(const cli_options *o, int *kind) {
     if (strcmp(o->word[0], "central-difference") != 0) {
         return cli_usage("unknown system %.60s; there are central-difference, augmented",
                          o->word[0]);
     }
-    int kind = o->model ? cri_learner_find(o->model) : CRI_LEARN_CDL;
-    if (kind < 0) {
+    *kind = o->model ? cri_learner_find(o->model) : CRI_LEARN_CDL;
+    if (*kind < 0) {
         return cli_usage("--model %.60s: expected cdl, cdl-notouch, resnet, resnetcontact or vin",
                          o->model);
     }
+    bool has_damping = *kind == CRI_LEARN_CDL || *kind == CRI_LEARN_CDL_NOTOUCH;
+    return !o->damping || has_damping
+               ? CLI_DONE
+               : cli_usage("--damping: %s has none; it belongs to cdl and cdl-notouch", o->model);
+}
+
+static int start(task *t, double damping) {
+    const cri_central *c = t->learner.central;
+    t->p = CR_PUSH(t->data.arena, double, t->learner.n_p);
+    if (!t->p || !cri_learner_start(&t->learner, t->options->seed, t->p, t->data.arena)) {
+        return cli_failed("no memory for a model");
+    }
+    if (c) {
+        t->p[c->at_damping] = damping;
+    }
+    return CLI_DONE;
+}
+
+static int prepare(task *t) {
+    const cli_options *o = t->options;
+    int kind = CRI_LEARN_CDL;
     double restitution = 0.8;
+    double damping = 0.0;
     t->recipe = (cri_learner_recipe){"annealed", 1e-2, true, 5e-4};
-    int code = take_number("--rate", o->rate, 1.0, &t->recipe.rate);
+    int code = find_kind(o, &kind);
+    code = code == CLI_DONE ? take_number("--rate", o->rate, 1.0, &t->recipe.rate) : code;
     code = code == CLI_DONE ? take_number("--l2", o->l2, 1e3, &t->recipe.l2) : code;
     code =
         code == CLI_DONE ? take_number("--restitution", o->restitution, 1.0, &restitution) : code;
+    code = code == CLI_DONE && !learns_damping(o)
+               ? take_number("--damping", o->damping, 1e6, &damping)
+               : code;
     code = code == CLI_DONE ? learn_data_read(o, HORIZON, &t->data) : code;
     if (code != CLI_DONE) {
         return code;
@@ -78,6 +129,7 @@ static int prepare(task *t) {
                            .n_contact = d->n_touch,
                            .touch = d->touch,
                            .learns_restitution = !o->restitution,
+                           .learns_damping = learns_damping(o),
                            .n_hidden = HIDDEN,
                            .n_signal = HIDDEN_TOUCH,
                            .act = CRI_ACT_SOFTPLUS,
@@ -86,10 +138,7 @@ static int prepare(task *t) {
     if (!cri_learner_create(&def, &t->learner)) {
         return cli_failed("no memory for a model");
     }
-    t->p = CR_PUSH(d->arena, double, t->learner.n_p);
-    return t->p && cri_learner_start(&t->learner, o->seed, t->p, d->arena)
-               ? CLI_DONE
-               : cli_failed("no memory for a model");
+    return start(t, damping);
 }
 
 static int train(task *t) {
@@ -203,6 +252,10 @@ static void print(const task *t) {
         }
         putchar('\n');
     }
+    if (t->options->damping && t->learner.central) {
+        printf("damping %.4g N s/m%s\n", t->p[t->learner.central->at_damping],
+               learns_damping(t->options) ? "" : " (given)");
+    }
     printf("loss %.6g after %d epochs\n", t->trained.loss, t->trained.n_epoch);
     printf("rmse of the recordings from their first states %.4g\n", t->rmse);
     if (d->has_holdout) {
@@ -276,11 +329,8 @@ static int run(const cli_options *options) {
     if (!t.data.arena) {
         return cli_failed("no memory");
     }
-    const char *extension = options->output ? cli_extension(options->output) : NULL;
-    int code =
-        extension && strcmp(extension, ".h5") != 0 && strcmp(extension, ".hdf5") != 0
-            ? cli_usage("-o %.80s: weights are HDF5, the name should end in .h5", options->output)
-            : prepare(&t);
+    int code = check_output(options->output);
+    code = code == CLI_DONE ? prepare(&t) : code;
     code = code == CLI_DONE ? train(&t) : code;
     code = code == CLI_DONE ? cli_report_open(options, "Learning", NULL, &t.report) : code;
     if (code == CLI_DONE) {
@@ -298,7 +348,7 @@ static int run(const cli_options *options) {
 
 const cli_command cli_learn = {
     .name = "learn",
-    .arguments = "central-difference DATA... -o FILE.h5 | augmented SCENE -o FILE.json",
+    .arguments = "central-difference DATA... -o FILE.h5 | augmented SCENE [THROWS...] -o FILE.json",
     .summary = "train a system on recordings",
     .help =
         "DATA are tables, CSV or HDF5, with a column of times at equal steps. See "
@@ -313,6 +363,7 @@ const cli_command cli_learn = {
         "  --time COLUMN         times in s, else t\n"
         "  --model M             cdl, cdl-notouch, resnet, resnetcontact or vin, else cdl\n"
         "  --restitution E       known and not learned\n"
+        "  --damping D           of all velocities in N s/m, or the word learn; else 0\n"
         "  --epochs N            passes over the data, else 300\n"
         "  --rate R, --l2 L      of Adam, falling to 0, else 0.01; penalty on weights, else "
         "0.0005\n"
@@ -323,9 +374,12 @@ const cli_command cli_learn = {
         "  --json FILE           the result as JSON\n"
         "  --report FILE.html    a page with the recordings beside what was learned\n\n"
         "augmented trains the nets of the contact law of that name for the one planar body of a\n"
-        "scene; it samples contact states itself.\n\n"
+        "scene. It samples contact states itself, or takes them from recordings of throws: tables\n"
+        "with times, three positions and three velocities, as 'carom simulate -o' writes them.\n\n"
+        "  --time, --q, --v      columns of the recordings, as above\n"
         "  --law LAW             that labels them, else lcp\n"
         "  --model regressed     saves the nets of the rival, law regressed, instead\n"
+        "  --l2 L                penalty on weights, else 0 (recordings: 0.0002)\n"
         "  -o FILE.json          the weights; a scene names them in carom:weights\n",
     .known = CLI_LAW | CLI_LEARN | CLI_OUTPUT | CLI_CHECKPOINT | CLI_REPORT,
     .n_word_least = 2,

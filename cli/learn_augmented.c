@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// carom learn augmented SCENE: samples contact states of the scene's planar body, labels them by an
-// analytic law, trains classifiers and regressors, and the rival that regresses everything.
+// carom learn augmented SCENE [THROWS...]: samples contact states of the scene's planar body and
+// labels them by an analytic law, or takes them from recordings; trains classifiers and regressors,
+// and the rival that regresses everything.
 
 #include "learn_augmented.h"
+
+#include "io/number.h"
+#include "learn_throws.h"
 
 #include "report.h"
 #include "report/result_nets.h"
@@ -25,8 +29,10 @@ static const char *const kind[CRI_GROUND_KINDS] = {"point", "line"};
 
 static void print(const cri_augmented_options *o, const trained *t) {
     static const char *const class[CRI_GROUND_CLASSES] = {"static", "dynamic", "detach"};
-    printf("nets for body %s on %s, labels by %s\n", t->nets.body, t->nets.surface,
-           o->sampling.law);
+    printf("nets for body %s on %s, labels by %s\n", t->nets.body, t->nets.surface, t->nets.law);
+    if (o->record) {
+        printf("%d transitions recorded\n", o->record->n);
+    }
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         const cri_augmented_score *s = &t->score[k];
         if (s->n_test == 0) {
@@ -43,6 +49,9 @@ static void print(const cri_augmented_options *o, const trained *t) {
                    sum > 0 ? 100.0 * n[i] / sum : 0.0);
         }
         printf("  friction regressor    %.2f %%\n", 100.0 * s->friction);
+        if (t->nets.has_restitution) {
+            printf("  restitution           off by %.3f (mean)\n", s->rebound);
+        }
         printf("  pure regression       %.2f %%\n", 100.0 * t->pdd[k].impulse);
     }
     printf("%.1f s\n", t->seconds);
@@ -63,11 +72,11 @@ static cr_status train(const cli_options *options, const cr_model *model, cri_au
     return status;
 }
 
-static int tell(const cli_options *options, const cri_augmented_options *o, const trained *t) {
+static int tell(const cli_options *options, const trained *t) {
     cri_report *report = NULL;
     int code = cli_report_open(options, "Nets of the law augmented", NULL, &report);
     cri_report_fact(report, "body", "%s on %s", t->nets.body, t->nets.surface);
-    cri_report_fact(report, "labels by", "%s", o->sampling.law);
+    cri_report_fact(report, "labels by", "%s", t->nets.law);
     cri_report_table(report, "share of held-out samples that is right", 6,
                      (cri_report_column[]){{.name = "contact"},
                                            {.name = "samples", .kind = CRI_COLUMN_NUMBER},
@@ -88,15 +97,14 @@ static int tell(const cli_options *options, const cri_augmented_options *o, cons
 }
 
 // the rival's nets when they are asked for by name
-static cr_status save(const cli_options *options, const cri_augmented_options *o, const trained *t,
-                      cr_error *err) {
+static cr_status save(const cli_options *options, const trained *t, cr_error *err) {
     bool is_rival = options->model && strcmp(options->model, "regressed") == 0;
     if (options->output) {
         CR_TRY(cri_ground_file_write(options->output, is_rival ? &t->rival : &t->nets, err));
     }
     if (options->json) {
         cri_nets_result result = {.scene = options->word[1],
-                                  .law = o->sampling.law,
+                                  .law = t->nets.law,
                                   .nets = &t->nets,
                                   .score = t->score,
                                   .pdd = t->pdd,
@@ -107,9 +115,6 @@ static cr_status save(const cli_options *options, const cri_augmented_options *o
 }
 
 static int check(const cli_options *options) {
-    if (options->n_word != 2) {
-        return cli_usage("augmented takes one scene, not %d files", options->n_word - 1);
-    }
     const char *ending = options->output ? cli_extension(options->output) : NULL;
     if (options->output && (!ending || strcmp(ending, ".json") != 0)) {
         return cli_usage("-o %.80s: these weights are JSON, the name should end in .json",
@@ -118,6 +123,28 @@ static int check(const cli_options *options) {
     const char *model = options->model;
     if (model && strcmp(model, "augmented") != 0 && strcmp(model, "regressed") != 0) {
         return cli_usage("--model %.60s: expected augmented or regressed", model);
+    }
+    return CLI_DONE;
+}
+
+// what is trained on, and how
+static int prepare(const cli_options *options, const cr_model *model, cri_ground_record *record,
+                   cri_augmented_options *o, cr_arena *arena) {
+    *o = cri_augmented_options_default();
+    if (options->n_word > 2) {
+        int code = learn_throws_read(options, model, record, arena);
+        if (code != CLI_DONE) {
+            return code;
+        }
+        *o = cri_augmented_options_recorded(record);
+    }
+    o->sampling.seed = options->seed;
+    o->sampling.law = options->law ? options->law : o->sampling.law;
+    o->n_epoch = options->n_epoch > 0 ? options->n_epoch : o->n_epoch;
+    const char *l2 = options->l2;
+    if (l2 && (cri_number_parse(l2, strlen(l2), &o->l2) != CRI_NUMBER_OK ||
+               !(o->l2 >= 0.0 && o->l2 <= 1e3))) {
+        return cli_usage("--l2 %.40s: expected a number from 0 to 1000", l2);
     }
     return CLI_DONE;
 }
@@ -132,19 +159,22 @@ int cli_learn_augmented(const cli_options *options) {
     if (cr_model_load(options->word[1], &model, &err) != CR_OK) {
         return cli_error(&err);
     }
-    cri_augmented_options o = cri_augmented_options_default();
-    o.sampling.seed = options->seed;
-    o.sampling.law = options->law ? options->law : o.sampling.law;
-    o.n_epoch = options->n_epoch > 0 ? options->n_epoch : o.n_epoch;
     cr_arena *arena = cri_arena_create(1 << 20);
+    cri_ground_record record;
+    cri_augmented_options o;
+    code = arena ? prepare(options, model, &record, &o, arena) : cli_failed("no memory");
+    if (code != CLI_DONE) {
+        cri_arena_destroy(arena);
+        cr_model_destroy(model);
+        return code;
+    }
     trained t = {.seconds = 0.0};
-    cr_status status = arena ? train(options, model, &o, &t, arena, &err)
-                             : cri_fail(&err, CR_ERR_MEMORY, 0, "no memory");
+    cr_status status = train(options, model, &o, &t, arena, &err);
     if (status == CR_OK) {
         print(&o, &t);
-        status = save(options, &o, &t, &err);
+        status = save(options, &t, &err);
     }
-    code = status == CR_OK ? tell(options, &o, &t) : cli_error(&err);
+    code = status == CR_OK ? tell(options, &t) : cli_error(&err);
     cri_arena_destroy(arena);
     cr_model_destroy(model);
     return code;

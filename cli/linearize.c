@@ -258,6 +258,7 @@ const cli_command cli_linearize = {
         "  --at-step N           linearise after N steps, else at the initial state\n"
         "  --dt S                length of the step in s, else the scene's\n"
         "  --law LAW             contact law, see 'carom laws'\n"
+        "  --outside W           nets beyond their training: net (asked anyhow), analytic or stop\n"
         "  --smoothing K         derivatives of a smoothed contact law, cone and cone-reg only\n"
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"

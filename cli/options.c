@@ -137,48 +137,10 @@ static int put_smoothing(const char *value, cli_options *out) {
     return CLI_DONE;
 }
 
-/// Takes an option with its value. *is_known stays false when it is none of them.
-static int take_value(const cli_command *command, const char *name, const char *value,
-                      cli_options *out, bool *is_known) {
-    const text_option texts[] = {
-        {"--law", CLI_LAW, &out->law, NULL, NULL},
-        {"--stepper", CLI_STEPPER, &out->stepper, NULL, NULL},
-        {"--key", CLI_KEY, &out->key, NULL, NULL},
-        {"--wrt", CLI_WRT, &out->wrt, NULL, NULL},
-        {"--json", 0, &out->json, NULL, NULL},
-        {"--report", CLI_REPORT, &out->report, NULL, NULL},
-        {"--output", CLI_OUTPUT, &out->output, NULL, NULL},
-        {"-o", CLI_OUTPUT, &out->output, NULL, NULL},
-        {"--work", CLI_WORK, &out->work, NULL, NULL},
-        {"--overlap", CLI_OVERLAP, &out->overlap, NULL, NULL},
-        {"--set", CLI_SET, NULL, out->set, &out->n_set},
-        {"--target", CLI_TARGET, NULL, out->target, &out->n_target},
-        {"--noise", CLI_FIT, NULL, out->noise, &out->n_noise},
-        {"--prior", CLI_FIT, NULL, out->prior, &out->n_prior},
-        {"--bound", CLI_FIT | CLI_PLAN, NULL, out->bound, &out->n_bound},
-        {"--robust", CLI_FIT, &out->robust, NULL, NULL},
-        {"--holdout", CLI_FIT | CLI_LEARN, &out->holdout, NULL, NULL},
-        {"--steps", CLI_STEPS, NULL, NULL, NULL},
-        {"--dt", CLI_DT, NULL, NULL, NULL},
-        {"--smoothing", CLI_SMOOTHING, NULL, NULL, NULL},
-        {"--control", CLI_CONTROL, &out->control, NULL, NULL},
-        {"--checkpoint", CLI_CHECKPOINT, &out->plan.checkpoint, NULL, NULL},
-        {"--at-step", CLI_AT_STEP, NULL, NULL, NULL},
-        {"--keep", CLI_PROBLEMS, &out->keep, NULL, NULL},
-        {"--problems", CLI_PROBLEMS, NULL, NULL, NULL},
-        {"--seed", CLI_PROBLEMS | CLI_EXPERIMENT | CLI_LEARN, NULL, NULL, NULL},
-        {"--runs", CLI_EXPERIMENT, NULL, NULL, NULL},
-        {"--model", CLI_EXPERIMENT | CLI_LEARN, &out->model, NULL, NULL},
-        {"--touch", CLI_LEARN, NULL, out->touch, &out->n_touch},
-        {"--q", CLI_LEARN, &out->q, NULL, NULL},
-        {"--v", CLI_LEARN, &out->v, NULL, NULL},
-        {"--time", CLI_LEARN, &out->time, NULL, NULL},
-        {"--rate", CLI_LEARN, &out->rate, NULL, NULL},
-        {"--l2", CLI_LEARN, &out->l2, NULL, NULL},
-        {"--restitution", CLI_LEARN, &out->restitution, NULL, NULL},
-        {"--epochs", CLI_LEARN, NULL, NULL, NULL},
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+/// Takes the option when it is one of n. *is_known stays false when it is none of them.
+static int take_from(const cli_command *command, const char *name, const char *value, int n,
+                     const text_option *texts, cli_options *out, bool *is_known) {
+    for (int i = 0; i < n; i++) {
         const text_option *option = &texts[i];
         if (strcmp(option->name, name) != 0 ||
             (option->known && !(option->known & command->known))) {
@@ -197,7 +159,75 @@ static int take_value(const cli_command *command, const char *name, const char *
         bool is_text = option->single || option->many;
         return is_text ? put_text(option, value) : put_count(name, value, out);
     }
-    return command->known & CLI_PLAN ? cli_plan_take(name, value, &out->plan, is_known) : CLI_DONE;
+    return CLI_DONE;
+}
+
+/// Options of data and of what is learned from them.
+static int take_data(const cli_command *command, const char *name, const char *value,
+                     cli_options *out, bool *is_known) {
+    const text_option texts[] = {
+        {"--touch", CLI_LEARN, NULL, out->touch, &out->n_touch},
+        {"--q", CLI_LEARN, &out->q, NULL, NULL},
+        {"--v", CLI_LEARN, &out->v, NULL, NULL},
+        {"--time", CLI_LEARN, &out->time, NULL, NULL},
+        {"--rate", CLI_LEARN | CLI_SHAPE, &out->rate, NULL, NULL},
+        {"--l2", CLI_LEARN, &out->l2, NULL, NULL},
+        {"--restitution", CLI_LEARN, &out->restitution, NULL, NULL},
+        {"--damping", CLI_LEARN, &out->damping, NULL, NULL},
+        {"--epochs", CLI_LEARN | CLI_SHAPE, NULL, NULL, NULL},
+        {"--codes", CLI_SHAPE, &out->n_code, NULL, NULL},
+        {"--net", CLI_SHAPE, &out->net, NULL, NULL},
+        {"--code", CLI_SHAPE, &out->code, NULL, NULL},
+        {"--depth", CLI_FIT, NULL, out->depth, &out->n_depth},
+        {"--points", CLI_FIT, &out->n_point, NULL, NULL},
+    };
+    return take_from(command, name, value, (int)(sizeof texts / sizeof *texts), texts, out,
+                     is_known);
+}
+
+/// Takes an option with its value. *is_known stays false when it is none of them.
+static int take_value(const cli_command *command, const char *name, const char *value,
+                      cli_options *out, bool *is_known) {
+    const text_option texts[] = {
+        {"--law", CLI_LAW, &out->law, NULL, NULL},
+        {"--stepper", CLI_STEPPER, &out->stepper, NULL, NULL},
+        {"--key", CLI_KEY, &out->key, NULL, NULL},
+        {"--wrt", CLI_WRT, &out->wrt, NULL, NULL},
+        {"--json", 0, &out->json, NULL, NULL},
+        {"--report", CLI_REPORT, &out->report, NULL, NULL},
+        {"--output", CLI_OUTPUT, &out->output, NULL, NULL},
+        {"-o", CLI_OUTPUT, &out->output, NULL, NULL},
+        {"--work", CLI_WORK, &out->work, NULL, NULL},
+        {"--overlap", CLI_OVERLAP, &out->overlap, NULL, NULL},
+        {"--outside", CLI_LAW, &out->outside, NULL, NULL},
+        {"--set", CLI_SET, NULL, out->set, &out->n_set},
+        {"--target", CLI_TARGET, NULL, out->target, &out->n_target},
+        {"--noise", CLI_FIT, NULL, out->noise, &out->n_noise},
+        {"--prior", CLI_FIT, NULL, out->prior, &out->n_prior},
+        {"--bound", CLI_FIT | CLI_PLAN, NULL, out->bound, &out->n_bound},
+        {"--robust", CLI_FIT, &out->robust, NULL, NULL},
+        {"--holdout", CLI_FIT | CLI_LEARN, &out->holdout, NULL, NULL},
+        {"--steps", CLI_STEPS, NULL, NULL, NULL},
+        {"--dt", CLI_DT, NULL, NULL, NULL},
+        {"--smoothing", CLI_SMOOTHING, NULL, NULL, NULL},
+        {"--control", CLI_CONTROL, &out->control, NULL, NULL},
+        {"--checkpoint", CLI_CHECKPOINT, &out->plan.checkpoint, NULL, NULL},
+        {"--at-step", CLI_AT_STEP, NULL, NULL, NULL},
+        {"--keep", CLI_PROBLEMS, &out->keep, NULL, NULL},
+        {"--problems", CLI_PROBLEMS, NULL, NULL, NULL},
+        {"--seed", CLI_PROBLEMS | CLI_EXPERIMENT | CLI_LEARN | CLI_SHAPE, NULL, NULL, NULL},
+        {"--runs", CLI_EXPERIMENT, NULL, NULL, NULL},
+        {"--model", CLI_EXPERIMENT | CLI_LEARN, &out->model, NULL, NULL},
+    };
+    int code =
+        take_from(command, name, value, (int)(sizeof texts / sizeof *texts), texts, out, is_known);
+    if (!*is_known) {
+        code = take_data(command, name, value, out, is_known);
+    }
+    if (!*is_known && (command->known & CLI_PLAN)) {
+        code = cli_plan_take(name, value, &out->plan, is_known);
+    }
+    return code;
 }
 
 /// Takes the option at arg[*i] and moves on past its value.

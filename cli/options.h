@@ -40,9 +40,10 @@ typedef enum cli_known {
     CLI_AT_STEP = 1 << 16, // --at-step
     CLI_CHECKPOINT = 1 << 17,
     CLI_REPORT = 1 << 18,
-    CLI_FIT = 1 << 19,        // --noise, --robust, --prior, --bound, --holdout
+    CLI_FIT = 1 << 19,        // --noise, --robust, --prior, --bound, --holdout, --depth
     CLI_EXPERIMENT = 1 << 20, // --quick, --full, --seed, --model, --runs
-    CLI_LEARN = 1 << 21,      // --touch, --q, --v, --time, --epochs, --rate, --l2, --restitution
+    CLI_LEARN = 1 << 21,      // --touch, --q, --v, --time, --epochs, --rate, --l2, ...
+    CLI_SHAPE = 1 << 22,      // --codes, --net, --code, --epochs, --rate, --seed
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
 } cli_known;
 
@@ -59,6 +60,7 @@ typedef struct cli_options {
     const char *report; // page to write, NULL: none
     const char *output;
     const char *work;
+    const char *outside; // nets beyond their training, NULL: not given
     const char *overlap; // warn or refuse, NULL: not given
     const char *set[CLI_REPEAT_LIMIT];
     const char *target[CLI_REPEAT_LIMIT];
@@ -77,9 +79,15 @@ typedef struct cli_options {
     const char *rate;        // of training
     const char *l2;          // on weights
     const char *restitution; // known, NULL: learned
-    double dt;               // s, 0: not given
-    double smoothing;        // of gradients, 0: none
-    uint64_t seed;           // 0: not given
+    const char *damping;     // known, or "learn"; NULL: none
+    const char *n_code;      // numbers of a code
+    const char *net;         // layers and width
+    const char *code;        // of one shape
+    const char *depth[CLI_REPEAT_LIMIT];
+    const char *n_point; // of a frame
+    double dt;           // s, 0: not given
+    double smoothing;    // of gradients, 0: none
+    uint64_t seed;       // 0: not given
     cli_plan_options plan;
     int n_arg;
     int n_word;
@@ -88,6 +96,7 @@ typedef struct cli_options {
     int n_noise;
     int n_prior;
     int n_bound;
+    int n_depth;
     int n_step;    // 0: not given
     int n_problem; // 0: not given
     int at_step;   // 0: not given

@@ -42,13 +42,23 @@ static int read_beta(const char *text, double beta[2]) {
     return is_good ? CLI_DONE : cli_usage("--beta %.40s: expected A,B from 0 to below 1", text);
 }
 
+/// Is the loss one, as Gauss-Newton needs it?
+static bool is_sum_of_squares(const cli_planning *t) {
+    bool is_sum = t->options->plan.n_sine == 0 && t->options->plan.radius == 0.0;
+    for (int i = 0; i < t->aim.n_target; i++) {
+        is_sum = is_sum && !t->aim.target[i].is_throughout;
+    }
+    return is_sum;
+}
+
 /// The method, and what belongs to it.
 static int read_method(cli_planning *t) {
     const cli_plan_options *o = &t->options->plan;
-    int n = t->selection->n_variable;
+    int n = t->n_variable;
     // where the targets determine the variables Gauss-Newton needs the fewest runs; else it wanders
     // among many solutions, and L-BFGS does better (docs/plan.md has the figures)
-    bool is_square = n <= 3 * t->options->n_target && !o->bundle;
+    bool is_sum = is_sum_of_squares(t);
+    bool is_square = n <= 3 * t->options->n_target && !o->bundle && is_sum;
     cri_method method = is_square ? CRI_METHOD_GAUSS_NEWTON : CRI_METHOD_LBFGS;
     cri_bundle_options bundle = {.seed = o->seed};
     if (o->bundle && !cri_bundle_parse(o->bundle, &bundle)) {
@@ -63,6 +73,10 @@ static int read_method(cli_planning *t) {
     bool is_newton = method == CRI_METHOD_GAUSS_NEWTON;
     if (is_newton && bundle.n > 0) {
         return cli_usage("--method gauss-newton has no use for --bundle; take lbfgs or adam");
+    }
+    if (is_newton && !is_sum) {
+        return cli_usage("--method gauss-newton has no use for --radius, --sines and @all; take "
+                         "lbfgs or adam");
     }
     if (is_newton && n > GAUSS_NEWTON_LIMIT) {
         return cli_usage("--method gauss-newton takes up to %d variables, here are %d; lower their "
@@ -83,6 +97,7 @@ static void read_numbers(cli_planning *t) {
     p->spread = or_else(o->spread, p->spread);
     p->iteration_limit = or_else_whole(o->n_iteration, limit);
     p->n_start = or_else_whole(o->n_start, 1);
+    p->n_sample = o->n_sample;
     p->seed = o->seed;
     p->n_thread = o->n_thread;
     p->progress = &t->progress;
@@ -102,6 +117,9 @@ static int check_options(const cli_options *options) {
                          "has the law longrange; --bundle N:SIGMA and --smoothing K find a slope "
                          "where there is none",
                          o->surrogate);
+    }
+    if (o->n_sine > 0 && (o->horizon > 0 || o->n_knot > 0)) {
+        return cli_usage("--sines %d: not with --horizon or --knots", o->n_sine);
     }
     if (o->execute > 0 && (o->horizon == 0 || o->execute > o->horizon)) {
         return cli_usage("--execute %d: expected at most the steps of --horizon", o->execute);
@@ -132,11 +150,14 @@ static int hash_problem(const cli_planning *t, uint64_t *out) {
         h = cri_hash_text(h, o->bound[i]);
     }
     const cri_plan_options *p = &t->plan_options;
-    const double numbers[] = {o->smoothing, p->minimise.rate,    p->tolerance,       p->spread,
-                              o->plan.cost, p->minimise.beta[0], p->minimise.beta[1]};
+    const double numbers[] = {o->smoothing,        p->minimise.rate, p->tolerance,
+                              p->spread,           o->plan.cost,     p->minimise.beta[0],
+                              p->minimise.beta[1], o->plan.radius};
     const int64_t wholes[] = {t->aim.schedule.n_step,
                               (int64_t)p->minimise.method,
                               p->n_start,
+                              p->n_sample,
+                              o->plan.n_sine,
                               o->plan.n_knot,
                               o->plan.horizon,
                               o->plan.execute,
@@ -145,6 +166,48 @@ static int hash_problem(const cli_planning *t, uint64_t *out) {
     h = cri_hash(h, wholes, sizeof wholes);
     *out = h;
     return code;
+}
+
+/// The plan's own variables, their domains and start: those of the selection, or waves.
+static int name_variables(cli_planning *t) {
+    const cri_schedule *schedule = &t->aim.schedule;
+    cr_arena *memory = t->scene.memory;
+    int n_sine = t->options->plan.n_sine;
+    cr_error err = {0};
+    t->n_variable = t->selection->n_variable;
+    if (n_sine > 0) {
+        if (cri_waves_create(t->selection, schedule->n_step, schedule->n_dt, schedule->dt, n_sine,
+                             memory, &t->waves, &err) != CR_OK) {
+            return cli_error_in("--sines", &err);
+        }
+        cri_domain *domain = CR_PUSH(memory, cri_domain, t->waves.n);
+        t->z = CR_PUSH(memory, double, t->waves.n);
+        if (!domain || !t->z) {
+            return cli_failed("no memory for %d variables", t->waves.n);
+        }
+        cri_waves_begin(&t->waves, t->domain, domain, t->z);
+        t->domain = domain;
+        t->n_variable = t->waves.n;
+        t->name = t->waves.name;
+        return CLI_DONE;
+    }
+    t->name = CR_PUSH(memory, const char *, t->n_variable);
+    for (int j = 0; t->name && j < t->n_variable; j++) {
+        t->name[j] = t->selection->variable[j].name;
+    }
+    return t->name ? CLI_DONE : cli_failed("no memory for %d names", t->n_variable);
+}
+
+void cli_plan_put(cli_planning *t, const double *z) {
+    if (t->waves.n == 0) {
+        cri_selection_write(t->selection, z, &t->point);
+        return;
+    }
+    double *value = CR_PUSH(t->scene.memory, double, t->selection->n_variable);
+    if (value) {
+        cri_waves_write(&t->waves, z, value);
+        cri_selection_write(t->selection, value, &t->point);
+    }
 }
 
 static int read_controls(cli_planning *t) {
@@ -185,6 +248,7 @@ static int read_controls(cli_planning *t) {
     }
     if (code == CLI_DONE) {
         cri_selection_read(t->selection, &t->point, t->z);
+        code = name_variables(t);
     }
     return code;
 }
@@ -218,6 +282,7 @@ static int plan_whole(cli_planning *t, cr_error *err) {
     cri_shot_def def = {.model = t->scene.model,
                         .sim_options = &t->scene.sim_options,
                         .selection = t->selection,
+                        .waves = t->waves.n > 0 ? &t->waves : NULL,
                         .domain = t->domain,
                         .start = &t->point,
                         .has_control = has_control,
@@ -229,7 +294,7 @@ static int plan_whole(cli_planning *t, cr_error *err) {
     if (cri_plan_solve(&def, &t->plan_options, t->z, t->scene.memory, &t->plan, err) != CR_OK) {
         return cli_error(err);
     }
-    cri_selection_write(t->selection, t->plan.z, &t->point);
+    cli_plan_put(t, t->plan.z);
     return CLI_DONE;
 }
 
@@ -326,11 +391,15 @@ const cli_command cli_plan = {
     .summary = "states and controls that reach targets",
     .help =
         "  --target BODY:X,Y,Z[@T]  where a body or site should be, in m, at T s (at the end\n"
-        "                        without @T); may be repeated\n"
+        "                        without @T, after every step with @all); may be repeated\n"
+        "  --radius R            within R m of its target a body has no loss and has reached it\n"
         "  --controls NAMES      what may change, comma separated: x0:ball/qvel[*] (initial\n"
         "                        state), u:MOTOR (constant), u:MOTOR[*] (a value every step);\n"
         "                        it starts from the scene's values, --set and --control\n"
         "  --knots K             hold each u:NAME[*] over K equal pieces of the run\n"
+        "  --sines K             each u:NAME[*] is a sum of K sines, whose amplitudes, "
+        "frequencies\n"
+        "                        and phases are planned\n"
         "  --bound NAME=LOW:HIGH limits, either may be left out; actuators have their ctrlrange\n"
         "  --cost W              adds W times the sum of u^2 dt over steps and chosen controls to\n"
         "                        the loss, which is the sum of the squared distances in m^2\n"
@@ -344,6 +413,7 @@ const cli_command cli_plan = {
         "                        gauss-newton: longest step of what is smaller than it, else 1\n"
         "  --beta A,B            adam: decay of mean and square, else 0.9,0.999\n"
         "  --starts N            search from N starts, drawn within the bounds but for the first\n"
+        "  --samples N           begin each search at the best of N draws like these\n"
         "  --spread S            where there are no bounds: from a bell that wide, else 1\n"
         "  --seed K              of the starts and of --bundle\n"
         "  --threads N           for --starts; the result does not depend on it\n"

@@ -17,15 +17,21 @@ typedef struct cli_planning {
     cri_selection *selection;
     cri_target *target;
     cri_aim aim;
-    cri_point point; // ends up holding the plan
-    cri_domain *domain;
-    double *z; // (n_variable) the start
+    cri_point point;    // ends up holding the plan
+    cri_waves waves;    // with --sines
+    int n_variable;     // of the plan: those of the selection, or of the waves
+    const char **name;  // (n_variable)
+    cri_domain *domain; // (n_variable)
+    double *z;          // (n_variable) the start
     cri_plan_options plan_options;
     cri_progress progress;
     cri_plan plan;
     int n_window; // receding horizon: windows, else 0
     double seconds;
 } cli_planning;
+
+/// Writes values of the plan's variables (n_variable) to t->point.
+void cli_plan_put(cli_planning *t, const double *z);
 
 /// The plan in words on stdout.
 void cli_plan_print(const cli_planning *t);

@@ -19,6 +19,8 @@ typedef struct cli_plan_options {
     const char *beta; // of Adam, A,B
     int n_iteration;
     int n_start;
+    int n_sample;
+    int n_sine;
     int n_knot;
     int n_thread;
     int horizon; // steps
@@ -26,6 +28,7 @@ typedef struct cli_plan_options {
     uint64_t seed;
     double rate;
     double tolerance; // m
+    double radius;    // m
     double cost;
     double spread;
 } cli_plan_options;

@@ -35,10 +35,10 @@ static void put_variables(cri_report *report, const cli_planning *t) {
         {.name = "start", .kind = CRI_COLUMN_NUMBER},
         {.name = "plan", .kind = CRI_COLUMN_NUMBER},
     };
-    int n = t->selection->n_variable, n_row = n < ROW_LIMIT ? n : ROW_LIMIT;
+    int n = t->n_variable, n_row = n < ROW_LIMIT ? n : ROW_LIMIT;
     cri_report_table(report, "Variables", 3, column);
     for (int j = 0; j < n_row; j++) {
-        cri_report_row(report, (const cri_report_cell[]){{t->selection->variable[j].name, 0.0},
+        cri_report_row(report, (const cri_report_cell[]){{t->name[j], 0.0},
                                                          {NULL, t->plan.start[j]},
                                                          {NULL, t->plan.z[j]}});
     }
@@ -99,10 +99,10 @@ int cli_plan_page(cli_planning *t) {
     cli_aim_run run = {.name = "plan", .aim = &t->aim, .point = &t->point, .has_curves = true};
     code = cli_report_aim(report, &t->scene, &run);
     if (code == CLI_DONE) {
-        cri_selection_write(t->selection, t->plan.start, &t->point);
+        cli_plan_put(t, t->plan.start);
         cli_aim_run start = {.name = "start", .aim = &t->aim, .point = &t->point};
         code = cli_report_aim(report, &t->scene, &start);
-        cri_selection_write(t->selection, t->plan.z, &t->point);
+        cli_plan_put(t, t->plan.z);
     }
     return cli_report_close(t->options, report, code);
 }

@@ -40,19 +40,18 @@ static void print_head(const cli_planning *t) {
 }
 
 static void print_variables(const cli_planning *t) {
-    const cri_selection *selection = t->selection;
-    int n = selection->n_variable;
+    int n = t->n_variable;
     int n_print = n < PRINT_LIMIT ? n : PRINT_LIMIT;
     int width = 4;
     for (int j = 0; j < n_print; j++) {
-        int length = (int)strlen(selection->variable[j].name);
+        int length = (int)strlen(t->name[j]);
         width = length > width ? length : width;
     }
     printf("%-*s  %14s  %14s\n", width, "name", "start", "plan");
     for (int j = 0; j < n_print; j++) {
         bool is_at_bound = t->plan.z[j] <= t->domain[j].lower || t->plan.z[j] >= t->domain[j].upper;
-        printf("%-*s  %14.8g  %14.8g%s\n", width, selection->variable[j].name, t->plan.start[j],
-               t->plan.z[j], is_at_bound ? "  at its bound" : "");
+        printf("%-*s  %14.8g  %14.8g%s\n", width, t->name[j], t->plan.start[j], t->plan.z[j],
+               is_at_bound ? "  at its bound" : "");
     }
     if (n > n_print) {
         printf("... and %d more; --plan FILE or --json FILE has them all\n", n - n_print);
@@ -204,20 +203,12 @@ static int write_controls(const cli_planning *t, const char *path) {
 }
 
 static int write_json(const cli_planning *t, const char *path) {
-    int n = t->selection->n_variable;
-    const char **name = CR_PUSH(t->scene.memory, const char *, n);
-    if (!name) {
-        return cli_failed("no memory for %d names", n);
-    }
-    for (int j = 0; j < n; j++) {
-        name[j] = t->selection->variable[j].name;
-    }
     cri_plan_result result = {.scene = t->scene.path,
                               .law = t->scene.sim_options.law,
                               .method = cri_method_text(t->plan_options.minimise.method),
                               .plan = &t->plan,
-                              .n_control = n,
-                              .control = name,
+                              .n_control = t->n_variable,
+                              .control = t->name,
                               .n_target = t->options->n_target,
                               .target = t->options->target,
                               .seconds = t->seconds};

@@ -167,6 +167,10 @@ int cli_report_aim(cri_report *report, const cli_scene *scene, const cli_aim_run
     }
     cli_scene with_law = *scene;
     with_law.sim_options.law = run->law ? run->law : scene->sim_options.law;
+    // such a law brings its stepper
+    if (run->law && cri_law_find_any(run->law)->stepper) {
+        with_law.sim_options.stepper = NULL;
+    }
     cr_sim *sim = NULL;
     int code = cli_scene_sim(&with_law, false, &sim);
     cr_error err = {0};

@@ -136,8 +136,16 @@ static int settle(const cli_options *options, cli_scene *scene) {
     scene->sizes = cr_model_sizes(scene->model);
     scene->sim_options = cr_sim_options_default(scene->model);
     scene->sim_options.law = options->law ? options->law : scene->sim_options.law;
-    scene->sim_options.stepper = options->stepper ? options->stepper : scene->sim_options.stepper;
+    // a law of the command line brings its stepper, whatever the scene says
+    bool keeps = !options->law || !cri_law_find_any(options->law) ||
+                 !cri_law_find_any(options->law)->stepper;
+    const char *stepper = options->stepper ? options->stepper
+                          : keeps          ? scene->sim_options.stepper
+                                           : NULL;
+    const cri_stepper *found = cri_stepper_of(scene->sim_options.law, stepper);
+    scene->sim_options.stepper = found && !scene->model->system_kind ? found->name : stepper;
     scene->sim_options.smoothing = options->smoothing;
+    scene->sim_options.outside = options->outside;
     scene->dt = options->dt > 0.0 ? options->dt : scene->sizes.dt;
     scene->memory = cri_arena_create(1 << 14);
     if (scene->memory) {

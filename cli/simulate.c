@@ -31,6 +31,7 @@ static int step_all(cli_simulation *s, const cri_progress *progress) {
         const cr_step_report *report = cr_sim_report(s->sim);
         s->result.max_penetration = fmax(s->result.max_penetration, report->penetration);
         s->n_impact += report->n_event;
+        s->n_outside += report->n_outside;
         s->outcome = report->outcome > s->outcome ? report->outcome : s->outcome;
         double t = (k + 1) * s->result.dt;
         if (scene->has_table) {
@@ -94,6 +95,12 @@ static int simulate(cli_simulation *s, const cli_options *options) {
     r->energy[1] = cr_sim_energy(s->sim, s->x);
     r->seconds = cli_seconds() - start;
     r->x = s->x;
+    if (code == CLI_DONE && s->n_outside > 0) {
+        cli_warn(options,
+                 "%d contact solve%s outside what the nets were trained for (--outside %s)",
+                 s->n_outside, s->n_outside == 1 ? " was" : "s were",
+                 options->outside ? options->outside : "net");
+    }
     return code;
 }
 
@@ -208,6 +215,7 @@ const cli_command cli_simulate = {
         "  --steps N             number of steps; without it 1 s is simulated\n"
         "  --dt S                length of a step in s, else the scene's\n"
         "  --law LAW             contact law, see 'carom laws'\n"
+        "  --outside W           nets beyond their training: net (asked anyhow), analytic or stop\n"
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"

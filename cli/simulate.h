@@ -24,6 +24,7 @@ typedef struct cli_simulation {
     cli_track *track;
     int first; // steps that were done before
     int n_impact;
+    int n_outside; // contact solves beyond what nets were trained for
     cr_outcome outcome;
     cri_simulate_result result;
     const char *checkpoint; // file, NULL: none

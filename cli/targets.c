@@ -16,6 +16,7 @@ int cli_targets_read(const cli_scene *scene, const cli_options *options, cri_tar
             return cli_error_in("--target", &err);
         }
         (*target)[i].order = i;
+        (*target)[i].radius = options->plan.radius;
     }
     cri_aim_options run = {.n_step = options->n_step, .dt = scene->dt};
     if (cri_aim_init(scene->model, &run, options->n_target, *target, scene->memory, aim, &err) !=

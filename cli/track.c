@@ -212,8 +212,8 @@ static void put_gaps(cli_track *track, double t, const double *x, int n_contact,
         cri_state_set(model, &track->state);
     }
     for (int i = 0; i < track->n_pair; i++) {
-        cri_narrow_touch touch[CRI_MAX_TOUCH];
-        CR_ASSERT(track->pair[i].n_slot <= CRI_MAX_TOUCH);
+        cri_narrow_touch touch[CRI_MOST_SLOT];
+        CR_ASSERT(track->pair[i].n_slot <= CRI_MOST_SLOT);
         cri_near_touches(&track->sim->world, &track->pair[i], &track->state, 0.0, touch);
         y[i] = touch[0].gap;
         for (int k = 1; k < track->pair[i].n_slot; k++) {

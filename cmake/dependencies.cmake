@@ -60,6 +60,21 @@ if(NOT CAROM_MINIMAL)
     endif()
 endif()
 
+# Powell's hybrid method, for joint forces of learned laws; without it such scenes are refused.
+if(NOT CAROM_MINIMAL)
+    find_path(cminpack_INCLUDE_DIR cminpack.h PATH_SUFFIXES cminpack-1)
+    find_library(cminpack_LIBRARY NAMES cminpack)
+    mark_as_advanced(cminpack_INCLUDE_DIR cminpack_LIBRARY)
+    if(cminpack_INCLUDE_DIR AND cminpack_LIBRARY)
+        target_include_directories(carom_dependencies SYSTEM INTERFACE ${cminpack_INCLUDE_DIR})
+        target_link_libraries(carom_dependencies INTERFACE ${cminpack_LIBRARY})
+        target_compile_definitions(carom_dependencies INTERFACE CAROM_HAS_CMINPACK)
+        list(APPEND CAROM_STATIC_LINK cminpack)
+    else()
+        message(STATUS "cminpack not found, learned laws will not know joints. On Debian: apt-get install libcminpack-dev")
+    endif()
+endif()
+
 # Trajectories as HDF5, when its library is there; on Debian it has a folder and a name of its own.
 # It is loaded when a file wants it, not linked (src/io/hdf5_api.h), by the name that programs linked
 # with it would ask for.

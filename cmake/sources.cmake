@@ -20,6 +20,7 @@ set(CAROM_SOURCES
     src/io/json_file.c
     src/io/mesh_file.c
     src/io/number.c
+    src/io/png_file.c
     src/io/obj.c
     src/io/stl.c
     src/io/table.c
@@ -29,6 +30,7 @@ set(CAROM_SOURCES
     src/nn/gemm.c
     src/nn/mlp.c
     src/nn/mlp_single.c
+    src/nn/skip_net.c
     src/nn/start.c
     src/nn/weights.c
     src/solvers/friction.c
@@ -39,21 +41,27 @@ set(CAROM_SOURCES
     src/solvers/cone_path.c
     src/solvers/cone_qp.c
     src/solvers/cone_smooth.c
+    src/solvers/descent.c
     src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
     src/solvers/friction_select.c
     src/solvers/friction_sparse.c
     src/solvers/lcp.c
+    src/solvers/powell.c
     src/solvers/lcp_interior.c
     src/solvers/lcp_lemke.c
     src/geometry/broad_phase.c
     src/geometry/collide.c
     src/geometry/collide_plane.c
     src/geometry/cube_table.c
+    src/geometry/depth.c
     src/geometry/epa.c
     src/geometry/field.c
+    src/geometry/field_neural.c
     src/geometry/field_shape.c
     src/geometry/feature_distance.c
+    src/geometry/form.c
+    src/geometry/form_plan.c
     src/geometry/gjk.c
     src/geometry/grid.c
     src/geometry/grid_mesh.c
@@ -66,8 +74,12 @@ set(CAROM_SOURCES
     src/geometry/narrow.c
     src/geometry/patch.c
     src/geometry/pieces.c
+    src/geometry/mesh_points.c
+    src/geometry/shape_family.c
+    src/geometry/shape_space.c
     src/geometry/skin.c
     src/geometry/skin_diff.c
+    src/geometry/skin_plane.c
     src/geometry/skin_reduce.c
     src/geometry/plane_pair.c
     src/geometry/plane_potential.c
@@ -75,17 +87,20 @@ set(CAROM_SOURCES
     src/geometry/step_limit.c
     src/geometry/support.c
     src/geometry/surface.c
+    src/geometry/tessellate.c
     src/geometry/touch_system.c
     src/geometry/tri_tree.c
     src/geometry/triangle_min.c
     src/geometry/triangle_meet.c
     src/geometry/triangle_pair.c
     src/model/builder.c
+    src/model/builder_forms.c
     src/model/builder_mechanism.c
     src/model/builder_nets.c
     src/model/builder_shapes.c
     src/model/builder_slots.c
     src/model/derived.c
+    src/model/forms.c
     src/model/ground_body.c
     src/model/ground_nets.c
     src/model/names.c
@@ -94,6 +109,9 @@ set(CAROM_SOURCES
     src/dynamics/advance.c
     src/dynamics/body_position.c
     src/dynamics/flow.c
+    src/dynamics/frames.c
+    src/dynamics/inertial.c
+    src/dynamics/joint_energy.c
     src/dynamics/points_flow.c
     src/dynamics/points_field.c
     src/dynamics/points_net.c
@@ -130,6 +148,8 @@ set(CAROM_SOURCES
     src/scene/mjcf_mesh.c
     src/scene/mjcf_name.c
     src/scene/mjcf_option.c
+    src/scene/mjcf_soft.c
+    src/scene/shape_text.c
     src/scene/urdf.c
     src/scene/urdf_attr.c
     src/scene/urdf_joint.c
@@ -144,20 +164,32 @@ set(CAROM_SOURCES
     src/contact/jump.c
     src/contact/jump_jac.c
     src/contact/jump_jvp.c
+    src/contact/jump_link.c
+    src/contact/jump_side.c
     src/contact/jump_vjp.c
     src/contact/laws.c
     src/contact/longrange_half.c
     src/contact/longrange_pair.c
     src/contact/longrange_shape.c
     src/contact/longrange_sum.c
+    src/contact/potential.c
+    src/contact/potential_law.c
+    src/contact/potential_size.c
+    src/contact/potential_sum.c
+    src/contact/slip.c
+    src/contact/slip_diff.c
     src/contact/ncp.c
     src/contact/cone.c
     src/contact/lcp.c
     src/contact/impulse_law.c
     src/contact/impulse_diff.c
     src/contact/augmented.c
+    src/contact/augmented_diff.c
+    src/contact/augmented_joint.c
     src/contact/ground.c
+    src/contact/limit_axis.c
     src/contact/near.c
+    src/contact/near_field.c
     src/contact/opening.c
     src/contact/points_goal.c
     src/contact/points_jump.c
@@ -171,9 +203,11 @@ set(CAROM_SOURCES
     src/contact/problem_reach.c
     src/contact/problem_scene.c
     src/contact/row.c
+    src/contact/soft.c
     src/sim/batch.c
     src/sim/event.c
     src/sim/gradient_check.c
+    src/sim/implicit.c
     src/sim/impact.c
     src/sim/motion.c
     src/sim/rest.c
@@ -181,6 +215,8 @@ set(CAROM_SOURCES
     src/sim/scan.c
     src/sim/sim.c
     src/sim/step_end.c
+    src/sim/step_implicit.c
+    src/sim/step_soft.c
     src/sim/step_located.c
     src/sim/step_system.c
     src/sim/options.c
@@ -188,6 +224,8 @@ set(CAROM_SOURCES
     src/sim/warm.c
     src/learn/augmented.c
     src/learn/ground_data.c
+    src/learn/ground_record.c
+    src/learn/ground_state.c
     src/learn/baseline.c
     src/learn/central.c
     src/learn/central_force.c
@@ -199,11 +237,15 @@ set(CAROM_SOURCES
     src/learn/learner_train.c
     src/learn/names.c
     src/learn/points_data.c
+    src/learn/interaction.c
+    src/learn/points_relations.c
     src/learn/points_task.c
+    src/learn/points_train.c
     src/learn/propose.c
     src/learn/readers.c
     src/learn/residual.c
     src/learn/verlet.c
+    src/learn/shape_train.c
     src/learn/trainer.c
     src/learn/windows.c
     src/optimize/aim.c
@@ -212,6 +254,7 @@ set(CAROM_SOURCES
     src/optimize/check.c
     src/optimize/compare.c
     src/optimize/contact_facts.c
+    src/optimize/cloud.c
     src/optimize/control_table.c
     src/optimize/controls.c
     src/optimize/differ.c
@@ -243,6 +286,7 @@ set(CAROM_SOURCES
     src/optimize/tangent.c
     src/optimize/target.c
     src/optimize/unknowns.c
+    src/optimize/waves.c
     src/report/problem_file.c
     src/report/report.c
     src/report/report_curve.c
@@ -271,8 +315,13 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/cdl_data.c
     experiments/cdl_page.c
     experiments/cdl_run.c
+    experiments/cdl_step.c
     experiments/cdl_tell.c
-    experiments/dac_rectangle.c
+    experiments/dac_chain.c
+    experiments/dac_ellipse.c
+    experiments/dac_pair.c
+    experiments/dac_sliding.c
+    experiments/dac_trials.c
     experiments/dac_throw.c
     experiments/dcs_billiards.c
     experiments/dcs_cases.c
@@ -282,7 +331,20 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/dcs_score.c
     experiments/dcs_studies.c
     experiments/dcs_tell.c
+    experiments/dcs_throw.c
+    experiments/kept.c
+    experiments/lrc_grid.c
+    experiments/lrc_probe.c
+    experiments/lrc_properties.c
+    experiments/lrc_step.c
+    experiments/lrc_tasks.c
     experiments/registry.c
+    experiments/sdf_bounce.c
+    experiments/sdf_inertia.c
+    experiments/sdf_task.c
+    experiments/sdf_depth.c
+    experiments/sdf_film.c
+    experiments/sdf_tennis.c
 )
 
 set(CAROM_CLI_SOURCES
@@ -303,6 +365,7 @@ set(CAROM_CLI_SOURCES
     cli/compare_page.c
     cli/experiment.c
     cli/fit.c
+    cli/fit_depth.c
     cli/fit_options.c
     cli/fit_print.c
     cli/fit_report.c
@@ -311,6 +374,7 @@ set(CAROM_CLI_SOURCES
     cli/laws.c
     cli/learn.c
     cli/learn_augmented.c
+    cli/learn_throws.c
     cli/learn_data.c
     cli/linearize.c
     cli/main.c
@@ -322,6 +386,9 @@ set(CAROM_CLI_SOURCES
     cli/plan_report.c
     cli/report.c
     cli/scene.c
+    cli/shape.c
+    cli/shape_data.c
+    cli/shape_show.c
     cli/simulate.c
     cli/simulate_report.c
     cli/simulate_save.c

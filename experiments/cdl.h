@@ -12,3 +12,5 @@ extern const cri_experiment cri_cdl_ball_inelastic;
 extern const cri_experiment cri_cdl_cradle;
 extern const cri_experiment cri_cdl_box;
 extern const cri_experiment cri_cdl_cradle3;
+extern const cri_experiment cri_cdl_damped;
+extern const cri_experiment cri_cdl_step;

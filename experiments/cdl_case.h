@@ -29,11 +29,14 @@ typedef struct cdl_case {
     cri_projection projection;
     bool learns_restitution; // starts from that of touch
     double restitution;      // of the truth
+    bool learns_damping;     // starts from 0
+    double damping;          // of the truth, N s/m
     double dt;               // s
     double noise;            // of q and v
     int n_row;               // states of a recording
     int n_train;             // recordings
     const double *train;     // (n_train, n_x) starts
+    const double *hold;      // (n_x) start of the recording that recipes are chosen by
     int n_test;              //
     const double *test;      // (n_test, n_x) other starts
     int n_test_row;          // states of a test
@@ -59,9 +62,10 @@ typedef struct cdl_path {
 CR_MUST_CHECK bool cri_cdl_truth(const cdl_case *c, const double *x0, int n_row, cdl_path *out,
                                  cr_arena *arena);
 
-/// The recordings of a case with noise of a seed, cut into windows of horizon steps.
-CR_MUST_CHECK bool cri_cdl_record(const cdl_case *c, uint64_t seed, int horizon,
-                                  cri_touch_data *out, cr_arena *arena);
+/// Recordings from n_start starts (n_start, n_x) with noise of a seed, cut into windows of horizon
+/// steps.
+CR_MUST_CHECK bool cri_cdl_record(const cdl_case *c, int n_start, const double *start,
+                                  uint64_t seed, int horizon, cri_touch_data *out, cr_arena *arena);
 
 /// The true motion from x0, and the model's behind it.
 CR_MUST_CHECK bool cri_cdl_follow(const cdl_case *c, const cri_learner *learner, const double *p,
@@ -78,9 +82,11 @@ typedef struct cdl_score {
     double missed;    // share of touches that the model makes too few or too many
     double force;     // size of the relative error of its mean along the orbits of the other starts
     double ripple;    // relative rms error of the force there
-    double energy;    // largest relative error of energy over the recording's span
-    double contact;   // largest touch probability, where nothing touches
+    double energy;  // largest relative change of energy over the recording's span, NAN: it is lost
+    double contact; // largest touch probability, where nothing touches
     double restitution; // learned
+    double damping;     // learned, N s/m
+    double held_out;    // loss of windows of a recording that was not trained on; tuning alone
     double seconds;     // of training, of its own thread
 } cdl_score;
 
@@ -90,16 +96,17 @@ CR_MUST_CHECK bool cri_cdl_score(const cdl_case *c, const cri_learner *learner, 
 /// A model of the case; the caller clears it.
 CR_MUST_CHECK bool cri_cdl_learner(const cdl_case *c, const cdl_variant *variant, cri_learner *out);
 
-/// Trains all variants by all recipes and fills rows and report.
-CR_MUST_CHECK cr_status cri_cdl_run(const cdl_case *c, const cri_experiment_options *options,
+/// Trains all variants and fills rows and report.
+CR_MUST_CHECK cr_status cri_cdl_run(const cdl_case *c, const char *name,
+                                    const cri_experiment_options *options,
                                     cri_experiment_result *out, cr_error *err);
 
 /// The true motion and one model's, as charts.
 CR_MUST_CHECK bool cri_cdl_page(const cdl_case *c, const char *name, const cri_learner *learner,
                                 const double *p, cri_report *report, cr_arena *arena);
 
-/// Median, mean and standard error of n numbers, which are sorted.
+/// Median, mean, standard error and largest of n numbers, which are sorted.
 typedef struct cdl_spread {
-    double median, mean, error;
+    double median, mean, error, most;
 } cdl_spread;
 cdl_spread cri_cdl_spread(int n, double *value);

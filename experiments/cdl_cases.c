@@ -2,11 +2,12 @@
 //
 // The motions of paper 001 and two beyond it: their true steps, starts, and the paper's figures.
 //
-//   pendulum  q'' = -9.81 sin q, by a Runge-Kutta rule of order 4 with 64 parts a step
+//   pendulum  q'' = -9.81 sin q - damping v, by a Runge-Kutta rule of order 4 with 64 parts a step
 //   ball      q' = q + h v; below 0.01 m and falling: v' = -e v, else v' = v - 9.81 h
 //   cradle    two pendulums that exchange their velocities at angle 0 and are put there
 //   box       a ball between two walls over a floor, e = 0.8, learned from 0.5
 //   cradle3   three pendulums, two contacts at once
+//   damped    a pendulum with damping 0.8, learned from 0: in the paper's program, not in the paper
 //
 // Ball, cradle, box and cradle3 are steps of the central-difference family, so the model class
 // contains the truth. Noise, step and lengths are those of the paper's program.
@@ -37,13 +38,13 @@ static void pendulum_step(const cdl_case *c, const double *x, double *next, doub
     double q = x[0];
     double v = x[1];
     for (int k = 0; k < N_PART; k++) {
-        double a1 = -GRAVITY * sin(q);
+        double a1 = -GRAVITY * sin(q) - c->damping * v;
         double v2 = v + 0.5 * h * a1;
-        double a2 = -GRAVITY * sin(q + 0.5 * h * v);
+        double a2 = -GRAVITY * sin(q + 0.5 * h * v) - c->damping * v2;
         double v3 = v + 0.5 * h * a2;
-        double a3 = -GRAVITY * sin(q + 0.5 * h * v2);
+        double a3 = -GRAVITY * sin(q + 0.5 * h * v2) - c->damping * v3;
         double v4 = v + h * a3;
-        double a4 = -GRAVITY * sin(q + h * v3);
+        double a4 = -GRAVITY * sin(q + h * v3) - c->damping * v4;
         q += h / 6.0 * (v + 2.0 * v2 + 2.0 * v3 + v4);
         v += h / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4);
     }
@@ -64,6 +65,7 @@ static double pendulum_potential(const cdl_case *c, const double *q, double *g) 
 static const char *const pendulum_body[] = {"bob"};
 static const cri_central_contact pendulum_touch = {0, -1, false, along, 0.0, 1.0, "bob:obstacle"};
 static const double pendulum_train[] = {1.0, 0.0};
+static const double pendulum_hold[] = {0.7, 0.0};
 static const double pendulum_test[] = {0.8, 0.0,  0.6, 0.0,  0.4, 0.5,
                                        0.9, -0.3, 0.5, -1.0, 0.2, 1.0};
 
@@ -78,6 +80,7 @@ static const cdl_case pendulum = {
     .n_row = 200,
     .n_train = 1,
     .train = pendulum_train,
+    .hold = pendulum_hold,
     .n_test = 6,
     .test = pendulum_test,
     .n_test_row = 200,
@@ -111,13 +114,14 @@ static const char *const ball_body[] = {"ball"};
 static const cri_central_contact ball_touch = {0, -1, false, along, 0.01, 1.0, "ball:floor"};
 static const cri_central_contact soft_touch = {0, -1, false, along, 0.01, 0.7, "ball:floor"};
 static const double ball_train[] = {10.0, 0.0};
+static const double ball_hold[] = {8.5, 0.0};
 static const double ball_test[] = {9.5, 0.0, 9.0, 0.0, 8.0, 0.0, 7.0, 0.0, 6.0, 0.0, 4.0, 0.0};
 
 #define BALL                                                                                       \
     .points = {1, 1, ball_body, false, 0.0, 0.3, 0.0}, .n_q = 1, .n_contact = 1, .dt = 0.02,       \
-    .n_row = 501, .n_train = 1, .train = ball_train, .n_test = 6, .test = ball_test,               \
-    .n_test_row = 251, .epoch_quick = 60, .epoch_annealed = 400, .epoch_paper = 2000,              \
-    .l2_paper = 5e-3, .step = ball_step, .potential = ball_potential
+    .n_row = 501, .n_train = 1, .train = ball_train, .hold = ball_hold, .n_test = 6,               \
+    .test = ball_test, .n_test_row = 251, .epoch_quick = 60, .epoch_annealed = 400,                \
+    .epoch_paper = 2000, .l2_paper = 5e-3, .step = ball_step, .potential = ball_potential
 
 static const cdl_case ball = {
     BALL,
@@ -157,6 +161,7 @@ static void cradle_step(const cdl_case *c, const double *x, double *next, double
 static const char *const cradle_body[] = {"right", "left"};
 static const cri_central_contact cradle_touch = {0, 1, false, along, 0.0, 1.0, "right:left"};
 static const double cradle_train[] = {0.0, 0.0, 2.0, 0.0};
+static const double cradle_hold[] = {0.0, 0.0, 1.7, 0.0};
 static const double cradle_test[] = {0.0, 0.0, 1.8, 0.0, 0.0, 0.0, 1.5, 0.0, 0.0, 0.0, 1.2, 0.0,
                                      0.3, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 1.9, 0.0};
 
@@ -172,6 +177,7 @@ static const cdl_case cradle = {
     .n_row = 541,
     .n_train = 1,
     .train = cradle_train,
+    .hold = cradle_hold,
     .n_test = 6,
     .test = cradle_test,
     .n_test_row = 501,
@@ -226,6 +232,7 @@ static double box_potential(const cdl_case *c, const double *q, double *g) {
 static const double box_train[] = {0.5,  2.0, 1.5, 0.0, 1.5,  1.5, -2.0, 1.0, 1.0,  1.0, 3.0,
                                    2.0,  0.3, 0.5, 2.5, 3.0,  1.7, 2.2,  -1., 0.0,  1.0, 1.8,
                                    -3.0, 0.0, 0.8, 0.6, -1.5, 4.0, 1.2,  1.2, -2.5, 3.0};
+static const double box_hold[] = {0.7, 1.7, -1.6, 0.5};
 static const double box_test[] = {0.6, 1.8, 1.8, 0.0, 1.4, 1.3, -2.3, 1.2, 1.1, 0.9, 2.7, 2.2,
                                   0.9, 2.1, 1.2, 0.0, 1.6, 1.0, -1.8, 2.0, 0.4, 1.5, 2.2, 1.0};
 
@@ -241,6 +248,7 @@ static const cdl_case box = {
     .n_row = 101,
     .n_train = 8,
     .train = box_train,
+    .hold = box_hold,
     .n_test = 6,
     .test = box_test,
     .n_test_row = 76,
@@ -253,6 +261,34 @@ static const cdl_case box = {
     .l2_paper = 5e-3,
     .step = box_step,
     .potential = box_potential,
+};
+
+static const cdl_case damped = {
+    .points = {1, 1, pendulum_body, true, 1.0, 0.05, 0.0},
+    .n_q = 1,
+    .n_contact = 1,
+    .touch = &pendulum_touch,
+    .restitution = 1.0,
+    .learns_damping = true,
+    .damping = 0.8,
+    .dt = 0.01,
+    .noise = 0.035,
+    .n_row = 500,
+    .n_train = 1,
+    .train = pendulum_train,
+    .hold = pendulum_hold,
+    .n_test = 6,
+    .test = pendulum_test,
+    .n_test_row = 500,
+    .n_variant = 5,
+    .variant = {MODELS_OF(NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN)},
+    .epoch_quick = 60,
+    .epoch_annealed = 400,
+    .epoch_paper = 2000,
+    .l2_annealed = 5e-4,
+    .l2_paper = 5e-3,
+    .step = pendulum_step,
+    .potential = pendulum_potential,
 };
 
 static const char *const cradle3_body[] = {"right", "middle", "left"};
@@ -286,6 +322,7 @@ static void cradle3_step(const cdl_case *c, const double *x, double *next, doubl
 }
 
 static const double cradle3_train[] = {0.0, 0.0, 0.0, 2.0, 0.0, 0.0};
+static const double cradle3_hold[] = {0.0, 0.0, 0.0, 1.7, 0.0, 0.0};
 static const double cradle3_test[] = {0.0, 0.0, 0.0, 1.8, 0.0, 0.0, 0.0, 0.0, 0.0, 1.5, 0.0, 0.0,
                                       0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0};
 
@@ -301,6 +338,7 @@ static const cdl_case cradle3 = {
     .n_row = 541,
     .n_train = 1,
     .train = cradle3_train,
+    .hold = cradle3_hold,
     .n_test = 4,
     .test = cradle3_test,
     .n_test_row = 501,
@@ -323,8 +361,7 @@ static const cdl_case cradle3 = {
     static cr_status run_##entry(const cri_experiment *self,                                       \
                                  const cri_experiment_options *options,                            \
                                  cri_experiment_result *out, cr_error *err) {                      \
-        (void)self;                                                                                \
-        return cri_cdl_run(&(motion), options, out, err);                                          \
+        return cri_cdl_run(&(motion), self->name, options, out, err);                              \
     }                                                                                              \
     const cri_experiment cri_##entry = {                                                           \
         .name = (label), .summary = (text), .models = (models_), .run = run_##entry}
@@ -340,3 +377,5 @@ CASE(cdl_cradle, "cdl-cradle", "paper 001, Table 2, Fig. 9: a cradle of two ball
 CASE(cdl_box, "cdl-box", "beyond 001: a ball in a box in 2-D, e = 0.8 learned", MODELS, box);
 CASE(cdl_cradle3, "cdl-cradle3", "beyond 001: a cradle of three balls, two contacts at once",
      MODELS, cradle3);
+CASE(cdl_damped, "cdl-damped", "beyond 001: a damped pendulum, damping 0.8 learned from 0", MODELS,
+     damped);

@@ -31,10 +31,10 @@ bool cri_cdl_truth(const cdl_case *c, const double *x0, int n_row, cdl_path *out
     return true;
 }
 
-bool cri_cdl_record(const cdl_case *c, uint64_t seed, int horizon, cri_touch_data *out,
-                    cr_arena *arena) {
+bool cri_cdl_record(const cdl_case *c, int n_start, const double *start, uint64_t seed, int horizon,
+                    cri_touch_data *out, cr_arena *arena) {
     size_t n_x = 2 * (size_t)c->n_q;
-    size_t n_all = (size_t)c->n_train * (size_t)c->n_row;
+    size_t n_all = (size_t)n_start * (size_t)c->n_row;
     double *x = CR_PUSH(arena, double, n_all *n_x);
     double *touch = CR_PUSH(arena, double, n_all *(size_t)c->n_contact + 1);
     int *window = CR_PUSH(arena, int, n_all);
@@ -43,10 +43,10 @@ bool cri_cdl_record(const cdl_case *c, uint64_t seed, int horizon, cri_touch_dat
     }
     cri_random stream = cri_random_of(seed, 7);
     int n_window = 0;
-    for (int k = 0; k < c->n_train; k++) {
+    for (int k = 0; k < n_start; k++) {
         cdl_path path;
         size_t first = (size_t)k * (size_t)c->n_row;
-        if (!cri_cdl_truth(c, c->train + n_x * (size_t)k, c->n_row, &path, arena)) {
+        if (!cri_cdl_truth(c, start + n_x * (size_t)k, c->n_row, &path, arena)) {
             return false;
         }
         for (size_t i = 0; i < (size_t)c->n_row * n_x; i++) {
@@ -75,6 +75,7 @@ bool cri_cdl_learner(const cdl_case *c, const cdl_variant *variant, cri_learner 
             .touch = c->touch,
             .projection = variant->has_no_projection ? CRI_PROJECT_NONE : c->projection,
             .learns_restitution = c->learns_restitution,
+            .learns_damping = c->learns_damping,
             .n_hidden = 500, // as the paper's
             .n_signal = 100,
             .act = CRI_ACT_SOFTPLUS,
@@ -93,13 +94,14 @@ static int ascending(const void *a, const void *b) {
 }
 
 cdl_spread cri_cdl_spread(int n, double *value) {
-    cdl_spread s = {NAN, NAN, NAN};
+    cdl_spread s = {NAN, NAN, NAN, NAN};
     if (n == 0) {
         return s;
     }
     qsort(value, (size_t)n, sizeof *value, ascending);
     s.median = 0.5 * (value[(n - 1) / 2] + value[n / 2]);
     s.mean = 0.0;
+    s.most = value[n - 1];
     for (int k = 0; k < n; k++) {
         s.mean += value[k] / n;
     }
@@ -259,10 +261,10 @@ bool cri_cdl_score(const cdl_case *c, const cri_learner *learner, const double *
     if (!cri_cdl_follow(c, learner, p, c->train, paths, c->n_row, arena)) {
         return false;
     }
-    double seconds = out->seconds;
-    *out = (cdl_score){.seconds = seconds, .restitution = NAN};
+    *out = (cdl_score){.seconds = NAN, .restitution = NAN, .damping = NAN, .held_out = NAN};
     out->rmse = rmse(c, &paths[0], &paths[1]);
-    out->energy = energy_error(c, &paths[1]);
+    bool is_conservative = c->restitution == 1.0 && c->damping == 0.0;
+    out->energy = is_conservative ? energy_error(c, &paths[1]) : NAN;
     out->contact = largest_touch(c, learner, p, &paths[0], arena);
     if (learner->central && c->learns_restitution) {
         double sum = 0.0;
@@ -270,6 +272,9 @@ bool cri_cdl_score(const cdl_case *c, const cri_learner *learner, const double *
             sum += p[learner->central->at_restitution + k];
         }
         out->restitution = sum / c->n_contact;
+    }
+    if (learner->central && c->learns_damping) {
+        out->damping = p[learner->central->at_damping];
     }
     bool is_done = score_tests(c, learner, p, out, arena);
     cri_arena_rewind(arena, mark);

@@ -5,16 +5,18 @@
 #pragma once
 
 #include "cdl_case.h"
+#include "kept.h"
 
-enum { CDL_RECIPE_MOST = 2, CDL_RUN_MOST = 64 };
+enum { CDL_RECIPE_MOST = 2, CDL_RUN_MOST = 64, CDL_TUNING = -1 };
 
 /// One training.
 typedef struct cdl_job {
-    int variant, recipe, run;
+    int variant, recipe;
+    int run; // CDL_TUNING: the one that chooses the recipe
     cdl_score score;
     cr_status status;
     bool is_done;
-    double *p; // of the first run, kept for the page; else NULL
+    double *p; // of the first run, for the page; else NULL
 } cdl_job;
 
 typedef struct cdl_study {
@@ -22,10 +24,13 @@ typedef struct cdl_study {
     const cri_experiment_options *options;
     cri_learner_recipe recipe[CDL_RECIPE_MOST];
     int n_epoch[CDL_RECIPE_MOST];
-    int n_recipe, n_run, n_job;
-    cdl_job *job;
+    int n_recipe, n_run;
+    int n_job;
+    cdl_job *job;                 // (n_job)
+    int chosen[CDL_VARIANT_MOST]; // recipe, -1: not known
+    cri_kept kept;
     cr_arena *memory;
-    int n_done;
+    int n_done, n_all; // trainings
     bool is_stopped;
 } cdl_study;
 

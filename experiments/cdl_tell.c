@@ -9,13 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-// a number of the scores, by its place in the struct
-static cdl_spread spread_of(const cdl_study *s, int variant, int recipe, size_t place) {
+// a number of the scores of a model's runs, by its place in the struct
+static cdl_spread spread_of(const cdl_study *s, int variant, size_t place) {
     double value[CDL_RUN_MOST];
     int n = 0;
     for (int k = 0; k < s->n_job; k++) {
         const cdl_job *j = &s->job[k];
-        if (j->is_done && j->variant == variant && j->recipe == recipe) {
+        if (j->is_done && j->variant == variant && j->run != CDL_TUNING) {
             memcpy(&value[n], (const char *)&j->score + place, sizeof *value);
             n += isfinite(value[n]) != 0;
         }
@@ -23,23 +23,27 @@ static cdl_spread spread_of(const cdl_study *s, int variant, int recipe, size_t 
     return cri_cdl_spread(n, value);
 }
 
-#define SPREAD(s, variant, recipe, field)                                                          \
-    spread_of((s), (variant), (recipe), offsetof(cdl_score, field))
+#define SPREAD(s, variant, field) spread_of((s), (variant), offsetof(cdl_score, field))
 
-static void add_rmse(const cdl_study *s, int variant, int recipe, cri_experiment_result *out) {
+static const char *recipe_of(const cdl_study *s, int variant) {
+    return s->recipe[s->chosen[variant]].name;
+}
+
+static void add_rmse(const cdl_study *s, int variant, cri_experiment_result *out) {
     const cdl_variant *v = &s->c->variant[variant];
-    const char *recipe_name = s->recipe[recipe].name;
-    cdl_spread r = SPREAD(s, variant, recipe, rmse);
-    cri_experiment_add(out, "", "lower", r.median, v->paper, "%s %s rmse median", v->name,
-                       recipe_name);
+    const char *recipe = recipe_of(s, variant);
+    cdl_spread r = SPREAD(s, variant, rmse);
+    cri_experiment_add(out, "", "lower", r.median, v->paper, "%s %s rmse median", v->name, recipe);
     if (s->n_run > 1) {
         cri_experiment_add(out, "", "lower", r.mean, v->paper_mean, "%s %s rmse mean", v->name,
-                           recipe_name);
+                           recipe);
         cri_experiment_add(out, "", "lower", r.error, NAN, "%s %s rmse standard error", v->name,
-                           recipe_name);
+                           recipe);
+        cri_experiment_add(out, "", "lower", r.most, NAN, "%s %s rmse of the worst run", v->name,
+                           recipe);
     }
-    cri_experiment_add(out, "", "lower", SPREAD(s, variant, recipe, test_rmse).median, NAN,
-                       "%s %s rmse of other starts", v->name, recipe_name);
+    cri_experiment_add(out, "", "lower", SPREAD(s, variant, test_rmse).median, NAN,
+                       "%s %s rmse of other starts", v->name, recipe);
 }
 
 /// A row that is there when its number is.
@@ -49,7 +53,7 @@ typedef struct extra {
     double paper;
 } extra;
 
-static void add_extras(const cdl_study *s, int variant, int recipe, cri_experiment_result *out) {
+static void add_extras(const cdl_study *s, int variant, cri_experiment_result *out) {
     const cdl_case *c = s->c;
     const extra extras[] = {
         {offsetof(cdl_score, bounce), "steps", "lower", "bounce time error of other starts", NAN},
@@ -59,54 +63,80 @@ static void add_extras(const cdl_study *s, int variant, int recipe, cri_experime
         {offsetof(cdl_score, energy), "", "lower", "energy, largest relative error", NAN},
         {offsetof(cdl_score, contact), "", "lower", "largest contact function without touch", NAN},
         {offsetof(cdl_score, restitution), "", "match", "learned restitution", c->restitution},
+        {offsetof(cdl_score, damping), "N s/m", "match", "learned damping", c->damping},
         {offsetof(cdl_score, seconds), "s", "lower", "training", NAN},
     };
     for (size_t k = 0; k < sizeof extras / sizeof *extras; k++) {
         const extra *e = &extras[k];
-        cdl_spread spread = spread_of(s, variant, recipe, e->place);
+        cdl_spread spread = spread_of(s, variant, e->place);
         if (isfinite(spread.median)) {
             cri_experiment_add(out, e->unit, e->better, spread.median, e->paper, "%s %s %s",
-                               c->variant[variant].name, s->recipe[recipe].name, e->text);
+                               c->variant[variant].name, recipe_of(s, variant), e->text);
         }
     }
 }
 
-// place of each model by median RMSE, 1 is best, beside the paper's
-static void add_ranks(const cdl_study *s, int recipe, cri_experiment_result *out) {
+// what the trainings that chose the recipe came to
+static void add_tuning(const cdl_study *s, int variant, cri_experiment_result *out) {
+    for (int k = 0; k < s->n_job; k++) {
+        const cdl_job *j = &s->job[k];
+        if (j->is_done && j->variant == variant && j->run == CDL_TUNING) {
+            const char *name = s->c->variant[variant].name, *recipe = s->recipe[j->recipe].name;
+            cri_experiment_add(out, "", "lower", j->score.held_out, NAN,
+                               "%s tuning, %s: loss held out", name, recipe);
+            cri_experiment_add(out, "", "lower", j->score.rmse, NAN, "%s tuning, %s: rmse", name,
+                               recipe);
+            cri_experiment_add(out, "s", "lower", j->score.seconds, NAN,
+                               "%s tuning, %s: training of %d epochs", name, recipe,
+                               s->n_epoch[j->recipe]);
+        }
+    }
+}
+
+// place of number k among those that are finite, 1 is least
+static double rank_of(int n, const double *value, int k) {
+    double rank = 1.0;
+    for (int other = 0; other < n; other++) {
+        rank += value[other] < value[k];
+    }
+    return isfinite(value[k]) ? rank : NAN;
+}
+
+// places of the models that the paper has too, by its single run and by its mean of five
+static void add_ranks(const cdl_study *s, cri_experiment_result *out) {
     const cdl_case *c = s->c;
-    double median[CDL_VARIANT_MOST];
-    for (int k = 0; k < c->n_variant; k++) {
-        median[k] = SPREAD(s, k, recipe, rmse).median;
-    }
-    for (int k = 0; k < c->n_variant; k++) {
-        int rank = 1;
-        int paper_rank = 1;
-        double paper = c->variant[k].paper;
-        for (int other = 0; other < c->n_variant; other++) {
-            rank += median[other] < median[k];
-            paper_rank += c->variant[other].paper < paper;
+    for (int way = 0; way < 2; way++) {
+        double ours[CDL_VARIANT_MOST], paper[CDL_VARIANT_MOST];
+        for (int k = 0; k < c->n_variant; k++) {
+            cdl_spread r = SPREAD(s, k, rmse);
+            paper[k] = way == 0 ? c->variant[k].paper : c->variant[k].paper_mean;
+            ours[k] = !isfinite(paper[k]) ? NAN : way == 0 ? r.median : r.mean;
         }
-        if (isfinite(median[k])) {
-            cri_experiment_add(out, "", "match", rank, isfinite(paper) ? (double)paper_rank : NAN,
-                               "%s %s rank", c->variant[k].name, s->recipe[recipe].name);
+        for (int k = 0; k < c->n_variant; k++) {
+            if (isfinite(ours[k])) {
+                cri_experiment_add(out, "", "match", rank_of(c->n_variant, ours, k),
+                                   rank_of(c->n_variant, paper, k),
+                                   "%s rank by %s of those in the paper", c->variant[k].name,
+                                   way == 0 ? "median" : "mean");
+            }
         }
     }
 }
 
-static void put_row(const cdl_study *s, int variant, int recipe) {
+static void put_row(const cdl_study *s, int variant) {
     const cdl_variant *v = &s->c->variant[variant];
-    cdl_spread r = SPREAD(s, variant, recipe, rmse);
+    cdl_spread r = SPREAD(s, variant, rmse);
     cri_report_row(s->options->report, (cri_report_cell[]){
                                            {v->name, 0.0},
-                                           {s->recipe[recipe].name, 0.0},
+                                           {recipe_of(s, variant), 0.0},
                                            {NULL, r.median},
                                            {NULL, r.mean},
                                            {NULL, r.error},
                                            {NULL, v->paper},
                                            {NULL, v->paper_mean},
-                                           {NULL, SPREAD(s, variant, recipe, test_rmse).median},
-                                           {NULL, SPREAD(s, variant, recipe, bounce).median},
-                                           {NULL, SPREAD(s, variant, recipe, force).median},
+                                           {NULL, SPREAD(s, variant, test_rmse).median},
+                                           {NULL, SPREAD(s, variant, bounce).median},
+                                           {NULL, SPREAD(s, variant, force).median},
                                        });
 }
 
@@ -132,15 +162,15 @@ static void put_table(const cdl_study *s) {
     if (s->n_recipe > 1) {
         cri_report_note(report, "Recipe paper: Adam, rate 0.001, L2 %g, %d epochs.",
                         s->recipe[1].l2, s->n_epoch[1]);
+        cri_report_note(report, "Each model has the recipe whose loss was lower on a recording "
+                                "held out, after one training by each.");
     }
     cri_report_fact(report, "runs", "%d", s->n_run);
     cri_report_table(report, "RMSE over the recording, and on starts that were not seen",
                      sizeof column / sizeof *column, column);
-    for (int recipe = 0; recipe < s->n_recipe; recipe++) {
-        for (int k = 0; k < s->c->n_variant; k++) {
-            if (isfinite(SPREAD(s, k, recipe, rmse).median)) {
-                put_row(s, k, recipe);
-            }
+    for (int k = 0; k < s->c->n_variant; k++) {
+        if (isfinite(SPREAD(s, k, rmse).median)) {
+            put_row(s, k);
         }
     }
 }
@@ -163,16 +193,15 @@ static bool put_charts(const cdl_study *s) {
 }
 
 cr_status cri_cdl_tell(const cdl_study *s, cri_experiment_result *out, cr_error *err) {
-    for (int recipe = 0; recipe < s->n_recipe; recipe++) {
-        for (int k = 0; k < s->c->n_variant; k++) {
-            if (isfinite(SPREAD(s, k, recipe, rmse).median)) {
-                add_rmse(s, k, recipe, out);
-                add_extras(s, k, recipe, out);
-            }
+    for (int k = 0; k < s->c->n_variant; k++) {
+        if (isfinite(SPREAD(s, k, rmse).median)) {
+            add_rmse(s, k, out);
+            add_extras(s, k, out);
         }
-        if (!s->options->model) {
-            add_ranks(s, recipe, out);
-        }
+        add_tuning(s, k, out);
+    }
+    if (!s->options->model) {
+        add_ranks(s, out);
     }
     if (!s->options->report) {
         return CR_OK;

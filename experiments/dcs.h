@@ -19,4 +19,8 @@ extern const cri_experiment cri_dcs_billiards;
 extern const cri_experiment cri_dcs_samples;
 extern const cri_experiment cri_dcs_lcp_data;
 extern const cri_experiment cri_dcs_regulariser;
+extern const cri_experiment cri_dcs_throw_hit;
+extern const cri_experiment cri_dcs_throw_vertical;
+extern const cri_experiment cri_dcs_noise;
+extern const cri_experiment cri_dcs_ropes;
 extern const cri_experiment cri_dcs_penetration;

@@ -15,7 +15,7 @@ typedef struct dcs_model {
     const char *name;
     const char *law;
     cri_points_form form;
-    bool has_hit_net; // in place of the law
+    cri_points_hit hit;
 } dcs_model;
 
 /// Figures of the paper for one model, NAN: it has none.
@@ -47,15 +47,19 @@ typedef struct dcs_case {
     const dcs_paper *paper;
 } dcs_case;
 
-/// How a study differs from a task.
+/// How a study differs from a task. What is zero is as the task has it.
 typedef struct dcs_twist {
     const char *task;  // name of its experiment
     const char *label; // in rows, behind the model
     const char *model; // its one model
     const char *law;   // of the data, NULL: cone
-    int n_train;       // windows, with as many steps of training; 0: those of the task
-    double epsilon;    // of cone-reg, 0: that of the scene
+    int n_train;       // windows, with as many steps of training
+    int n_point;       // of a rope
+    int n_hidden, width;
+    double epsilon;    // of cone-reg, -1: learned
+    double noise;      // of the windows, standard deviation
     double paper_loss; // of validation
+    double paper_cone; // error on data of the law cone
     dcs_paper paper;   // what the paper came to
     bool is_only_full; // left out of --quick
 } dcs_twist;
@@ -64,6 +68,7 @@ typedef struct dcs_twist {
 typedef struct dcs_score {
     double error, half;        // sum of r_t over five states, and 95 % half width of its mean
     double error_long;         // mean of r_t over 50 steps
+    double half_long;          // and of its mean
     double drift, own_drift;   // of energy along 100 steps: of the model, of the true simulation
     double r[DCS_STATES];      // mean r_t
     double energy[DCS_STATES]; // of the first window, J
@@ -88,9 +93,8 @@ typedef struct dcs_trained {
     dcs_score score;
 } dcs_trained;
 
-/// Fills the score of learned values p. False when there is no memory.
-CR_MUST_CHECK bool cri_dcs_score(const dcs_case *c, const cri_points_scene *truth,
-                                 const cri_points_learner *l, const double *p,
+/// Fills the score of a model on windows of the truth. False when there is no memory.
+CR_MUST_CHECK bool cri_dcs_score(const cri_points_scene *truth, const cri_points_runner *model,
                                  const cri_points_data *test, dcs_score *out);
 
 /// Trains what options ask for, or the one model of a twist.
@@ -115,6 +119,11 @@ CR_MUST_CHECK cr_status cri_dcs_scaling_run(const cri_experiment *self,
 CR_MUST_CHECK cr_status cri_dcs_billiards_run(const cri_experiment *self,
                                               const cri_experiment_options *options,
                                               cri_experiment_result *out, cr_error *err);
+
+/// Throws of a disk.
+CR_MUST_CHECK cr_status cri_dcs_throw_run(const cri_experiment *self,
+                                          const cri_experiment_options *options,
+                                          cri_experiment_result *out, cr_error *err);
 
 /// How a penetration is repaired.
 CR_MUST_CHECK cr_status cri_dcs_penetration_run(const cri_experiment *self,

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MODELS "cm-clnn cm-chnn cmr-clnn cmr-chnn lcp-clnn mlp-clnn"
+#define MODELS "cm-clnn cm-chnn cmr-clnn cmr-chnn lcp-clnn mlp-clnn in-clnn in-sp"
 #define PAPER(list) .n_paper = (int)(sizeof(list) / sizeof *(list)), .paper = (list)
 
 static const dcs_paper paper_cp3[] = {
@@ -53,8 +53,9 @@ static const dcs_paper paper_rope[] = {
     {"cmr-chnn", NAN, NAN, 0.019, {NAN, NAN, NAN, NAN}},
 };
 
-#define FIVE "cm-clnn cm-chnn cmr-clnn cmr-chnn mlp-clnn"
-#define TWO "cm-clnn mlp-clnn"
+#define SEVEN "cm-clnn cm-chnn cmr-clnn cmr-chnn mlp-clnn in-clnn in-sp"
+#define FOUR "cm-clnn mlp-clnn in-clnn in-sp"
+#define THREE "cm-clnn mlp-clnn in-clnn"
 
 // sizes: windows, test, epochs, batch, layers, width, rate, points of a rope, models, paper's error
 static const dcs_case cases[] = {
@@ -62,50 +63,50 @@ static const dcs_case cases[] = {
      .scene = "bp5-e",
      .is_elastic = true,
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE, 0.0}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, THREE, 0.0},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, SEVEN, 0.0}},
      PAPER(paper_bp5e)},
     {.name = "dcs-bp5",
      .scene = "bp5",
      .has_friction = true,
-     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE, 0.0}},
+     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, THREE, 0.0},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, SEVEN, 0.0}},
      PAPER(paper_bp5)},
     {.name = "dcs-bd5",
      .scene = "bd5",
      .has_friction = true,
-     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
-              {800, 100, 300, 50, 3, 256, 1e-3, 0, FIVE, 0.0}}},
+     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, THREE, 0.0},
+              {800, 100, 150, 50, 3, 256, 1e-3, 0, SEVEN, 0.0}}},
     {.name = "dcs-cp3e",
      .scene = "cp3-e",
      .is_elastic = true,
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE, 0.0}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, THREE, 0.0},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, SEVEN, 0.0}},
      PAPER(paper_cp3e)},
     {.name = "dcs-cp3",
      .scene = "cp3",
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE, 0.0}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, THREE, 0.0},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, SEVEN, 0.0}},
      PAPER(paper_cp3)},
     {.name = "dcs-gyroe",
      .scene = "gyro-e",
      .is_elastic = true,
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE, 0.0}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, THREE, 0.0},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, SEVEN, 0.0}},
      PAPER(paper_gyroe)},
     {.name = "dcs-gyro",
      .scene = "gyro",
      .has_friction = true,
-     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, FIVE, 0.0}},
+     .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, THREE, 0.0},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, SEVEN, 0.0}},
      PAPER(paper_gyro)},
     {.name = "dcs-rope",
      .scene = "rope",
-     .size = {{400, 50, 80, 25, 2, 64, 2e-3, 50, TWO, 1.97e-3},
-              {800, 100, 60, 25, 3, 256, 1e-3, 200, TWO, 0.0}},
+     .size = {{400, 50, 60, 10, 2, 64, 2e-3, 50, "cm-clnn mlp-clnn", 1.97e-3},
+              {800, 100, 20, 10, 3, 256, 1e-3, 200, FOUR, 0.0}},
      PAPER(paper_rope)},
 };
 
@@ -137,11 +138,19 @@ const cri_experiment cri_dcs_scaling = {"dcs-scaling", "time of an iteration by 
                                         NULL, cri_dcs_scaling_run};
 const cri_experiment cri_dcs_billiards = {"dcs-billiards", "a break shot by the planner", NULL,
                                           cri_dcs_billiards_run};
-const cri_experiment cri_dcs_samples = {"dcs-samples", "five balls, by number of windows", NULL,
-                                        cri_dcs_study_run};
-const cri_experiment cri_dcs_lcp_data = {"dcs-lcp-data", "data of the law lcp", NULL,
+const cri_experiment cri_dcs_samples = {"dcs-samples", "five balls, by number of windows",
+                                        "cm-clnn mlp-clnn in-clnn", cri_dcs_study_run};
+const cri_experiment cri_dcs_lcp_data = {"dcs-lcp-data", "data of the law lcp", "cm-clnn lcp-clnn",
                                          cri_dcs_study_run};
 const cri_experiment cri_dcs_regulariser = {"dcs-regulariser", "epsilon of cone-reg", NULL,
                                             cri_dcs_study_run};
+const cri_experiment cri_dcs_noise = {"dcs-noise", "chained masses, by noise", "cm-clnn cmr-clnn",
+                                      cri_dcs_study_run};
+const cri_experiment cri_dcs_ropes = {"dcs-ropes", "ropes, by points, windows and net",
+                                      "cm-clnn mlp-clnn in-clnn in-sp", cri_dcs_study_run};
 const cri_experiment cri_dcs_penetration = {"dcs-penetration", "a ball comes out of a wall", NULL,
                                             cri_dcs_penetration_run};
+const cri_experiment cri_dcs_throw_hit = {"dcs-throw-hit", "a disk hits after one bounce", NULL,
+                                          cri_dcs_throw_run};
+const cri_experiment cri_dcs_throw_vertical = {"dcs-throw-vertical", "a disk bounces straight up",
+                                               NULL, cri_dcs_throw_run};

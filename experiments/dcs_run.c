@@ -27,9 +27,14 @@ typedef struct study {
 } study;
 
 static const dcs_model models[] = {
-    {"cm-clnn", "cone", CRI_LAGRANGE, false},      {"cm-chnn", "cone", CRI_HAMILTON, false},
-    {"cmr-clnn", "cone-reg", CRI_LAGRANGE, false}, {"cmr-chnn", "cone-reg", CRI_HAMILTON, false},
-    {"lcp-clnn", "lcp", CRI_LAGRANGE, false},      {"mlp-clnn", "cone", CRI_LAGRANGE, true},
+    {"cm-clnn", "cone", CRI_LAGRANGE, CRI_HIT_LAW},
+    {"cm-chnn", "cone", CRI_HAMILTON, CRI_HIT_LAW},
+    {"cmr-clnn", "cone-reg", CRI_LAGRANGE, CRI_HIT_LAW},
+    {"cmr-chnn", "cone-reg", CRI_HAMILTON, CRI_HIT_LAW},
+    {"lcp-clnn", "lcp", CRI_LAGRANGE, CRI_HIT_LAW},
+    {"mlp-clnn", "cone", CRI_LAGRANGE, CRI_HIT_NET},
+    {"in-clnn", "cone", CRI_LAGRANGE, CRI_HIT_RELATIONS},
+    {"in-sp", "cone", CRI_LAGRANGE, CRI_HIT_ALONE},
 };
 
 const dcs_model *cri_dcs_model(int i) {
@@ -46,8 +51,31 @@ static cr_status no_memory(cr_error *err) {
     return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for an experiment");
 }
 
+// the checkpoint of one training stands behind the user's name: FILE.cm-clnn, FILE.cm-clnn-N-25
+static const char *checkpoint_of(const study *s, const char *name) {
+    if (!s->options->checkpoint) {
+        return NULL;
+    }
+    char text[400];
+    int n = snprintf(text, sizeof text, "%.300s.", s->options->checkpoint);
+    bool is_gap = false;
+    for (const char *at = name; *at && n < (int)sizeof text - 2; at++) {
+        bool is_word = *at == '-' || *at == '.' || (*at >= '0' && *at <= '9') ||
+                       (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
+        if (is_word && is_gap) {
+            text[n++] = '-';
+        }
+        if (is_word) {
+            text[n++] = *at;
+        }
+        is_gap = !is_word;
+    }
+    text[n] = '\0';
+    return cri_arena_push_text(s->arena, text);
+}
+
 // trains w; result says how it ended
-static cr_status train(const study *s, const cri_points_learner *l, double *w,
+static cr_status train(const study *s, const cri_points_learner *l, const char *name, double *w,
                        cri_train_result *result, cr_error *err) {
     if (!cri_points_learner_start(l, s->seed, w)) {
         return no_memory(err);
@@ -60,9 +88,37 @@ static cr_status train(const study *s, const cri_points_learner *l, double *w,
                                                    .rate = s->size.rate,
                                                    .seed = s->seed,
                                                    .n_thread = s->options->n_thread,
+                                                   .checkpoint = checkpoint_of(s, name),
                                                    .progress = s->options->progress},
                             w, NULL, result, err));
-    return result->stop == CRI_TRAIN_DIVERGED ? CR_ERR_NUMERIC : CR_OK;
+    bool is_well = result->stop != CRI_TRAIN_DIVERGED && result->stop != CRI_TRAIN_UNSAVED;
+    return is_well ? CR_OK : result->stop == CRI_TRAIN_UNSAVED ? CR_ERR_FILE : CR_ERR_NUMERIC;
+}
+
+// how a model of data of another law does on data of the law cone, and how far the laws are apart
+static cr_status compare_laws(const study *s, const char *name, const cri_points_runner *model,
+                              cr_error *err) {
+    cri_points_scene *cone = NULL;
+    cri_points_data data;
+    dcs_score *score = CR_PUSH(s->arena, dcs_score, 2);
+    cr_status status =
+        score ? cri_points_scene_create(s->c->scene, s->size.n_point, &cone, err) : no_memory(err);
+    if (status == CR_OK) {
+        status = cri_points_windows(cone, 8 * s->seed + 2, s->size.n_test, &data, s->arena, err);
+    }
+    if (status == CR_OK) {
+        const cri_points_runner other = {cri_points_scene_stepper, cone, cone->p, cone->n_x};
+        bool is_done = cri_dcs_score(cone, model, &data, &score[0]) &&
+                       cri_dcs_score(s->truth, &other, &s->test, &score[1]);
+        status = is_done ? CR_OK : no_memory(err);
+    }
+    cri_points_scene_destroy(cone);
+    CR_TRY(status);
+    cri_experiment_add(s->out, "", "lower", score[0].error, s->twist->paper_cone,
+                       "%s error on data of cone", name);
+    cri_experiment_add(s->out, "", "match", score[1].error, NAN,
+                       "%s error of cone with the true values", name);
+    return CR_OK;
 }
 
 static cr_status work(study *s, const dcs_model *model, const cri_points_learner *l,
@@ -72,21 +128,23 @@ static cr_status work(study *s, const dcs_model *model, const cri_points_learner
     if (!w || !p || !t) {
         return no_memory(err);
     }
+    char name[48];
+    (void)snprintf(name, sizeof name, "%s%s%s", model->name, s->twist ? s->twist->label : "",
+                   s->suffix);
     cri_train_result result;
     double begin = cri_dcs_seconds();
-    CR_TRY(train(s, l, w, &result, err));
+    CR_TRY(train(s, l, name, w, &result, err));
     double seconds = cri_dcs_seconds() - begin;
-    if (result.stop == CRI_TRAIN_INTERRUPTED) {
-        s->out->is_interrupted = true;
+    // what is best so far is shown; where there is none yet, nothing
+    s->out->is_interrupted = result.stop == CRI_TRAIN_INTERRUPTED;
+    if (s->out->is_interrupted && result.best_epoch < 0) {
         return CR_OK;
     }
     cri_points_learner_values(l, w, p);
-    if (!cri_dcs_score(s->c, s->truth, l, p, &s->test, &t->score)) {
+    const cri_points_runner runner = {cri_points_learner_stepper, l, p, s->truth->n_x};
+    if (!cri_dcs_score(s->truth, &runner, &s->test, &t->score)) {
         return no_memory(err);
     }
-    char name[40];
-    (void)snprintf(name, sizeof name, "%s%s%s", model->name, s->twist ? s->twist->label : "",
-                   s->suffix);
     t->c = s->c;
     t->size = &s->size;
     t->twist = s->twist;
@@ -101,7 +159,7 @@ static cr_status work(study *s, const dcs_model *model, const cri_points_learner
     t->score.best_epoch = result.best_epoch;
     t->score.n_dropped = (double)result.n_dropped;
     cri_dcs_tell(t, s->options->report, s->out);
-    return CR_OK;
+    return s->twist && s->twist->law ? compare_laws(s, name, &runner, err) : CR_OK;
 }
 
 // is the word among those of the list, which have spaces between?
@@ -115,30 +173,37 @@ static bool is_listed(const char *list, const char *word) {
     return false;
 }
 
+static cr_status run_model(study *s, const dcs_model *model, cr_error *err) {
+    // layers of the interaction networks: the paper's (Battaglia's), or small ones
+    static const cri_interaction_size relations[2] = {{2, 64, 32, 1, 64}, {4, 150, 50, 1, 100}};
+    double epsilon = s->twist ? s->twist->epsilon : 0.0;
+    cri_points_learner learner;
+    const cri_points_learner_def def = {.name = s->c->scene,
+                                        .n = s->size.n_point,
+                                        .law = model->law,
+                                        .form = model->form,
+                                        .n_hidden = s->size.n_hidden,
+                                        .width = s->size.width,
+                                        .hit = model->hit,
+                                        .relations = relations[s->options->is_full],
+                                        .learns_epsilon = epsilon < 0.0};
+    CR_TRY(cri_points_learner_create(&def, &learner, err));
+    if (epsilon > 0.0) {
+        learner.scene->p[learner.scene->law.i_epsilon] = epsilon;
+    }
+    cr_status status = work(s, model, &learner, err);
+    cri_points_learner_clear(&learner);
+    return status;
+}
+
 static cr_status run_models(study *s, cr_error *err) {
     const char *wanted = s->options->model ? s->options->model : s->size.models;
     wanted = s->twist ? s->twist->model : wanted;
     const dcs_model *model = NULL;
     for (int k = 0; (model = cri_dcs_model(k)) && !s->out->is_interrupted; k++) {
-        if (!is_listed(wanted, model->name)) {
-            continue;
+        if (is_listed(wanted, model->name)) {
+            CR_TRY(run_model(s, model, err));
         }
-        cri_points_learner learner;
-        CR_TRY(
-            cri_points_learner_create(&(cri_points_learner_def){.name = s->c->scene,
-                                                                .n = s->size.n_point,
-                                                                .law = model->law,
-                                                                .form = model->form,
-                                                                .n_hidden = s->size.n_hidden,
-                                                                .width = s->size.width,
-                                                                .has_hit_net = model->has_hit_net},
-                                      &learner, err));
-        if (s->twist && s->twist->epsilon > 0.0) {
-            learner.scene->p[learner.scene->law.i_epsilon] = s->twist->epsilon;
-        }
-        cr_status status = work(s, model, &learner, err);
-        cri_points_learner_clear(&learner);
-        CR_TRY(status);
     }
     return CR_OK;
 }
@@ -156,8 +221,11 @@ static cr_status run_one(study *s, cr_error *err) {
         int n;
     } set[] = {{&s->train, z->n_train}, {&s->valid, z->n_test}, {&s->test, z->n_test}};
     for (int k = 0; k < 3 && status == CR_OK; k++) {
-        status = cri_points_windows(s->truth, 8 * s->seed + (uint64_t)k, set[k].n, set[k].data,
-                                    s->arena, err);
+        uint64_t seed = 8 * s->seed + (uint64_t)k;
+        status = cri_points_windows(s->truth, seed, set[k].n, set[k].data, s->arena, err);
+        if (status == CR_OK && s->twist && s->twist->noise > 0.0) {
+            cri_points_add_noise(s->truth, seed, s->twist->noise, set[k].data);
+        }
     }
     if (status == CR_OK) {
         status = run_models(s, err);
@@ -172,6 +240,13 @@ static dcs_size size_of(const dcs_case *c, const dcs_twist *twist, bool is_full)
     if (twist && twist->n_train > 0) {
         size.n_epoch = size.n_epoch * size.n_train / twist->n_train;
         size.n_train = twist->n_train;
+    }
+    if (twist && twist->n_point > 0) {
+        size.n_point = twist->n_point;
+    }
+    if (twist && twist->width > 0) {
+        size.n_hidden = twist->n_hidden;
+        size.width = twist->width;
     }
     return size;
 }

@@ -41,27 +41,46 @@ static double relative_error(const motions *m, int t, int b) {
     return sqrt(difference / size);
 }
 
+/// Numbers whose mean is asked for.
+typedef struct sample {
+    int n;
+    double sum, square;
+} sample;
+
+static void add_number(sample *s, double value) {
+    s->n++;
+    s->sum += value;
+    s->square += value * value;
+}
+
+// 95 % half width of the mean; Student's factor for 50 to 100 numbers is 2.01 to 1.98
+static double half_width(const sample *s) {
+    double mean = s->sum / s->n, variance = (s->square - s->n * mean * mean) / (s->n - 1);
+    return 2.0 * sqrt(fmax(0.0, variance) / s->n);
+}
+
 static void score_errors(const motions *m, dcs_score *out) {
-    double sum = 0.0, square = 0.0;
-    int n = m->B;
-    for (int b = 0; b < n; b++) {
-        double own = 0.0;
+    sample window = {0}, far = {0};
+    for (int b = 0; b < m->B; b++) {
+        double own = 0.0, mean = 0.0;
         out->n_lost += m->is_lost[b];
         for (int t = 0; t < DCS_STATES; t++) {
             double r = relative_error(m, t, b);
             own += t < CRI_WINDOW_STATES ? r : 0.0;
+            mean += t > 0 && t < DCS_LONG ? r / (DCS_LONG - 1) : 0.0;
             out->r[t] += m->is_lost[b] ? 0.0 : r;
         }
-        sum += own;
-        square += own * own;
+        add_number(&window, own);
+        if (!m->is_lost[b]) {
+            add_number(&far, mean);
+        }
     }
-    double mean = sum / n, variance = (square - n * mean * mean) / (n - 1);
-    out->error = mean;
-    // Student's factor for 50 to 100 windows is 2.01 to 1.98
-    out->half = 2.0 * sqrt(fmax(0.0, variance) / n);
+    out->error = window.sum / window.n;
+    out->half = half_width(&window);
+    out->error_long = far.sum / far.n;
+    out->half_long = half_width(&far);
     for (int t = 0; t < DCS_STATES; t++) {
-        out->r[t] /= n - out->n_lost;
-        out->error_long += t > 0 && t < DCS_LONG ? out->r[t] / (DCS_LONG - 1) : 0.0;
+        out->r[t] /= far.n;
     }
 }
 
@@ -98,8 +117,8 @@ static void score_energy(const motions *m, dcs_score *out) {
     }
 }
 
-static bool run_both(motions *m, const cri_points_learner *l, const double *p,
-                     const cri_points_data *test, const cri_points_memory *memory) {
+static bool run_both(motions *m, const cri_points_runner *model, const cri_points_data *test,
+                     const cri_points_memory *memory) {
     size_t n_x = (size_t)test->n_x;
     bool *is_lost = CR_PUSH(m->arena, bool, m->B);
     if (cri_arena_has_failed(m->arena)) {
@@ -112,9 +131,8 @@ static bool run_both(motions *m, const cri_points_learner *l, const double *p,
     }
     const cri_points_runner truth = {cri_points_scene_stepper, m->truth, m->truth->p,
                                      m->truth->n_x};
-    const cri_points_runner model = {cri_points_learner_stepper, l, p, m->truth->n_x};
     if (!cri_points_roll(&truth, m->B, DCS_STATES, m->real, is_lost, memory) ||
-        !cri_points_roll(&model, m->B, DCS_STATES, m->model, m->is_lost, memory)) {
+        !cri_points_roll(model, m->B, DCS_STATES, m->model, m->is_lost, memory)) {
         return false;
     }
     for (int b = 0; b < m->B; b++) {
@@ -123,9 +141,10 @@ static bool run_both(motions *m, const cri_points_learner *l, const double *p,
     return true;
 }
 
-bool cri_dcs_score(const dcs_case *c, const cri_points_scene *truth, const cri_points_learner *l,
-                   const double *p, const cri_points_data *test, dcs_score *out) {
-    CR_ASSERT(c && test->n > 1);
+bool cri_dcs_score(const cri_points_scene *truth, const cri_points_runner *model,
+                   const cri_points_data *test, dcs_score *out) {
+    CR_ASSERT(test->n > 1);
+    *out = (dcs_score){0};
     cri_points_memory memory;
     cr_arena *arena = cri_arena_create(1 << 16);
     bool is_done = cri_points_memory_open(&memory);
@@ -142,7 +161,7 @@ bool cri_dcs_score(const dcs_case *c, const cri_points_scene *truth, const cri_p
                      .own_energy = CR_PUSH(arena, double, DCS_STATES *B),
                      .kinetic = CR_PUSH(arena, double, DCS_STATES *B),
                      .arena = arena};
-        is_done = run_both(&m, l, p, test, &memory);
+        is_done = run_both(&m, model, test, &memory);
         if (is_done) {
             score_errors(&m, out);
             score_energy(&m, out);

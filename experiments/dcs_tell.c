@@ -38,6 +38,8 @@ static void add_errors(const dcs_trained *t, const dcs_paper *paper, cri_experim
                        t->name);
     cri_experiment_add(out, "", "lower", s->error_long, NAN, "%s relative error, mean of 50 steps",
                        t->name);
+    cri_experiment_add(out, "", "lower", s->half_long, NAN,
+                       "%s relative error, 95 %% half width of it", t->name);
     if (s->n_lost > 0) {
         cri_experiment_add(out, "windows", "lower", s->n_lost, NAN, "%s motions that fail",
                            t->name);
@@ -147,15 +149,20 @@ void cri_dcs_tell(const dcs_trained *t, cri_report *report, cri_experiment_resul
     const cri_points_law *law = &t->truth->law;
     const dcs_paper paper = paper_of(t);
     add_errors(t, &paper, out);
-    bool has_law = !t->model->has_hit_net;
+    bool has_law = t->model->hit == CRI_HIT_LAW;
     if (t->c->has_friction && has_law) {
         add_coefficient(t, "friction", law->i_mu, paper.friction, out);
     }
     if (has_law) {
         add_coefficient(t, "restitution", law->i_e, paper.restitution, out);
     }
-    add_masses(t, &paper, out);
-    add_moments(t, out);
+    if (t->learner->learns_epsilon) {
+        cri_experiment_add(out, "1/kg", "match", t->p[law->i_epsilon], NAN, "%s epsilon", t->name);
+    }
+    if (t->model->hit != CRI_HIT_ALONE) {
+        add_masses(t, &paper, out);
+        add_moments(t, out);
+    }
     cri_experiment_add(out, "", "lower", t->score.best, t->twist ? t->twist->paper_loss : NAN,
                        "%s loss of validation", t->name);
     cri_experiment_add(out, "epoch", "match", t->score.best_epoch, NAN, "%s best epoch", t->name);

@@ -11,11 +11,12 @@
 
 /// What a user asks for.
 typedef struct cri_experiment_options {
-    bool is_full;      // the paper's size; else the trend in seconds
-    uint64_t seed;     // of noise and of first weights
-    const char *model; // one of those the experiment has, NULL: all
-    int n_run;         // 0: as the experiment has it
-    int n_thread;      // at least 1
+    bool is_full;           // the paper's size; else the trend in seconds
+    uint64_t seed;          // of noise and of first weights
+    const char *model;      // one of those the experiment has, NULL: all
+    int n_run;              // 0: as the experiment has it
+    int n_thread;           // at least 1
+    const char *checkpoint; // file of finished runs, NULL: none
     cri_report *report;
     const cri_progress *progress;
 } cri_experiment_options;
@@ -42,6 +43,9 @@ extern const cri_experiment *const cri_experiments[];
 
 /// NULL: there is none of that name.
 const cri_experiment *cri_experiment_find(const char *name);
+
+/// Does it keep finished runs in a file, and go on from them?
+bool cri_experiment_keeps_runs(const cri_experiment *experiment);
 
 /// Adds a row; paper NAN: it has no such figure. Rows beyond the limit are dropped by assertion.
 void cri_experiment_add(cri_experiment_result *result, const char *unit, const char *better,

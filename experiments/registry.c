@@ -7,6 +7,8 @@
 #include "cdl.h"
 #include "dac.h"
 #include "dcs.h"
+#include "lrc.h"
+#include "sdf.h"
 
 #include "base/base.h"
 
@@ -14,13 +16,19 @@
 #include <stdio.h>
 #include <string.h>
 
+// one a line
+// clang-format off
 const cri_experiment *const cri_experiments[] = {
+    &cri_sdf_depth,
+    &cri_sdf_tennis,
     &cri_cdl_pendulum,
     &cri_cdl_ball,
     &cri_cdl_ball_inelastic,
     &cri_cdl_cradle,
     &cri_cdl_box,
     &cri_cdl_cradle3,
+    &cri_cdl_damped,
+    &cri_cdl_step,
     &cri_dcs_cp3,
     &cri_dcs_cp3e,
     &cri_dcs_bp5e,
@@ -34,10 +42,32 @@ const cri_experiment *const cri_experiments[] = {
     &cri_dcs_samples,
     &cri_dcs_lcp_data,
     &cri_dcs_regulariser,
+    &cri_dcs_noise,
+    &cri_dcs_ropes,
     &cri_dcs_penetration,
+    &cri_dcs_throw_hit,
+    &cri_dcs_throw_vertical,
     &cri_dac_rectangle,
+    &cri_dac_pentagon,
+    &cri_dac_capsule,
+    &cri_dac_anisotropic,
+    &cri_dac_chain,
+    &cri_dac_ellipse,
+    &cri_dac_sliding,
+    &cri_lrc_properties,
+    &cri_lrc_grid,
+    &cri_lrc_books,
+    &cri_lrc_cost,
+    &cri_lrc_billiards,
+    &cri_lrc_push,
+    &cri_lrc_gather,
+    &cri_lrc_sort,
+    &cri_lrc_ant,
+    &cri_sdf_bounce,
+    &cri_sdf_inertia,
     NULL,
 };
+// clang-format on
 
 const cri_experiment *cri_experiment_find(const char *name) {
     for (int k = 0; cri_experiments[k]; k++) {
@@ -46,6 +76,25 @@ const cri_experiment *cri_experiment_find(const char *name) {
         }
     }
     return NULL;
+}
+
+static const cri_experiment *const keeping_runs[] = {
+    &cri_cdl_pendulum, &cri_cdl_ball,        &cri_cdl_ball_inelastic,
+    &cri_cdl_cradle,   &cri_cdl_box,         &cri_cdl_cradle3,
+    &cri_dcs_cp3,      &cri_dcs_cp3e,        &cri_dcs_bp5e,
+    &cri_dcs_bp5,      &cri_dcs_bd5,         &cri_dcs_gyroe,
+    &cri_dcs_gyro,     &cri_dcs_rope,        &cri_dcs_samples,
+    &cri_dcs_lcp_data, &cri_dcs_regulariser, &cri_dcs_noise,
+    &cri_dcs_ropes,    &cri_cdl_damped,
+};
+
+bool cri_experiment_keeps_runs(const cri_experiment *experiment) {
+    for (size_t k = 0; k < sizeof keeping_runs / sizeof *keeping_runs; k++) {
+        if (keeping_runs[k] == experiment) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void cri_experiment_add(cri_experiment_result *result, const char *unit, const char *better,

@@ -11,25 +11,25 @@
 
 // ---- masses ------------------------------------------------------------------------------------
 
-enum { N_SOLID = 6, N_INERTIA = 10 };
+enum { N_SOLID = 7, N_INERTIA = 10, N_EACH = 14 };
 
-static const cri_shape_kind kinds[N_SOLID] = {CRI_SHAPE_SPHERE,    CRI_SHAPE_CAPSULE,
-                                              CRI_SHAPE_ELLIPSOID, CRI_SHAPE_CYLINDER,
-                                              CRI_SHAPE_BOX,       CRI_SHAPE_MESH};
+static const cri_shape_kind kinds[N_SOLID] = {
+    CRI_SHAPE_SPHERE, CRI_SHAPE_CAPSULE, CRI_SHAPE_ELLIPSOID, CRI_SHAPE_CYLINDER,
+    CRI_SHAPE_BOX,    CRI_SHAPE_MESH,    CRI_SHAPE_FIELD};
 
 /// Solids of the row: n of them from the first on.
 static struct { int first, n; } solids;
 
-// x = (size, density) of each, y = (mass, com, J); shifted and turned, each in its own way
+// x = (size, density, moments) of each, y = (mass, com, J); shifted and turned, each in its own way
 static void load_solids(const double *x, cri_solid *solid) {
     static const double moment[10] = {1.4, 0.1, -0.2, 0.3, 0.5, 0.6, 0.7, 0.05, -0.1, 0.08};
     for (int i = 0; i < solids.n; i++) {
         int k = solids.first + i;
         cri_quat turn = cri_quat_exp(cri_v3(0.3 + 0.2 * k, -0.5 + 0.3 * k, 0.7 - 0.4 * k));
         solid[i] = (cri_solid){.kind = kinds[k],
-                               .size = x + 4 * i,
-                               .moment = kinds[k] == CRI_SHAPE_MESH ? moment : NULL,
-                               .density = x[4 * i + 3],
+                               .size = x + N_EACH * i,
+                               .moment = kinds[k] == CRI_SHAPE_MESH ? moment : x + N_EACH * i + 4,
+                               .density = x[N_EACH * i + 3],
                                .pos = cri_v3(0.4 - 0.2 * k, 0.1 + 0.3 * k, 0.2 * k - 0.5),
                                .R = cri_quat_rotation(turn)};
     }
@@ -48,57 +48,64 @@ static void inertia_forward(const double *x, double *y) {
     store_inertia(&sum, y);
 }
 
+static void load_diff(const double *x, cri_solid_diff *diff) {
+    for (int i = 0; i < solids.n; i++) {
+        memcpy(diff[i].size, x + N_EACH * i, sizeof diff[i].size);
+        diff[i].density = x[N_EACH * i + 3];
+        memcpy(diff[i].moment, x + N_EACH * i + 4, sizeof diff[i].moment);
+    }
+}
+
 static void inertia_vjp(const double *x, const double *y_adj, double *x_adj) {
     cri_solid solid[N_SOLID];
-    double size_adj[N_SOLID][3], density_adj[N_SOLID];
+    cri_solid_diff diff[N_SOLID];
     cri_inertia adj = {.mass = y_adj[0], .com = cri_v3_load(y_adj + 1)};
     memcpy(adj.J, y_adj + 4, sizeof adj.J);
     load_solids(x, solid);
+    load_diff(x_adj, diff);
+    cri_inertia_of_vjp(solids.n, solid, &adj, diff);
     for (int i = 0; i < solids.n; i++) {
-        memcpy(size_adj[i], x_adj + 4 * i, sizeof size_adj[i]);
-        density_adj[i] = x_adj[4 * i + 3];
-    }
-    cri_inertia_of_vjp(solids.n, solid, &adj, size_adj, density_adj);
-    for (int i = 0; i < solids.n; i++) {
-        memcpy(x_adj + 4 * i, size_adj[i], sizeof size_adj[i]);
-        x_adj[4 * i + 3] = density_adj[i];
+        memcpy(x_adj + N_EACH * i, diff[i].size, sizeof diff[i].size);
+        x_adj[N_EACH * i + 3] = diff[i].density;
+        memcpy(x_adj + N_EACH * i + 4, diff[i].moment, sizeof diff[i].moment);
     }
 }
 
 static void inertia_jvp(const double *x, const double *x_tan, double *y_tan) {
     cri_solid solid[N_SOLID];
-    double size_tan[N_SOLID][3], density_tan[N_SOLID];
+    cri_solid_diff diff[N_SOLID];
     load_solids(x, solid);
-    for (int i = 0; i < solids.n; i++) {
-        memcpy(size_tan[i], x_tan + 4 * i, sizeof size_tan[i]);
-        density_tan[i] = x_tan[4 * i + 3];
-    }
-    cri_inertia tan =
-        cri_inertia_of_jvp(solids.n, solid, (const double(*)[3])size_tan, density_tan);
+    load_diff(x_tan, diff);
+    cri_inertia tan = cri_inertia_of_jvp(solids.n, solid, diff);
     store_inertia(&tan, y_tan);
 }
 
 static void check_inertia(int first, int n) {
     // sizes that differ in everything; three of each, as a kind that has fewer reads no others
-    static const double x[4 * N_SOLID] = {0.8, 0.3, 0.4, 3.0, 0.5, 0.7, 0.2, 2.0, //
-                                          0.9, 0.5, 0.7, 1.5, 0.6, 0.4, 0.3, 2.5, //
-                                          0.9, 0.5, 1.3, 2.0, 0.1, 0.1, 0.1, 1.2};
-    table_move positive[4 * N_SOLID];
-    for (int i = 0; i < 4 * N_SOLID; i++) {
-        positive[i] = TABLE_POSITIVE;
+    static const double own[4 * N_SOLID] = {0.8, 0.3, 0.4, 3.0, 0.5, 0.7, 0.2, 2.0, //
+                                            0.9, 0.5, 0.7, 1.5, 0.6, 0.4, 0.3, 2.5, //
+                                            0.9, 0.5, 1.3, 2.0, 0.1, 0.1, 0.1, 1.2, //
+                                            0.1, 0.1, 0.1, 1.7};
+    static const double moment[10] = {1.1, 0.2, 0.1, -0.3, 0.6, 0.5, 0.8, -0.05, 0.1, 0.03};
+    double x[N_EACH * N_SOLID];
+    table_move move[N_EACH * N_SOLID];
+    for (int i = 0; i < N_EACH * N_SOLID; i++) {
+        int k = i % N_EACH;
+        x[i] = k < 4 ? own[4 * (i / N_EACH) + k] : moment[k - 4];
+        move[i] = k < 4 ? TABLE_POSITIVE : TABLE_FREE;
     }
     solids.first = first;
     solids.n = n;
     table_check(&(table_row){.name = "inertia_of",
                              .vjp_name = "cri_inertia_of_vjp",
                              .jvp_name = "cri_inertia_of_jvp",
-                             .n_in = 4 * n,
+                             .n_in = N_EACH * n,
                              .n_out = N_INERTIA,
                              .forward = inertia_forward,
                              .vjp = inertia_vjp,
                              .jvp = inertia_jvp,
-                             .x = x + 4 * first,
-                             .move = positive});
+                             .x = x + N_EACH * first,
+                             .move = move});
 }
 
 TEST(masses_of_shapes_have_their_gradients) {

@@ -159,11 +159,11 @@ typedef struct ground_row {
     double normal[PLANT_CONTACTS], tangent;
 } ground_row;
 
-static void check_row(const ground_row *row) {
+static void check_row(const ground_row *row, bool has_restitution) {
     double x[TABLE_LIMIT] = {0.8, 150.0, 0.06};
     table_move move[TABLE_LIMIT] = {0};
     ground_plant *g = &run.plant;
-    *g = (ground_plant){.n = row->n};
+    *g = (ground_plant){.n = row->n, .nets.has_restitution = has_restitution};
     cri_ground_nets_shape(1, &(int){3}, &g->nets);
     run.law = row->mode == CRI_AUGMENTED_REGRESSED ? &cri_law_regressed : &cri_law_augmented;
     run.mode = row->mode;
@@ -182,11 +182,19 @@ static void check_row(const ground_row *row) {
         x[i] = 0.5 * sin(1.0 + 1.7 * i);
     }
     plant_say(g, row->said, x);
+    for (int i = 1; has_restitution && i < CRI_GROUND_NETS; i += 2) {
+        // within 0 and 1
+        const cri_mlp *net = &g->nets.net[i];
+        int last = net->width[net->n_layer] - 1;
+        x[plant_at_weights(g) + g->nets.first[i] + cri_mlp_place(net, net->n_layer, true) + last] =
+            0.6;
+    }
     run.keep = cri_arena_create(run.law->n_byte(row->n));
     run.scratch = cri_arena_create(run.law->n_byte(row->n));
+    bool is_even = !has_restitution;
     table_check(&(table_row){.name = row->name,
-                             .vjp_name = "cri_ground_reduce_vjp",
-                             .jvp_name = "cri_ground_reduce_jvp",
+                             .vjp_name = is_even ? "cri_ground_reduce_vjp" : "cri_augmented_vjp",
+                             .jvp_name = is_even ? "cri_ground_reduce_jvp" : "cri_augmented_jvp",
                              .n_in = plant_size(g),
                              .n_out = 3 * row->n,
                              .forward = law_forward,
@@ -239,7 +247,8 @@ static const ground_row rows[] = {
 
 TEST(laws_of_nets) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        check_row(&rows[i]);
+        check_row(&rows[i], false);
+        check_row(&rows[i], true);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "optimize/scene_fixture.h"
 #include "optimize/select.h"
 #include "optimize/target.h"
+#include "optimize/waves.h"
 
 #include <string.h>
 
@@ -69,6 +70,20 @@ TEST(target_loss_has_its_gradient) {
     check_target(model, "hand:0.3,-0.4,1.5", points, 1);
     check_target(model, "tip:0.3,-0.4,1.5", points, 1);
     check_target(model, "mark:0.3,-0.4,1.5", points, 1);
+    // outside of a radius and within it, where there is no loss
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(cri_target_parse(model, "hand:0.3,-0.4,1.5", &target, NULL), CR_OK);
+        target.radius = k ? 100.0 : 0.1;
+        CHECK(k == (cri_target_loss(&target, points) == 0.0));
+        cr_test_vjp(&(cr_vjp_case){.name = "target with a radius",
+                                   .vjp_name = "cri_target_loss_vjp",
+                                   .n_in = N_ARM_X,
+                                   .n_out = 1,
+                                   .forward = target_forward,
+                                   .vjp = target_vjp,
+                                   .points = points,
+                                   .n_points = 1});
+    }
     cr_model_destroy(model);
 }
 
@@ -124,4 +139,34 @@ TEST(writing_a_selection_has_its_adjoint) {
     cr_model_destroy(model);
 }
 
-CR_TEST_MAIN(target_loss_has_its_gradient, writing_a_selection_has_its_adjoint)
+// ---- waves -------------------------------------------------------------------------------------
+
+static const double wave_time[5] = {0.0, 0.1, 0.2, 0.35, 0.5};
+static const cri_waves waves = {2, 5, 2, 12, wave_time, NULL};
+
+static void waves_forward(const double *z, double *y, void *cache) {
+    (void)cache;
+    cri_waves_write(&waves, z, y);
+}
+
+static void waves_vjp(const double *z, const void *cache, const double *y_adj, double *z_adj) {
+    (void)cache;
+    cri_waves_write_vjp(&waves, z, y_adj, z_adj);
+}
+
+TEST(waves_have_their_adjoint) {
+    // amplitude, frequency, phase; some amplitudes are zero, as at the start
+    static const double points[] = {0.7, 0.5, 0.1, -0.4, 1.3, 2.0, 0.0, 0.5, -0.3, 0.0, 1.0, 0.0,
+                                    0.0, 0.5, 0.0, 0.0,  1.0, 0.0, 0.0, 0.5, 0.0,  0.0, 1.0, 0.0};
+    cr_test_vjp(&(cr_vjp_case){.name = "waves_write",
+                               .vjp_name = "cri_waves_write_vjp",
+                               .n_in = 12,
+                               .n_out = 10,
+                               .forward = waves_forward,
+                               .vjp = waves_vjp,
+                               .points = points,
+                               .n_points = 2});
+}
+
+CR_TEST_MAIN(target_loss_has_its_gradient, writing_a_selection_has_its_adjoint,
+             waves_have_their_adjoint)

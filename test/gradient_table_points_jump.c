@@ -235,12 +235,13 @@ static void step_jvp(const double *x, const double *x_tan, double *y_tan) {
 
 // a batch of a state in contact and of another
 TEST(steps_of_points_have_their_gradients) {
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 6; k++) {
         double state[64], y[64];
         open_stage("cp3", 0);
         stage.B = 2;
         stage.scene->form = k % 2 ? CRI_HAMILTON : CRI_LAGRANGE;
-        stage.scene->has_projection = k > 1;
+        stage.scene->has_projection = k == 2 || k == 3;
+        stage.scene->begins_projected = k > 3;
         fixture_chain((double[]){0.3, -0.2, 0.5}, (double[]){-2.0, -1.0, -1.0}, state);
         chain_point(state + 12);
         stage.scene->touch[0].offset = state[5] - 0.1 + 0.002;

@@ -53,7 +53,7 @@ static void stage_at(const double *x, stage *s) {
     for (int i = 0; i < 2; i++) {
         s->node[i] = (cri_tri_node){.lower = {-9, -9, -9}, .upper = {9, 9, 9}, .radius = 3, .n = 1};
         s->tree[i] = (cri_tri_tree){{3, 1, s->corner[i], one_face}, 1, &s->node[i], &zero};
-        s->skin[i] = (cri_skin){&s->field[i].field, &s->tree[i]};
+        s->skin[i] = (cri_skin){&s->field[i].field, &s->tree[i], false, false};
     }
 }
 
@@ -74,14 +74,17 @@ static void forward(const double *x, double *y, void *cache) {
     }
 }
 
-static void load_diff(const double *x, double *copy, cri_skin_diff diff[2]) {
+static void load_diff(const double *x, double *copy, cri_vec3 corner[3], cri_skin_diff diff[2]) {
     memcpy(copy, x, sizeof *x * (size_t)now.n_in);
     double *p = copy + 12;
     for (int i = 0; i < 2; i++) {
         diff[i] = (cri_skin_diff){cri_v3_load(x + 6 * i), cri_v3_load(x + 6 * i + 3), p, NULL};
         p += now.field[i].field.n_param;
     }
-    diff[now.owner].vertex = p;
+    for (int l = 0; l < 3; l++) {
+        corner[l] = cri_v3_load(p + 3 * l);
+    }
+    diff[now.owner].corner = corner;
 }
 
 static void vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
@@ -92,10 +95,14 @@ static void vjp(const double *x, const void *cache, const double *y_adj, double 
     cri_touch_diff adj = {
         y_adj[0], cri_v3_load(y_adj + 1), {cri_v3_load(y_adj + 4), cri_v3_load(y_adj + 7)}};
     double copy[MOST_IN];
+    cri_vec3 corner[3];
     cri_skin_diff diff[2];
-    load_diff(x_adj, copy, diff);
+    load_diff(x_adj, copy, corner, diff);
     cri_skin_touch_vjp(s.skin, s.pose, &t, &adj, diff);
     memcpy(x_adj, copy, sizeof *copy * (size_t)now.n_in);
+    for (int l = 0; l < 3; l++) {
+        cri_v3_store(corner[l], x_adj + now.n_in - 9 + 3 * l);
+    }
     for (int i = 0; i < 2; i++) {
         cri_v3_store(diff[i].pos, x_adj + 6 * i);
         cri_v3_store(diff[i].rot, x_adj + 6 * i + 3);
@@ -108,8 +115,9 @@ static void jvp(const double *x, const void *cache, const double *x_tan, double 
     cri_narrow_touch t;
     memcpy(&t, cache, sizeof t);
     double copy[MOST_IN];
+    cri_vec3 corner[3];
     cri_skin_diff diff[2];
-    load_diff(x_tan, copy, diff);
+    load_diff(x_tan, copy, corner, diff);
     cri_touch_diff tan = cri_skin_touch_jvp(s.skin, s.pose, &t, diff);
     y_tan[0] = tan.gap;
     cri_v3_store(tan.normal, y_tan + 1);

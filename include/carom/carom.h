@@ -147,8 +147,8 @@ typedef struct cr_sim cr_sim;
 
 /// How to step. Start from cr_sim_options_default and change what differs.
 typedef struct cr_sim_options {
-    const char *stepper;  // "located" or "end"; read, not kept
-    const char *law;      // "ncp", "ncp-poisson", "cone", "cone-reg" or "lcp"; read, not kept
+    const char *stepper;  // "located", "end", or NULL for that of the law; read, not kept
+    const char *law;      // "ncp", "ncp-poisson", "cone", "cone-reg", "lcp", "soft"; read, not kept
     double eps_gap;       // m, below it a pair touches
     double eps_speed;     // m/s, below it a touching pair rests
     double eps_time;      // s, impacts of one island closer than this are one event
@@ -156,16 +156,18 @@ typedef struct cr_sim_options {
     bool use_gradient;    // fill caches, so that vjp and jac may be called
     int checkpoint_every; // steps between checkpoints of a rollout, 0: near the least memory
     double smoothing;     // of gradients, laws "cone" and "cone-reg" only; 0: none
+    const char *outside;  // nets beyond their training: "net", "analytic", "stop"; NULL: "net"
 } cr_sim_options;
 
 /// What kind of derivative a step has; see docs/gradients.md. Several bits may be set.
 typedef enum cr_grad {
-    CR_GRAD_EXACT = 0,          // of the continuous motion
-    CR_GRAD_DISCRETE = 1 << 0,  // of the time-stepping map
-    CR_GRAD_AVERAGED = 1 << 1,  // several impacts of one island at once
-    CR_GRAD_ONE_SIDED = 1 << 2, // at a kink
-    CR_GRAD_REFUSED = 1 << 3,   // a solve failed: there is none
-    CR_GRAD_SMOOTHED = 1 << 4,  // of a smoothed contact law, as asked for
+    CR_GRAD_EXACT = 0,            // of the continuous motion
+    CR_GRAD_DISCRETE = 1 << 0,    // of the time-stepping map
+    CR_GRAD_AVERAGED = 1 << 1,    // several impacts of one island at once
+    CR_GRAD_ONE_SIDED = 1 << 2,   // at a kink
+    CR_GRAD_REFUSED = 1 << 3,     // a solve failed: there is none
+    CR_GRAD_SMOOTHED = 1 << 4,    // of a smoothed contact law, as asked for
+    CR_GRAD_DIFFERENCES = 1 << 5, // central differences of each step, not derivatives
 } cr_grad;
 
 /// What the contact solves of a step came to.
@@ -186,6 +188,8 @@ typedef struct cr_step_report {
     double least_speed; // slowest located impact, m/s: gradients grow like its inverse
     double penetration; // deepest overlap met at the start of a sub-step, m
     double slip_margin; // smallest relative distance to a change of contact class
+    int n_outside;      // contact solves beyond what the nets of a learned law were trained for
+    int n_joint_force;  // evaluations for the joint force of a learned law
 } cr_step_report;
 
 /// One contact of the last step.

@@ -4,66 +4,54 @@
 // 0 and ends 1, 2, with x the inputs and k the scale of impulses:
 //
 //   class = argmax C(x)
-//   static     A g = -c, the patch stands still           some g_i < 0 at an end: as detach
-//   dynamic    g_0 = k R_0(x),  0 <= g_e perp c_e + A_e0 g_0 + A_ee g_e >= 0
+//   static     A g = -c', the patch stands still          some g_i < 0 at an end: as detach
+//   dynamic    g_0 = k R_0(x),  0 <= g_e perp c'_e + A_e0 g_0 + A_ee g_e >= 0
 //                                                         all g_e = 0: as detach
 //   detach     g = 0                                      some c_e < 0: dynamic with g_0 = 0
 //
 // The three guards on the right are not in the paper. With them no end approaches the ground, no
-// end pulls, and there is friction only where an end pushes, whatever the nets say. Restitution and
-// the coefficients of friction do not count: the nets have learned their surface.
+// end pulls, and there is friction only where an end pushes, whatever the nets say.
 //
+// Restitution is not in the paper either: with e = min(max(R_e(x), 0), 1), the regressor's last
+// output, closing ends rebound, c'_e = (1 + e) c_e where c_e < 0, and c' = c elsewhere, for nets
+// without that output and for contacts that only rest. What is static then stands still along the
+// ground. Coefficients of the scene do not count: the nets have learned their surface.
+//
+// Inputs outside their range in training are noted; on demand the law that labelled solves instead,
+// and always where other things than the body they know take part.
 // Rival `regressed` (pure data-driven in the paper): g = k R(x), every row.
 //
-// Derivatives keep the class and the active set; the classifier's weights have none. Static:
-// y = A^-1 g_adj gives c_adj = -y, A_adj = -y g'. Dynamic: those of the complementarity problem
-// (solvers/lcp.h) and of the net.
+// A body that hangs on others: contact/augmented_joint.c. Derivatives: contact/augmented_diff.c.
 
-#include "contact/augmented.h"
+#include "contact/augmented_parts.h"
 
 #include "base/base.h"
 #include "math/cholesky.h"
-#include "solvers/lcp.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST = CRI_GROUND_ROWS, MOST_END = MOST - 1 };
-
-/// One solve.
-typedef struct augmented_cache {
-    cri_ground ground;
-    cri_ground_class said;
-    cri_augmented_mode mode;
-    double g[MOST];
-    double factor[MOST * MOST]; // static: Cholesky of A
-    double input[CRI_GROUND_INPUTS];
-    double out[MOST]; // of the regressor
-    double scale;     // of impulses
-    cri_mlp_cache net;
-    double M[MOST_END * MOST_END], q[MOST_END]; // of the complementarity problem
-    cri_lcp_cache lcp;
-} augmented_cache;
+// part of the range of an input by which it may lie beside it
+static const double beside = 0.05;
 
 cri_ground_class cri_augmented_class(const void *cache) {
-    return ((const augmented_cache *)cache)->said;
+    return ((const cri_augmented_cache *)cache)->said;
 }
 
 cri_augmented_mode cri_augmented_mode_of(const void *cache) {
-    return ((const augmented_cache *)cache)->mode;
+    return ((const cri_augmented_cache *)cache)->mode;
 }
 
-// ---- forward -----------------------------------------------------------------------------------
-
-// the class, and by how much it leads in probability
-static cri_ground_class classify(const cri_contact_problem *p, const augmented_cache *c,
-                                 double *margin, cr_arena *scratch) {
+cri_ground_class cri_augmented_classify(const cri_contact_problem *p, const cri_augmented_cache *c,
+                                        double *margin, cr_arena *scratch) {
     int net = 2 * (int)c->ground.kind;
     double out[CRI_GROUND_CLASSES], sum = 0.0, second = 0.0;
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
     // the law's room suffices for any net that the reader lets through
     bool has_room = cri_mlp_value(&p->nets->net[net], p->weights + p->nets->first[net], 1, c->input,
                                   out, NULL, scratch);
     CR_ASSERT(has_room);
+    cri_arena_rewind(scratch, mark);
     int best = 0;
     for (int i = 1; i < CRI_GROUND_CLASSES; i++) {
         best = out[i] > out[best] ? i : best;
@@ -77,21 +65,55 @@ static cri_ground_class classify(const cri_contact_problem *p, const augmented_c
     return (cri_ground_class)best;
 }
 
-static void regress(const cri_contact_problem *p, augmented_cache *c, bool has_cache,
+static void regress(const cri_contact_problem *p, cri_augmented_cache *c, bool has_cache,
                     cr_arena *keep) {
     int net = 2 * (int)c->ground.kind + 1;
+    if (c->has_out) {
+        return;
+    }
+    cri_arena_mark mark = cri_arena_get_mark(keep);
     bool has_room = cri_mlp_value(&p->nets->net[net], p->weights + p->nets->first[net], 1, c->input,
                                   c->out, has_cache ? &c->net : NULL, keep);
     CR_ASSERT(has_room);
+    if (!has_cache) {
+        cri_arena_rewind(keep, mark);
+    }
+    c->has_out = true;
+}
+
+static bool any_plain(const cri_contact_problem *p) {
+    bool any = false;
+    for (int i = 0; p->is_plain && i < p->n; i++) {
+        any = any || p->is_plain[i];
+    }
+    return any;
+}
+
+// e and c'
+static void restore(const cri_contact_problem *p, cri_augmented_cache *c, bool has_cache,
+                    cr_arena *keep) {
+    int k = c->ground.n_row;
+    c->e = 0.0;
+    if (p->nets->has_restitution && c->ground.closest > 0 && !any_plain(p)) {
+        regress(p, c, has_cache, keep);
+        double e = c->out[k];
+        c->has_e = e > 0.0 && e < 1.0;
+        c->e = e >= 1.0 ? 1.0 : (c->has_e ? e : 0.0);
+    }
+    c->rest[0] = c->ground.c[0];
+    for (int i = 1; i < k; i++) {
+        double own = c->ground.c[i];
+        c->rest[i] = own < 0.0 ? (1.0 + c->e) * own : own;
+    }
 }
 
 // false when an end would pull
-static bool stand_still(augmented_cache *c) {
+static bool stand_still(cri_augmented_cache *c) {
     int k = c->ground.n_row;
     memcpy(c->factor, c->ground.A, sizeof c->factor);
     bool is_good = cri_cholesky_factor(k, c->factor);
     for (int i = 0; i < k; i++) {
-        c->g[i] = -c->ground.c[i];
+        c->g[i] = -c->rest[i];
     }
     if (is_good) {
         cri_cholesky_solve(k, c->factor, c->g);
@@ -102,21 +124,23 @@ static bool stand_still(augmented_cache *c) {
     return is_good;
 }
 
-static cri_lcp normals(const augmented_cache *c) {
+static cri_lcp normals(const cri_augmented_cache *c) {
     return (cri_lcp){.n = c->ground.n_row - 1, .M = c->M, .q = c->q};
 }
 
 // normals for the friction g_0; false when no end pushes
-static bool solve_normals(augmented_cache *c, cri_law_report *report, cr_arena *scratch) {
+static bool solve_normals(cri_augmented_cache *c, cri_law_report *report, cr_arena *scratch) {
     int k = c->ground.n_row, n = k - 1;
     for (int i = 0; i < n; i++) {
-        c->q[i] = c->ground.c[i + 1] + c->ground.A[i + 1] * c->g[0];
+        c->q[i] = c->rest[i + 1] + c->ground.A[i + 1] * c->g[0];
         for (int j = 0; j < n; j++) {
             c->M[i * n + j] = c->ground.A[(i + 1) * k + j + 1];
         }
     }
     cri_lcp lcp = normals(c);
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
     cri_lcp_report solved = cri_lcp_solve(&lcp, c->g + 1, scratch);
+    cri_arena_rewind(scratch, mark);
     report->outcome = solved.outcome;
     report->n_iteration += solved.n_iteration;
     double size = fmax(fabs(c->q[0]), fabs(c->q[n - 1]));
@@ -129,9 +153,9 @@ static bool solve_normals(augmented_cache *c, cri_law_report *report, cr_arena *
     return is_pushing;
 }
 
-// Algorithm 1 with its guards
-static void choose(const cri_contact_problem *p, augmented_cache *c, bool has_cache,
-                   cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
+void cri_augmented_choose(const cri_contact_problem *p, cri_augmented_cache *c, bool has_cache,
+                          cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
+    restore(p, c, has_cache, keep);
     if (c->said == CRI_GROUND_STATIC && stand_still(c)) {
         c->mode = CRI_AUGMENTED_STATIC;
         return;
@@ -145,21 +169,52 @@ static void choose(const cri_contact_problem *p, augmented_cache *c, bool has_ca
         }
     }
     memset(c->g, 0, sizeof c->g);
+    c->mode = CRI_AUGMENTED_NONE;
     if (c->ground.closest > 0) {
         c->mode = CRI_AUGMENTED_FRICTIONLESS;
         solve_normals(c, report, scratch);
     }
 }
 
-// the cache with its patch and inputs, in keep; false when there is nothing to solve
-static bool begin(const cri_contact_problem *p, augmented_cache *c, cri_law_report *report,
+// ---- beyond training ---------------------------------------------------------------------------
+
+static bool is_outside(const cri_contact_problem *p, const cri_augmented_cache *c) {
+    int kind = (int)c->ground.kind, n = cri_ground_inputs(c->ground.kind);
+    bool is_out = false;
+    for (int i = 0; i < n; i++) {
+        double lower = p->nets->lower[kind][i], upper = p->nets->upper[kind][i];
+        double more = beside * (upper - lower) + 1e-9;
+        is_out = is_out || c->input[i] < lower - more || c->input[i] > upper + more;
+    }
+    return is_out;
+}
+
+// the law that the nets learned from, or what comes nearest
+static const cri_law *analytic(const cri_contact_problem *p) {
+    const cri_law *law = cri_law_find(p->nets->law);
+    return law && !law->needs_nets ? law : cri_law_find("lcp");
+}
+
+static void solve_inner(const cri_contact_problem *p, cri_augmented_cache *c, double *f,
+                        bool has_cache, cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
+    CR_ASSERT(p->mu && p->e && p->is_plain);
+    report->outcome = CR_SOLVED;
+    c->inner = analytic(p);
+    c->inner_cache = c->inner->solve(p, f, has_cache, report, keep, scratch);
+}
+
+// ---- the laws ----------------------------------------------------------------------------------
+
+// the patch, and the inputs of a body that moves freely; false when there is nothing to solve
+static bool begin(const cri_contact_problem *p, cri_augmented_cache *c, cri_law_report *report,
                   cr_arena *keep) {
     CR_ASSERT(p->nets && p->weights);
     report->compression = report->shift = NULL;
     memset(report->is_sliding, 0, sizeof(bool) * (size_t)p->n);
     c->said = CRI_GROUND_DETACH;
-    if (!cri_ground_reduce(p, &c->ground, keep)) {
+    if (!cri_ground_reduce(p, &c->ground, keep) || p->is_foreign) {
         // contacts of another kind than the nets know
+        report->is_outside = true;
         report->outcome = CR_ITERATION_LIMIT;
         return false;
     }
@@ -170,11 +225,14 @@ static bool begin(const cri_contact_problem *p, augmented_cache *c, cri_law_repo
     if (sum <= 0.0) {
         return false;
     }
-    c->scale = cri_ground_input(&c->ground, c->input);
+    c->is_linked = p->link != NULL;
+    if (!c->is_linked) {
+        c->scale = cri_ground_input(&c->ground, c->input);
+    }
     return true;
 }
 
-static void finish(augmented_cache *c, double *f, bool has_cache, cri_law_report *report,
+static void finish(cri_augmented_cache *c, double *f, bool has_cache, cri_law_report *report,
                    cr_arena *keep) {
     cri_ground_spread(&c->ground, c->g, f);
     bool has_lcp = c->mode == CRI_AUGMENTED_DYNAMIC || c->mode == CRI_AUGMENTED_FRICTIONLESS;
@@ -186,14 +244,27 @@ static void finish(augmented_cache *c, double *f, bool has_cache, cri_law_report
     for (int i = 0; i < c->ground.n; i++) {
         report->is_sliding[i] = c->mode != CRI_AUGMENTED_STATIC && f[3 * i] > 0.0;
     }
+    // what a net sees of a linked body hangs on its own inertia, whose derivatives are not there
+    bool uses_net = c->mode == CRI_AUGMENTED_DYNAMIC || c->mode == CRI_AUGMENTED_REGRESSED;
+    report->is_refused = c->is_linked && (uses_net || c->has_e);
 }
 
 static const void *solve(const cri_contact_problem *p, double *f, bool has_cache,
                          cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
-    augmented_cache *c = CR_PUSH(keep, augmented_cache, 1);
-    if (begin(p, c, report, keep)) {
-        c->said = classify(p, c, &report->margin, scratch);
-        choose(p, c, has_cache, report, keep, scratch);
+    cri_augmented_cache *c = CR_PUSH(keep, cri_augmented_cache, 1);
+    bool is_there = begin(p, c, report, keep);
+    if (is_there && c->is_linked) {
+        is_there = cri_augmented_join(p, c, report, keep, scratch);
+    } else if (is_there) {
+        c->said = cri_augmented_classify(p, c, &report->margin, scratch);
+    }
+    report->is_outside = report->is_outside || (is_there && is_outside(p, c));
+    if (p->is_foreign || (report->is_outside && p->outside != CRI_OUTSIDE_NET)) {
+        solve_inner(p, c, f, has_cache, report, keep, scratch);
+        return c;
+    }
+    if (is_there) {
+        cri_augmented_choose(p, c, has_cache, report, keep, scratch);
     }
     finish(c, f, has_cache, report, keep);
     return c;
@@ -201,9 +272,18 @@ static const void *solve(const cri_contact_problem *p, double *f, bool has_cache
 
 static const void *solve_regressed(const cri_contact_problem *p, double *f, bool has_cache,
                                    cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
-    (void)scratch;
-    augmented_cache *c = CR_PUSH(keep, augmented_cache, 1);
-    if (begin(p, c, report, keep)) {
+    cri_augmented_cache *c = CR_PUSH(keep, cri_augmented_cache, 1);
+    bool is_there = begin(p, c, report, keep);
+    if (is_there && c->is_linked) {
+        // pure regression has no part for joints: the body is taken as if it were alone
+        c->scale = cri_ground_input(&c->ground, c->input);
+    }
+    report->is_outside = report->is_outside || (is_there && is_outside(p, c));
+    if (p->is_foreign || (report->is_outside && p->outside != CRI_OUTSIDE_NET)) {
+        solve_inner(p, c, f, has_cache, report, keep, scratch);
+        return c;
+    }
+    if (is_there) {
         regress(p, c, has_cache, keep);
         c->mode = CRI_AUGMENTED_REGRESSED;
         for (int i = 0; i < c->ground.n_row; i++) {
@@ -214,171 +294,27 @@ static const void *solve_regressed(const cri_contact_problem *p, double *f, bool
     return c;
 }
 
-// ---- derivatives -------------------------------------------------------------------------------
-
-// g_i = scale out_i of the first n_out rows: adds to A_adj, c_adj and the weights'
-static void regress_vjp(const cri_contact_problem *p, const augmented_cache *c, int n_out,
-                        const double *g_adj, double *A_adj, double *c_adj, double *weights_adj,
-                        cr_arena *scratch) {
-    int net = 2 * (int)c->ground.kind + 1, first = p->nets->first[net];
-    double input_adj[CRI_GROUND_INPUTS] = {0}, out_adj[MOST] = {0}, scale_adj = 0.0;
-    for (int i = 0; i < n_out; i++) {
-        scale_adj += g_adj[i] * c->out[i];
-        out_adj[i] = g_adj[i] * c->scale;
-    }
-    bool has_room = cri_mlp_value_vjp(&p->nets->net[net], p->weights + first, &c->net, out_adj,
-                                      input_adj, weights_adj ? weights_adj + first : NULL, scratch);
-    CR_ASSERT(has_room);
-    cri_ground_input_vjp(&c->ground, input_adj, scale_adj, A_adj, c_adj);
-}
-
-static void normals_vjp(const cri_contact_problem *p, const augmented_cache *c, double *g_adj,
-                        double *A_adj, double *c_adj, double *weights_adj, cr_arena *scratch) {
-    int k = c->ground.n_row;
-    double q_adj[MOST_END];
-    // g_e = lcp(M = A_ee, q = c_e + A_e0 g_0)
-    cri_lcp_vjp(&c->lcp, g_adj + 1, q_adj, scratch);
-    for (int i = 1; i < k; i++) {
-        for (int j = 1; j < k; j++) {
-            A_adj[i * k + j] += q_adj[i - 1] * c->g[j];
-        }
-        c_adj[i] += q_adj[i - 1];
-        A_adj[i] += q_adj[i - 1] * c->g[0];
-        g_adj[0] += q_adj[i - 1] * c->ground.A[i];
-    }
-    // g_0 = scale out_0
-    if (c->mode == CRI_AUGMENTED_DYNAMIC) {
-        regress_vjp(p, c, 1, g_adj, A_adj, c_adj, weights_adj, scratch);
-    }
-}
-
-static void vjp(const cri_contact_problem *p, const void *cached, const double *f,
-                const double *f_adj, cri_contact_adj *adj, cr_arena *scratch) {
-    (void)f;
-    const augmented_cache *c = cached;
-    int k = c->ground.n_row;
-    double g_adj[MOST], A_adj[MOST * MOST] = {0}, c_adj[MOST] = {0};
-    double *weights_adj = adj->weights;
-    // f = R' g
-    cri_ground_take(&c->ground, f_adj, g_adj);
-    switch (c->mode) {
-    case CRI_AUGMENTED_NONE:
-        break;
-    case CRI_AUGMENTED_STATIC:
-        // A g = -c
-        cri_cholesky_solve(k, c->factor, g_adj);
-        for (int i = 0; i < k; i++) {
-            c_adj[i] = -g_adj[i];
-            for (int j = 0; j < k; j++) {
-                A_adj[i * k + j] = -g_adj[i] * c->g[j];
-            }
-        }
-        break;
-    case CRI_AUGMENTED_DYNAMIC:
-    case CRI_AUGMENTED_FRICTIONLESS:
-        normals_vjp(p, c, g_adj, A_adj, c_adj, weights_adj, scratch);
-        break;
-    case CRI_AUGMENTED_REGRESSED:
-        regress_vjp(p, c, k, g_adj, A_adj, c_adj, weights_adj, scratch);
-        break;
-    }
-    *adj = (cri_contact_adj){.weights = weights_adj,
-                             .mu = CR_PUSH(scratch, double, p->n),
-                             .e = CR_PUSH(scratch, double, p->n)};
-    cri_ground_reduce_vjp(p, &c->ground, A_adj, c_adj, adj, scratch);
-}
-
-// out_tan of the first n_out rows from one vjp each; weights_tan may be NULL
-static void regress_jvp(const cri_contact_problem *p, const augmented_cache *c, int n_out,
-                        const double *A_tan, const double *c_tan, const double *weights_tan,
-                        double *g_tan, cr_arena *scratch) {
-    int net = 2 * (int)c->ground.kind + 1, first = p->nets->first[net];
-    const cri_mlp *mlp = &p->nets->net[net];
-    int n_weight = cri_mlp_n_weight(mlp);
-    double input_tan[CRI_GROUND_INPUTS];
-    double scale_tan = cri_ground_input_jvp(&c->ground, A_tan, c_tan, input_tan);
-    for (int i = 0; i < n_out; i++) {
-        cri_arena_mark mark = cri_arena_get_mark(scratch);
-        double *row = weights_tan ? CR_PUSH(scratch, double, n_weight) : NULL;
-        double input_adj[CRI_GROUND_INPUTS] = {0}, seed[MOST] = {0}, out_tan = 0.0;
-        seed[i] = 1.0;
-        bool has_room =
-            cri_mlp_value_vjp(mlp, p->weights + first, &c->net, seed, input_adj, row, scratch);
-        CR_ASSERT(has_room);
-        for (int j = 0; j < mlp->width[0]; j++) {
-            out_tan += input_adj[j] * input_tan[j];
-        }
-        for (int j = 0; row && j < n_weight; j++) {
-            out_tan += row[j] * weights_tan[first + j];
-        }
-        g_tan[i] = scale_tan * c->out[i] + c->scale * out_tan;
-        cri_arena_rewind(scratch, mark);
-    }
-}
-
-static void normals_jvp(const augmented_cache *c, const double *A_tan, const double *c_tan,
-                        double *g_tan, cr_arena *scratch) {
-    int k = c->ground.n_row;
-    double rhs[MOST_END];
-    for (int i = 1; i < k; i++) {
-        rhs[i - 1] = c_tan[i] + A_tan[i] * c->g[0] + c->ground.A[i] * g_tan[0];
-        for (int j = 1; j < k; j++) {
-            rhs[i - 1] += A_tan[i * k + j] * c->g[j];
-        }
-    }
-    cri_lcp_jvp(&c->lcp, rhs, g_tan + 1, scratch);
-}
-
-static void jvp(const cri_contact_problem *p, const void *cached, const double *f,
-                const cri_contact_tan *tan, double *f_tan, cr_arena *scratch) {
-    (void)f;
-    const augmented_cache *c = cached;
-    int k = c->ground.n_row;
-    double A_tan[MOST * MOST], c_tan[MOST], g_tan[MOST] = {0};
-    cri_ground_reduce_jvp(&c->ground, tan, A_tan, c_tan, scratch);
-    switch (c->mode) {
-    case CRI_AUGMENTED_NONE:
-        break;
-    case CRI_AUGMENTED_STATIC:
-        for (int i = 0; i < k; i++) {
-            g_tan[i] = -c_tan[i];
-            for (int j = 0; j < k; j++) {
-                g_tan[i] -= A_tan[i * k + j] * c->g[j];
-            }
-        }
-        cri_cholesky_solve(k, c->factor, g_tan);
-        break;
-    case CRI_AUGMENTED_DYNAMIC:
-        regress_jvp(p, c, 1, A_tan, c_tan, tan->weights, g_tan, scratch);
-        normals_jvp(c, A_tan, c_tan, g_tan, scratch);
-        break;
-    case CRI_AUGMENTED_FRICTIONLESS:
-        normals_jvp(c, A_tan, c_tan, g_tan, scratch);
-        break;
-    case CRI_AUGMENTED_REGRESSED:
-        regress_jvp(p, c, k, A_tan, c_tan, tan->weights, g_tan, scratch);
-        break;
-    }
-    cri_ground_spread(&c->ground, g_tan, f_tan);
-}
-
 static size_t n_byte(int n) {
     // values, slopes and adjoints of a net's rows at its widest, and a row of all its weights
     size_t wide = CRI_GROUND_WIDTH, net = 4 * CRI_GROUND_HIDDEN * (wide + 8);
-    size_t weights = CRI_GROUND_HIDDEN * (wide + 1) * wide;
-    return sizeof(augmented_cache) + cri_ground_bytes(n) + 2 * cri_lcp_bytes(MOST_END) +
-           sizeof(double) * (net + weights) + 4096;
+    size_t weights = CRI_GROUND_HIDDEN * (wide + 1) * wide, inner = 0;
+    for (int i = 0; cri_law_at(i); i++) {
+        size_t own = cri_law_at(i)->n_byte(n);
+        inner = own > inner ? own : inner;
+    }
+    return 2 * sizeof(cri_augmented_cache) + cri_ground_bytes(n) +
+           2 * cri_lcp_bytes(CRI_AUGMENTED_ENDS) + inner + sizeof(double) * (net + weights) + 4096;
 }
 
 const cri_law cri_law_augmented = {
     .name = "augmented",
     .summary = "nets choose stick, slide or leave and regress friction; normals are solved for",
-    .promise = "No approach, no pull, no friction without push, whatever the nets say. What sticks "
-               "and how it slides is what they were trained on; restitution is 0.",
+    .promise = "No approach, no pull, no friction without push, whatever the nets say. What "
+               "sticks, how it slides and how it rebounds is what they were trained on.",
     .needs_nets = true,
     .solve = solve,
-    .vjp = vjp,
-    .jvp = jvp,
+    .vjp = cri_augmented_vjp,
+    .jvp = cri_augmented_jvp,
     .n_byte = n_byte,
 };
 
@@ -388,7 +324,7 @@ const cri_law cri_law_regressed = {
     .promise = "Nothing: bodies may sink, stick to the ground or be thrown by it.",
     .needs_nets = true,
     .solve = solve_regressed,
-    .vjp = vjp,
-    .jvp = jvp,
+    .vjp = cri_augmented_vjp,
+    .jvp = cri_augmented_jvp,
     .n_byte = n_byte,
 };

@@ -8,6 +8,9 @@
 
 #include "contact/ground.h"
 
+/// Evaluations of the joint force after which its class stays what it is.
+enum { CRI_AUGMENTED_FREEZE = 10 };
+
 extern const cri_law cri_law_augmented;
 extern const cri_law cri_law_regressed;
 

@@ -11,6 +11,7 @@
 
 #include "contact/barrier.h"
 
+#include "contact/hull_barrier.h"
 #include "contact/longrange_parts.h"
 #include "geometry/feature_distance.h"
 
@@ -313,4 +314,50 @@ const unsigned char *cri_barrier_owners(const cri_sphere_tree *tree, cr_arena *a
     }
     cri_arena_rewind(arena, mark);
     return owner;
+}
+
+// ---- half-space --------------------------------------------------------------------------------
+
+static void height_function(const cri_barrier_options *options, bool is_hull, double height,
+                            double b[3]) {
+    if (is_hull) {
+        cri_hull_barrier_of(options->reach, height, b);
+    } else {
+        cri_barrier_of_distance(options, height, b);
+    }
+}
+
+void cri_barrier_half(const cri_barrier_options *options, bool is_hull,
+                      const cri_longrange_body *body, const cri_half_space *half,
+                      cri_longrange_order order, cri_longrange_half_result *out) {
+    double base = cri_v3_dot(half->n, body->pose.pos) - half->offset;
+    cri_vec3 t = {0.0, 0.0, 0.0};
+    double slope = 0.0;
+    memset(out, 0, sizeof *out);
+    out->gap = INFINITY;
+    for (size_t i = 0; i < (size_t)body->tree->n_vertex; i++) {
+        cri_vec3 r = cri_v3_load(body->r + 3 * i);
+        double height = base + cri_v3_dot(half->n, r), b[3], e[6];
+        out->gap = fmin(out->gap, height);
+        if (!(height > 0.0)) {
+            out->value = INFINITY;
+            return;
+        }
+        height_function(options, is_hull, height, b);
+        out->value += b[0];
+        out->n_exact += b[1] != 0.0;
+        slope += b[1];
+        t = cri_v3_mad(t, b[1], r);
+        cri_v3_store(cri_v3_cross(r, half->n), e);
+        cri_v3_store(half->n, e + 3);
+        for (int k = 0; order >= CRI_LONGRANGE_HESSIAN && k < 36; k++) {
+            out->H[k] += b[2] * e[k / 6] * e[k % 6];
+        }
+    }
+    cri_v3_store(cri_v3_scale(slope, half->n), out->F);
+    cri_v3_store(cri_v3_scale(half->n.x, t), out->N);
+    cri_v3_store(cri_v3_scale(half->n.y, t), out->N + 3);
+    cri_v3_store(cri_v3_scale(half->n.z, t), out->N + 6);
+    cri_v3_store(cri_affine_torque(out->N), out->g);
+    memcpy(out->g + 3, out->F, sizeof out->F);
 }

@@ -47,3 +47,9 @@ void cri_barrier_pair(const cri_barrier_options *options, const cri_barrier_body
 /// derivatives (12, 12). Lengths are those at rest. False: the weight is 1, derivatives are not
 /// filled.
 bool cri_barrier_mollify(const cri_vec3 x[4], double *weight, double g[12], double H[144]);
+
+/// Sum over the vertices of a body of the function of their heights above a half-space; is_hull:
+/// that of contact/hull_barrier.h with the same reach. n_exact counts vertices that feel it.
+void cri_barrier_half(const cri_barrier_options *options, bool is_hull,
+                      const cri_longrange_body *body, const cri_half_space *half,
+                      cri_longrange_order order, cri_longrange_half_result *out);

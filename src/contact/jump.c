@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "math/dense.h"
+#include "model/ground_nets.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,7 +55,8 @@ size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref)
     bool has_tree = tree > 0;
     size_t wide = has_tree ? 6 * (size_t)mech->n_body + (size_t)mech->n_v : 0;
     size_t smooth = world->smoothing > 0.0 ? world->law->n_byte_smooth(n) : 0;
-    return world->law->n_byte(n) + smooth + cri_opening_bytes(n) + tree + work +
+    return world->law->n_byte(n) + cri_jump_link_bytes(world, n) + smooth + cri_opening_bytes(n) +
+           tree + work +
            sizeof(double) * (3 * m * m + (MAX_TERM + 14) * (n_dof + n_row) + 16 * m + 6 * n_dof +
                              (MAX_TERM + 8) * wide) +
            CRI_JUMP_BASES * (sizeof(double) * (m + 2 * n_dof + n_row) + sizeof(cri_jump_base)) +
@@ -177,6 +179,18 @@ void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri
     }
 }
 
+// do nets know another body than one of these, or another surface?
+static bool has_foreign(const cri_world *world, const cri_jump *jump) {
+    const cri_ground_nets *nets = world->law->needs_nets ? world->model->nets : NULL;
+    bool has = false;
+    for (int a = 0; nets && a < jump->n; a++) {
+        const cri_near *near = &jump->row[a].near;
+        has = has || near->kind == CRI_NEAR_LIMIT || near->unit[0] >= 0 ||
+              near->body[1] != nets->body_index;
+    }
+    return has;
+}
+
 cri_contact_problem cri_jump_problem(const cri_world *world, const cri_jump *jump) {
     CR_ASSERT(jump->n > 0 && jump->row);
     return (cri_contact_problem){.n = jump->n,
@@ -190,7 +204,10 @@ cri_contact_problem cri_jump_problem(const cri_world *world, const cri_jump *jum
                                  .is_plain = jump->is_plain,
                                  .has_e = jump->has_e,
                                  .nets = world->model->nets,
-                                 .weights = world->d->weights};
+                                 .weights = world->d->weights,
+                                 .outside = world->outside,
+                                 .is_foreign = has_foreign(world, jump),
+                                 .link = jump->link};
 }
 
 // ---- assembly ----------------------------------------------------------------------------------
@@ -383,9 +400,10 @@ static void push_arrays(cri_jump *jump, cr_arena *keep) {
     jump->e = jump->mu + n;
     jump->target = jump->e + n;
     cri_clear_rows(1, 9 * n, jump->b);
-    jump->is_plain = CR_PUSH(keep, bool, 3 * n);
+    jump->is_plain = CR_PUSH(keep, bool, 4 * n);
     jump->has_e = jump->is_plain + n;
     jump->is_sliding = jump->has_e + n;
+    jump->is_back = jump->is_sliding + n;
 }
 
 // trees at the state, and inverse inertia of free bodies
@@ -420,6 +438,7 @@ void cri_jump_begin(const cri_world *world, int n, const cri_contact_ref *ref, c
         jump->mu[a] = c.friction;
         jump->e[a] = c.restitution;
         jump->has_e[a] = true;
+        jump->has_sides = jump->has_sides || c.has_sides;
     }
     prepare_units(world, jump, keep, scratch);
     for (int a = 0; a < n; a++) {
@@ -475,6 +494,31 @@ static void note_frictionless(cri_jump *jump) {
     }
 }
 
+// the law's solve, once more for each turn of a side
+static void solve_by_law(const cri_world *world, cri_jump *jump, bool has_cache, cr_arena *keep,
+                         cr_arena *scratch) {
+    cri_contact_problem problem = cri_jump_problem(world, jump);
+    problem.link = problem.is_foreign ? NULL : cri_jump_link(world, jump, keep, scratch);
+    jump->link = problem.link;
+    problem.smoothing = world->smoothing;
+    if (jump->has_sides) {
+        cri_jump_begin_sides(world, jump);
+    }
+    cri_arena_mark mark = cri_arena_get_mark(keep);
+    jump->law_cache = world->law->solve(&problem, jump->f, has_cache, &jump->report, keep, scratch);
+    int n_try = 2 * jump->n + 2;
+    while (jump->has_sides && cri_jump_turn_sides(world, jump)) {
+        if (n_try-- == 0) {
+            jump->report.outcome = CR_ITERATION_LIMIT;
+            return;
+        }
+        cri_arena_rewind(keep, mark);
+        jump->report = (cri_law_report){.margin = 1.0, .is_sliding = jump->is_sliding};
+        jump->law_cache =
+            world->law->solve(&problem, jump->f, has_cache, &jump->report, keep, scratch);
+    }
+}
+
 void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, bool has_cache,
                     double *v_out, cr_arena *keep, cr_arena *scratch) {
     CR_ASSERT(jump->n > 0 && v && v_out && keep && scratch);
@@ -496,9 +540,7 @@ void cri_jump_solve(const cri_world *world, cri_jump *jump, const double *v, boo
         return;
     }
     find_opening(jump, has_cache, keep, scratch);
-    cri_contact_problem problem = cri_jump_problem(world, jump);
-    problem.smoothing = world->smoothing;
-    jump->law_cache = world->law->solve(&problem, jump->f, has_cache, &jump->report, keep, scratch);
+    solve_by_law(world, jump, has_cache, keep, scratch);
     note_frictionless(jump);
     jump->base = NULL;
     if (has_cache) {

@@ -57,9 +57,12 @@ typedef struct cri_jump {
     bool *is_plain;        // (n), set by the caller
     bool *has_e;           // (n), whether restitution has a derivative; set by the caller
     bool *is_sliding;      // (n)
+    bool *is_back;         // (n) its friction is that of sliding back (jump_side.c)
+    bool has_sides;        // of some contact
     double *f;             // (3n) impulses
-    double *W, *v;         // (n_dof) inverse inertia of free bodies, velocity before
-    size_t n_byte;         // room that one more call needs in scratch, and a solve in keep
+    const cri_contact_link *link; // of the body that nets know, NULL: none
+    double *W, *v;                // (n_dof) inverse inertia of free bodies, velocity before
+    size_t n_byte;                // room that one more call needs in scratch, and a solve in keep
     const void *law_cache;
     cri_jump_base *base; // (CRI_JUMP_BASES) filled by tangents; NULL without a cache
     int *n_base;         // how many there are

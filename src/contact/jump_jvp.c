@@ -251,7 +251,8 @@ static cri_contact_tan data_tangents(const tangents *t, const cri_jump_tan *tan,
     double *drift = jump->opening.n > 0 ? opening_tan(t, target) : NULL;
     for (int a = 0; !tan->is_fixed && a < jump->n; a++) {
         cri_coefficients c = cri_near_coefficients(t->world, &jump->row[a].near);
-        mu[a] = c.at_friction >= 0 ? tan->d->block[c.at_friction] : 0.0;
+        int at_friction = jump->is_back[a] ? c.at_friction_back : c.at_friction;
+        mu[a] = at_friction >= 0 ? tan->d->block[at_friction] : 0.0;
         const cri_row *row = &jump->row[a];
         if (row->near.has_two_frictions) {
             const cri_pair_derived *pair_tan = &tan->d->pair[row->near.pair];

@@ -48,4 +48,16 @@ void cri_jump_body_force(const cri_world *world, const cri_jump *jump, const cri
 /// Sets force (n_body, 6) to zero for the bodies of the island's trees.
 void cri_jump_clear_force(const cri_world *world, const cri_jump *jump, double *force);
 
+/// The touching body alone, in keep, for laws of nets whose body hangs on others; NULL: it does
+/// not.
+cri_contact_link *cri_jump_link(const cri_world *world, const cri_jump *jump, cr_arena *keep,
+                                cr_arena *scratch);
+size_t cri_jump_link_bytes(const cri_world *world, int n);
+
+/// Friction that depends on the way a contact slides (jump_side.c): coefficients for the velocity
+/// before; then those whose impulse is on the other side change, until none does. False: they go
+/// in circles.
+void cri_jump_begin_sides(const cri_world *world, cri_jump *jump);
+bool cri_jump_turn_sides(const cri_world *world, cri_jump *jump);
+
 cri_contact_problem cri_jump_problem(const cri_world *world, const cri_jump *jump);

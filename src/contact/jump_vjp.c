@@ -161,8 +161,9 @@ static void rows_vjp(const pass *p) {
 static void coefficients_vjp(const pass *p, const cri_contact_adj *adj) {
     for (int a = 0; a < p->jump->n; a++) {
         cri_coefficients c = cri_near_coefficients(p->world, &p->jump->row[a].near);
-        if (c.at_friction >= 0) {
-            p->d_adj->block[c.at_friction] += adj->mu[a];
+        int at_friction = p->jump->is_back[a] ? c.at_friction_back : c.at_friction;
+        if (at_friction >= 0) {
+            p->d_adj->block[at_friction] += adj->mu[a];
         }
         const cri_row *row = &p->jump->row[a];
         if (row->near.has_two_frictions) {

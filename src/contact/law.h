@@ -10,6 +10,23 @@
 #include "base/arena.h"
 #include "carom/carom.h"
 
+/// What a law of nets does with a state that they were not trained for.
+typedef enum cri_outside {
+    CRI_OUTSIDE_NET,      // asks them all the same
+    CRI_OUTSIDE_ANALYTIC, // takes the law that they learned from
+    CRI_OUTSIDE_STOP,     // the same, and the step is refused
+} cri_outside;
+
+/// The touching body of a linked mechanism by itself, for nets that know it alone: what contacts
+/// answer to impulses on it, and its joint, in two directions of the plane.
+typedef struct cri_contact_link {
+    double *A;   // (3n, 3n) of the body alone
+    double *C;   // (3n, 2) velocities at the contacts for an impulse at the joint
+    double J[4]; // (2, 2) velocity of the joint for an impulse there, the body alone
+    double K[4]; // (2, 2) J and that of the rest of the mechanism
+    double v[2]; // velocity of the joint before
+} cri_contact_link;
+
 /// u = A f + b is the velocity after the impulse. Arrays are borrowed.
 typedef struct cri_contact_problem {
     int n;
@@ -23,6 +40,9 @@ typedef struct cri_contact_problem {
     const bool *has_e;    // (n) the derivative for e counts, also of a plain one; NULL: not there
     const struct cri_ground_nets *nets; // of laws that need them, else NULL
     const double *weights;              // theirs
+    cri_outside outside;                // what they do beyond their training
+    bool is_foreign;                    // some contact is not of the body that they know
+    const cri_contact_link *link;       // of the body that they know, NULL: it moves freely
     double smoothing; // of derivatives, relative; 0: they are those of the solution
     // pivots of A (cri_psd_pivot, to 1e-11), NULL: not there
     const struct cri_psd *pivots;
@@ -36,7 +56,9 @@ typedef struct cri_law_report {
     double margin;             // relative distance to another contact class
     bool is_one_sided;         // at a kink
     bool is_smoothed;          // derivatives are smoothed
-    bool is_refused;           // there is no smoothed derivative
+    bool is_refused;           // there is no smoothed derivative, or none through a joint
+    bool is_outside;           // nets were not trained for this
+    int n_evaluation;          // of the joint force
     bool *is_sliding;          // (n), filled by the law: what slides in some phase of it
     const double *compression; // (3n), in keep: impulse of the first phase of two, else NULL
     const double *shift;       // (n), in keep: what the law adds to the diagonal of A, else NULL
@@ -86,6 +108,12 @@ typedef struct cri_law {
     bool is_lifting;     // what slides gets v_n = mu |v_t|
     bool needs_nets;     // only models that have them take it
     bool is_octagon;     // friction along corners, 45 degrees apart from the first tangent
+    bool is_soft;        // contacts are springs; bodies overlap while they touch
+    // the stepper that alone has it, whose step is the law; NULL: an impulse law, with all below
+    const char *stepper;
+    bool is_energy; // of the surfaces' positions; bodies must be apart at the start
+    int form;       // cri_potential_form, of energies
+    double mu;      // their coefficient, unless the scene gives one
 
     /// Solves from the start f (3n) and overwrites it. Returns the cache that the derivatives need,
     /// in keep; has_cache false lets the law skip what only they need. Both arenas have room
@@ -123,5 +151,11 @@ const cri_law *cri_law_at(int i);
 /// Law number i of those that need nets, NULL behind the last.
 const cri_law *cri_law_learned_at(int i);
 
-/// Among all of them. NULL when there is none of that name.
+/// Among these. NULL when there is none of that name.
 const cri_law *cri_law_find(const char *name);
+
+/// Law number i of those with a stepper of their own, NULL behind the last.
+const cri_law *cri_law_stepped_at(int i);
+
+/// Among all that there are.
+const cri_law *cri_law_find_any(const char *name);

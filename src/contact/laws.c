@@ -7,6 +7,8 @@
 #include "base/base.h"
 #include "contact/augmented.h"
 #include "contact/impulse_law.h"
+#include "contact/potential_law.h"
+#include "contact/soft.h"
 
 #include <string.h>
 
@@ -15,6 +17,10 @@ static const cri_law *const laws[] = {
 };
 
 static const cri_law *const learned[] = {&cri_law_augmented, &cri_law_regressed};
+
+static const cri_law *const stepped[] = {
+    &cri_law_soft, &cri_law_longrange, &cri_law_ipc, &cri_law_sdrs, &cri_law_rough,
+};
 
 const cri_law *cri_law_at(int i) {
     int n = (int)(sizeof laws / sizeof laws[0]);
@@ -39,4 +45,19 @@ const cri_law *cri_law_find(const char *name) {
         }
     }
     return NULL;
+}
+
+const cri_law *cri_law_stepped_at(int i) {
+    int n = (int)(sizeof stepped / sizeof stepped[0]);
+    return i >= 0 && i < n ? stepped[i] : NULL;
+}
+
+const cri_law *cri_law_find_any(const char *name) {
+    CR_ASSERT(name);
+    for (int i = 0; cri_law_stepped_at(i); i++) {
+        if (strcmp(stepped[i]->name, name) == 0) {
+            return stepped[i];
+        }
+    }
+    return cri_law_find(name);
 }

@@ -103,7 +103,41 @@ typedef struct cri_longrange_result {
     int n_step;        // Newton steps in these
     double worst_gap;  // largest relative duality gap of them
     double worst_drop; // largest centred over exact value in a shell: below 1
+    double gap; // least room that a plane leaves between two triangles, infinite: none is near
 } cri_longrange_result;
+
+enum { CRI_NEAR_SHELLS = 6 };
+
+/// A shell around a near pair in which it fades: nodes of both trees (half-space: the second is
+/// -1), how the weight falls with their distance, the direction, and distance over the sum of
+/// radii.
+typedef struct cri_near_shell {
+    int node[2];
+    double slope, ratio;
+    cri_vec3 u;
+} cri_near_shell;
+
+/// A near pair of triangles, or a triangle near a half-space: those whose potential is exact.
+typedef struct cri_longrange_near {
+    int triangle[2];        // of the first and second body; half-space: -1
+    double weight;          // product of (1 - phi) of the shells around it
+    double weight_grad[12]; // its gradient in the poses; half-space: six numbers
+    int n_shell;
+    cri_near_shell shell[CRI_NEAR_SHELLS]; // those in which the weight falls
+    const cri_plane_force *force;          // pair
+    const cri_half_force *half;            // half-space
+} cri_longrange_near;
+
+/// Takes one near pair after the other.
+typedef struct cri_longrange_taker {
+    void (*take)(void *context, const cri_longrange_near *near);
+    void *context;
+} cri_longrange_taker;
+
+/// Lists the near pairs of two bodies, in the order of the sum. False when triangles touch.
+bool cri_longrange_list(const cri_longrange_options *options, const cri_longrange_body *a,
+                        const cri_longrange_body *b, cri_longrange_warm *warm,
+                        const cri_longrange_taker *taker);
 
 /// The potential of bodies a and b. warm may be NULL.
 void cri_longrange_pair(const cri_longrange_options *options, const cri_longrange_body *a,
@@ -145,14 +179,26 @@ typedef struct cri_longrange_half_result {
     double g[6];  // gradient (w, v)
     double H[36]; // without cri_affine_curvature
     int n_visit, n_centred, n_exact;
+    double gap; // least height of a triangle that is near, infinite: none is
 } cri_longrange_half_result;
 
 void cri_longrange_half(const cri_longrange_options *options, const cri_longrange_body *body,
                         const cri_half_space *half, cri_longrange_order order,
                         cri_longrange_half_result *out);
 
+/// Lists the triangles near it. False when a vertex is not above.
+bool cri_longrange_half_list(const cri_longrange_options *options, const cri_longrange_body *body,
+                             const cri_half_space *half, const cri_longrange_taker *taker);
+
 /// As for a pair.
 void cri_longrange_half_vjp(const cri_longrange_half_result *cache, double value_adj,
                             const double g_adj[6], double pose_adj[6]);
 void cri_longrange_half_jvp(const cri_longrange_half_result *cache, const double pose_tan[6],
                             double *value_tan, double g_tan[6]);
+
+/// Adjoint of the gradient g in the vertices of the mesh, which its spheres follow, and in the
+/// offset: adds to vertex_adj (n_vertex, 3), own frame, and offset_adj. False as for a pair.
+bool cri_longrange_half_shape_vjp(const cri_longrange_options *options,
+                                  const cri_longrange_body *body, const cri_half_space *half,
+                                  const double g_adj[6], double *vertex_adj, double *offset_adj,
+                                  cr_arena *scratch);

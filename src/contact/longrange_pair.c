@@ -125,6 +125,11 @@ static void add_centred(walk *w, int i, int j, const cri_longrange_line *line) {
     }
 }
 
+/// What a plane leaves between two triangles.
+static double room_of(const double s[6]) {
+    return fmin(s[0], fmin(s[1], s[2])) + fmin(s[3], fmin(s[4], s[5]));
+}
+
 /// Two triangles. False when they touch.
 static bool add_exact(walk *w, int i, int j) {
     const cri_sphere_tree *ta = w->a->tree, *tb = w->b->tree;
@@ -153,6 +158,7 @@ static bool add_exact(walk *w, int i, int j) {
     w->out->n_exact++;
     w->out->n_step += f.plane.n_step;
     w->out->worst_gap = fmax(w->out->worst_gap, fabs(f.plane.gap));
+    w->out->gap = fmin(w->out->gap, room_of(f.plane.s));
     top->part.value += f.excess + constant_of(w);
     if (w->order >= CRI_LONGRANGE_GRADIENT) {
         cri_longrange_add_pair(&f, r, &top->part.affine);
@@ -162,6 +168,12 @@ static bool add_exact(walk *w, int i, int j) {
     }
     if (w->shape) {
         cri_longrange_shape_exact(w, va, vb, &f);
+    }
+    if (w->taker) {
+        cri_longrange_near near = {
+            .triangle = {ta->leaf[i], tb->leaf[j]}, .weight = top->inner, .force = &f};
+        cri_longrange_weigh(w, &near);
+        w->taker->take(w->taker->context, &near);
     }
     return true;
 }
@@ -287,6 +299,7 @@ bool cri_longrange_walk_down(walk *w) {
     memset(&w->shells[0], 0, sizeof w->shells[0]);
     w->shells[0].inner = 1.0;
     memset(w->out, 0, sizeof *w->out);
+    w->out->gap = INFINITY;
     wait_for(w, 0, 0);
     while (w->n_wait > 0) {
         cri_node_pair next = w->waits[--w->n_wait];
@@ -309,6 +322,7 @@ void cri_longrange_pair(const cri_longrange_options *options, const cri_longrang
     w.order = order;
     w.warm = warm;
     w.shape = NULL;
+    w.taker = NULL;
     w.out = out;
     if (!cri_longrange_walk_down(&w)) {
         out->value = INFINITY;
@@ -320,6 +334,22 @@ void cri_longrange_pair(const cri_longrange_options *options, const cri_longrang
     if (order >= CRI_LONGRANGE_HESSIAN) {
         cri_longrange_expand(&w.sum, out->H);
     }
+}
+
+bool cri_longrange_list(const cri_longrange_options *options, const cri_longrange_body *a,
+                        const cri_longrange_body *b, cri_longrange_warm *warm,
+                        const cri_longrange_taker *taker) {
+    cri_longrange_result out;
+    walk w;
+    w.options = options;
+    w.a = a;
+    w.b = b;
+    w.order = CRI_LONGRANGE_VALUE;
+    w.warm = warm;
+    w.shape = NULL;
+    w.taker = taker;
+    w.out = &out;
+    return cri_longrange_walk_down(&w);
 }
 
 /// y += D x, D the derivative of g, or its transpose.

@@ -90,7 +90,8 @@ typedef struct cri_longrange_walk {
     const cri_longrange_body *a, *b;
     cri_longrange_order order;
     cri_longrange_warm *warm;
-    cri_longrange_shape *shape; // NULL: not wanted
+    cri_longrange_shape *shape;       // NULL: not wanted
+    const cri_longrange_taker *taker; // NULL: not wanted
     cri_longrange_result *out;
     cri_vec3 between; // position of a less that of b
     cri_longrange_sum sum;
@@ -98,6 +99,9 @@ typedef struct cri_longrange_walk {
     cri_longrange_shell shells[CRI_LONGRANGE_SHELLS]; // the first is the whole
     cri_node_pair waits[CRI_LONGRANGE_WAITS];
 } cri_longrange_walk;
+
+/// Derivatives of the weight of a near pair in the open shells.
+void cri_longrange_weigh(const cri_longrange_walk *w, cri_longrange_near *near);
 
 /// Walks; false when triangles touch.
 bool cri_longrange_walk_down(cri_longrange_walk *w);

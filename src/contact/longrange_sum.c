@@ -262,3 +262,27 @@ void cri_longrange_expand(const cri_longrange_sum *sum, double H[144]) {
         }
     }
 }
+
+void cri_longrange_weigh(const cri_longrange_walk *w, cri_longrange_near *near) {
+    double *grad = near->weight_grad;
+    for (int i = 1; i < w->n_shell; i++) {
+        const cri_longrange_shell *s = &w->shells[i];
+        const cri_longrange_line *line = &s->line;
+        double slope = -s->phi[1];
+        for (int k = 1; k < w->n_shell; k++) {
+            slope *= k == i ? 1.0 : 1.0 - w->shells[k].phi[0];
+        }
+        if (slope == 0.0) {
+            continue;
+        }
+        cri_vec3 u = cri_v3_scale(slope, line->u);
+        cri_v3_accumulate(cri_v3_cross(line->ra, u), grad);
+        cri_v3_accumulate(u, grad + 3);
+        cri_v3_accumulate(cri_v3_cross(u, line->rb), grad + 6);
+        cri_v3_accumulate(cri_v3_scale(-1.0, u), grad + 9);
+        double d1 = w->a->node[s->node.first].radius + w->b->node[s->node.second].radius;
+        CR_ASSERT(near->n_shell < CRI_NEAR_SHELLS);
+        near->shell[near->n_shell++] =
+            (cri_near_shell){{s->node.first, s->node.second}, slope, line->L / d1, line->u};
+    }
+}

@@ -12,7 +12,7 @@
 // Spheres, capsule ends and box corners on a plane are one thing: a point a(size) of the body with
 // a radius. Rate of a gap: n . (velocity of point 1 - that of point 0).
 
-#include "contact/near.h"
+#include "contact/near_parts.h"
 
 #include "base/base.h"
 #include "geometry/collide.h"
@@ -33,6 +33,7 @@ static cri_near_kind kind_of(const cri_geom *a, const cri_geom *b) {
         case CRI_SHAPE_ELLIPSOID:
         case CRI_SHAPE_CYLINDER:
         case CRI_SHAPE_MESH:
+        case CRI_SHAPE_FIELD:
             return CRI_NEAR_GENERAL;
         }
     }
@@ -57,7 +58,8 @@ cri_near cri_near_geoms(const cr_model *m, int geom0, int geom1, int pair) {
         near.unit[s] = m->geom[near.geom[s]].unit;
     }
     near.kind = kind_of(&m->geom[near.geom[0]], &m->geom[near.geom[1]]);
-    near.n_slot = n_slot_of[near.kind];
+    near.is_field = a->shape == CRI_SHAPE_FIELD || b->shape == CRI_SHAPE_FIELD;
+    near.n_slot = near.is_field ? CRI_MOST_SLOT : n_slot_of[near.kind];
     return near;
 }
 
@@ -253,13 +255,11 @@ static cri_touch_diff ball_touch_jvp(const cri_world *w, const cri_near *near, i
 
 // ---- general pairs -----------------------------------------------------------------------------
 
-// both geoms in the world
-static void shapes_of(const cri_world *w, const cri_near *near, const cri_state *state,
-                      cri_shape shape[2], cri_pose pose[2]) {
+void cri_near_poses(const cri_world *w, const cri_near *near, const cri_state *state,
+                    cri_pose pose[2]) {
     for (int s = 0; s < 2; s++) {
         int g = near->geom[s];
         const cri_geom *geom = &w->model->geom[g];
-        shape[s] = (cri_shape){geom->shape, w->d->geom[g].size, geom->hull};
         pose[s] = pose_of(w->model, state, geom->body);
         if (!geom->is_centred) {
             pose[s].pos = cri_v3_add(pose[s].pos, cri_m3_mul(&pose[s].R, geom->pos));
@@ -270,6 +270,42 @@ static void shapes_of(const cri_world *w, const cri_near *near, const cri_state 
             double move = w->d->geom[g].size[0] - cri_v3_dot(geom->normal, pose[s].pos);
             pose[s].pos = cri_v3_mad(pose[s].pos, move, geom->normal);
         }
+    }
+}
+
+void cri_near_pose_vjp(const cri_world *w, int g, const cri_state *state, cri_vec3 pos_adj,
+                       cri_vec3 rot_adj, double *q_adj, const cri_derived *d_adj) {
+    const cri_geom *geom = &w->model->geom[g];
+    if (geom->shape == CRI_SHAPE_PLANE) {
+        d_adj->geom[g].size[0] += cri_v3_dot(geom->normal, pos_adj);
+    } else if (geom->unit >= 0) {
+        cri_vec3 local = cri_m3_tmul(&state->pose[geom->body].R, pos_adj);
+        cri_vec3 rot = cri_v3_add(cri_v3_cross(geom->pos, local), cri_m3_mul(&geom->R, rot_adj));
+        cri_state_pose_vjp(w->model, state, geom->body, pos_adj, rot, q_adj);
+    }
+}
+
+void cri_near_pose_jvp(const cri_world *w, int g, const cri_state *state, const double *body_tan,
+                       const cri_derived *d_tan, cri_vec3 *pos_tan, cri_vec3 *rot_tan) {
+    const cri_geom *geom = &w->model->geom[g];
+    *pos_tan = *rot_tan = cri_v3(0.0, 0.0, 0.0);
+    if (geom->shape == CRI_SHAPE_PLANE) {
+        *pos_tan = cri_v3_scale(d_tan->geom[g].size[0], geom->normal);
+    } else if (geom->unit >= 0) {
+        const double *tan = body_tan + 6 * geom->body;
+        cri_vec3 theta = cri_v3_load(tan + 3);
+        cri_vec3 turn = cri_m3_mul(&state->pose[geom->body].R, cri_v3_cross(theta, geom->pos));
+        *pos_tan = cri_v3_add(cri_v3_load(tan), turn);
+        *rot_tan = cri_m3_tmul(&geom->R, theta);
+    }
+}
+
+// both geoms, none of which is a field
+static void shapes_of(const cri_world *w, const cri_near *near, cri_shape shape[2]) {
+    for (int s = 0; s < 2; s++) {
+        int g = near->geom[s];
+        const cri_geom *geom = &w->model->geom[g];
+        shape[s] = (cri_shape){geom->shape, w->d->geom[g].size, geom->hull};
     }
 }
 
@@ -288,93 +324,49 @@ static bool are_finite(const cri_pose pose[2]) {
 static void general_vjp(const cri_world *w, const cri_near *near, const cri_narrow_touch *touch,
                         const cri_state *state, const cri_touch_diff *adj, double *q_adj,
                         const cri_derived *d_adj) {
+    if (near->is_field) {
+        cri_near_field_vjp(w, near, touch, state, adj, q_adj, d_adj);
+        return;
+    }
     cri_shape shape[2];
     cri_pose pose[2];
     cri_shape_diff diff[2] = {0};
-    shapes_of(w, near, state, shape, pose);
+    shapes_of(w, near, shape);
+    cri_near_poses(w, near, state, pose);
     cri_touch_vjp(shape, pose, touch, adj, diff);
     for (int s = 0; s < 2; s++) {
         int g = near->geom[s];
         const cri_geom *geom = &w->model->geom[g];
-        if (geom->shape == CRI_SHAPE_PLANE) {
-            d_adj->geom[g].size[0] += cri_v3_dot(geom->normal, diff[s].pos);
-            continue;
-        }
-        for (int i = 0; i < geom->n_size; i++) {
+        for (int i = 0; i < geom->n_size && geom->shape != CRI_SHAPE_PLANE; i++) {
             d_adj->geom[g].size[i] += diff[s].size[i];
         }
-        if (geom->unit >= 0) {
-            cri_vec3 local = cri_m3_tmul(&state->pose[geom->body].R, diff[s].pos);
-            cri_vec3 rot =
-                cri_v3_add(cri_v3_cross(geom->pos, local), cri_m3_mul(&geom->R, diff[s].rot));
-            cri_state_pose_vjp(w->model, state, geom->body, diff[s].pos, rot, q_adj);
-        }
+        cri_near_pose_vjp(w, g, state, diff[s].pos, diff[s].rot, q_adj, d_adj);
     }
 }
 
 static cri_touch_diff general_jvp(const cri_world *w, const cri_near *near,
                                   const cri_narrow_touch *touch, const cri_state *state,
                                   const double *body_tan, const cri_derived *d_tan) {
+    if (near->is_field) {
+        return cri_near_field_jvp(w, near, touch, state, body_tan, d_tan);
+    }
     cri_shape shape[2];
     cri_pose pose[2];
     cri_shape_diff diff[2] = {0};
-    shapes_of(w, near, state, shape, pose);
+    shapes_of(w, near, shape);
+    cri_near_poses(w, near, state, pose);
     for (int s = 0; s < 2; s++) {
         int g = near->geom[s];
         const cri_geom *geom = &w->model->geom[g];
-        if (geom->shape == CRI_SHAPE_PLANE) {
-            diff[s].pos = cri_v3_scale(d_tan->geom[g].size[0], geom->normal);
-            continue;
+        if (geom->shape != CRI_SHAPE_PLANE) {
+            memcpy(diff[s].size, d_tan->geom[g].size, sizeof(double) * (size_t)geom->n_size);
         }
-        memcpy(diff[s].size, d_tan->geom[g].size, sizeof(double) * (size_t)geom->n_size);
-        if (geom->unit >= 0) {
-            const double *tan = body_tan + 6 * geom->body;
-            cri_vec3 theta = cri_v3_load(tan + 3);
-            cri_vec3 turn = cri_m3_mul(&state->pose[geom->body].R, cri_v3_cross(theta, geom->pos));
-            diff[s].pos = cri_v3_add(cri_v3_load(tan), turn);
-            diff[s].rot = cri_m3_tmul(&geom->R, theta);
-        }
+        cri_near_pose_jvp(w, g, state, body_tan, d_tan, &diff[s].pos, &diff[s].rot);
     }
     return cri_touch_jvp(shape, pose, touch, diff);
 }
 
 // ---- all kinds ---------------------------------------------------------------------------------
-
-cri_vec3 cri_limit_axis(const cri_limit *l, const double *q, double *angle) {
-    CR_ASSERT(l->ball >= 0 && l->n == 3);
-    cri_quat r = cri_q4_load(q + l->ball);
-    double sign = r.w < 0.0 ? -1.0 : 1.0;
-    cri_vec3 im = cri_v3_scale(sign, cri_v3(r.x, r.y, r.z));
-    double sine = cri_v3_norm(im);
-    *angle = 2.0 * atan2(sine, sign * r.w);
-    return sine > 0.0 ? cri_v3_scale(1.0 / sine, im) : im;
-}
-
-cri_vec3 cri_limit_axis_vjp(const cri_limit *l, const double *q, cri_vec3 axis_adj) {
-    CR_ASSERT(l->ball >= 0);
-    double angle;
-    cri_vec3 u = cri_limit_axis(l, q, &angle);
-    if (!(angle > 0.0)) {
-        return cri_v3(0.0, 0.0, 0.0);
-    }
-    // u_tan = 1/2 (cot(phi/2) (theta - u (u.theta)) + u x theta)
-    cri_vec3 across = cri_v3_mad(axis_adj, -cri_v3_dot(u, axis_adj), u);
-    cri_vec3 sum =
-        cri_v3_add(cri_v3_scale(1.0 / tan(0.5 * angle), across), cri_v3_cross(axis_adj, u));
-    return cri_v3_scale(0.5, sum);
-}
-
-cri_vec3 cri_limit_axis_jvp(const cri_limit *l, const double *q, cri_vec3 theta) {
-    CR_ASSERT(l->ball >= 0);
-    double angle;
-    cri_vec3 u = cri_limit_axis(l, q, &angle);
-    if (!(angle > 0.0)) {
-        return cri_v3(0.0, 0.0, 0.0);
-    }
-    cri_vec3 across = cri_v3_mad(theta, -cri_v3_dot(u, theta), u);
-    cri_vec3 sum = cri_v3_add(cri_v3_scale(1.0 / tan(0.5 * angle), across), cri_v3_cross(u, theta));
-    return cri_v3_scale(0.5, sum);
-}
 
 static double limit_sum(const cri_limit *l, const double *q, const int *index) {
     double sum = 0.0;
@@ -404,6 +396,21 @@ static double limit_rate(const cri_limit *l, const double *q, const double *v) {
     return l->sign * limit_sum(l, v, l->dof);
 }
 
+// the signed distance
+static void general_touch(const cri_world *w, const cri_near *near, const cri_state *state,
+                          cri_narrow_touch *touch) {
+    cri_shape shape[2];
+    cri_pose pose[2];
+    cri_near_poses(w, near, state, pose);
+    *touch = (cri_narrow_touch){.gap = INFINITY};
+    if (are_finite(pose) && near->is_field) {
+        cri_near_field_touch(w, near, pose, touch);
+    } else if (are_finite(pose)) {
+        shapes_of(w, near, shape);
+        cri_distance(shape, pose, touch);
+    }
+}
+
 void cri_near_touch(const cri_world *w, const cri_near *near, int slot, const cri_state *state,
                     cri_narrow_touch *touch) {
     CR_ASSERT(near && slot >= 0 && state && touch);
@@ -417,13 +424,7 @@ void cri_near_touch(const cri_world *w, const cri_near *near, int slot, const cr
             *touch = (cri_narrow_touch){.gap = l->sign * (limit_sum(l, state->x, l->q) - l->bound)};
         }
     } else if (near->kind == CRI_NEAR_GENERAL) {
-        cri_shape shape[2];
-        cri_pose pose[2];
-        shapes_of(w, near, state, shape, pose);
-        *touch = (cri_narrow_touch){.gap = INFINITY};
-        if (are_finite(pose)) {
-            cri_distance(shape, pose, touch);
-        }
+        general_touch(w, near, state, touch);
     } else {
         ball_touch(w, near, slot, state, touch);
     }
@@ -439,7 +440,12 @@ void cri_near_touches(const cri_world *w, const cri_near *near, const cri_state 
     }
     cri_shape shape[2];
     cri_pose pose[2];
-    shapes_of(w, near, state, shape, pose);
+    cri_near_poses(w, near, state, pose);
+    if (near->is_field && are_finite(pose)) {
+        cri_near_field_touches(w, near, pose, margin, touch);
+        return;
+    }
+    shapes_of(w, near, shape);
     int n = are_finite(pose) ? cri_collide(shape, pose, margin, touch) : 0;
     for (int k = n; k < near->n_slot; k++) {
         touch[k].gap = INFINITY;
@@ -454,7 +460,11 @@ bool cri_near_again(const cri_world *w, const cri_near *near, const cri_state *s
     }
     cri_shape shape[2];
     cri_pose pose[2];
-    shapes_of(w, near, state, shape, pose);
+    cri_near_poses(w, near, state, pose);
+    if (near->is_field) {
+        return are_finite(pose) && cri_near_field_again(w, near, pose, touch);
+    }
+    shapes_of(w, near, shape);
     return are_finite(pose) && cri_touch_again(shape, pose, touch);
 }
 
@@ -495,6 +505,7 @@ double cri_near_rate(const cri_world *w, const cri_near *near, const cri_narrow_
         return limit_rate(l, state->x, v);
     }
     double rate = 0.0;
+    cri_vec3 along = near->is_field ? cri_near_gap_direction(w, near, state, touch) : touch->normal;
     for (int s = 0; s < 2; s++) {
         if (near->unit[s] < 0) {
             continue;
@@ -504,7 +515,7 @@ double cri_near_rate(const cri_world *w, const cri_near *near, const cri_narrow_
         cri_vec3 arm = cri_v3_sub(touch->point[s], pose->pos);
         cri_vec3 spin = cri_m3_mul(&pose->R, cri_v3_load(m + 3));
         cri_vec3 at = cri_v3_add(cri_v3_load(m), cri_v3_cross(spin, arm));
-        rate += s == 0 ? -cri_v3_dot(touch->normal, at) : cri_v3_dot(touch->normal, at);
+        rate += s == 0 ? -cri_v3_dot(along, at) : cri_v3_dot(along, at);
     }
     return rate;
 }
@@ -521,7 +532,7 @@ static double larger(const cri_derived *d, const double *a, const double *b, int
 }
 
 cri_coefficients cri_near_coefficients(const cri_world *w, const cri_near *near) {
-    cri_coefficients c = {.at_friction = -1, .at_restitution = -1};
+    cri_coefficients c = {.at_friction = -1, .at_friction_back = -1, .at_restitution = -1};
     if (near->kind == CRI_NEAR_LIMIT) {
         // rows across a limit are empty: a friction cone of any width keeps them at zero
         c.friction = 1.0;
@@ -541,6 +552,11 @@ cri_coefficients cri_near_coefficients(const cri_world *w, const cri_near *near)
                                                      : &d->geom[pair->friction_geom].friction;
         c.friction = *own;
         c.at_friction = (int)(own - d->block);
+        c.has_sides = pair->slot_friction_back >= 0;
+        if (c.has_sides) {
+            c.friction_back = d->pair[near->pair].friction_back;
+            c.at_friction_back = (int)(&d->pair[near->pair].friction_back - d->block);
+        }
     } else {
         c.friction = larger(d, &a->friction, &b->friction, &c.at_friction, &c.is_friction_tied);
     }

@@ -16,7 +16,9 @@ typedef struct cri_world {
     const cr_model *model;
     const cri_derived *d;
     const cri_law *law;
-    double smoothing; // of gradients, 0: none
+    double smoothing;         // of gradients, 0: none
+    cri_outside outside;      // of laws of nets
+    struct cr_arena *scratch; // of the narrow phase of fields; NULL: the model has none
 } cri_world;
 
 typedef enum cri_near_kind {
@@ -28,6 +30,8 @@ typedef enum cri_near_kind {
     CRI_NEAR_LIMIT,         // slot 0
 } cri_near_kind;
 
+enum { CRI_MOST_SLOT = 24 }; // touches of any pair
+
 typedef struct cri_near {
     cri_near_kind kind;
     int geom[2];            // a plane is geom[0]; limit: -1
@@ -35,6 +39,7 @@ typedef struct cri_near {
     int unit[2];            // -1: static
     int pair;               // coefficients of their own, -1: none
     bool has_two_frictions; // the pair has one for each tangent
+    bool is_field;          // one of the geoms is a distance field, the kind is general
     int limit;              // -1: none
     int n_slot;             // touches it may have
     int first;              // feature number of slot 0
@@ -60,6 +65,10 @@ cri_near cri_near_limit(const cr_model *model, int limit);
 static inline bool cri_near_has_points(const cri_near *near) {
     return near->kind != CRI_NEAR_GENERAL;
 }
+
+/// Along which a touch's gap grows: its normal, but for some of fields.
+cri_vec3 cri_near_gap_direction(const cri_world *world, const cri_near *near,
+                                const cri_state *state, const cri_narrow_touch *touch);
 
 /// All touches at a state: touch (n_slot), absent ones with an infinite gap. margin as in
 /// cri_collide.
@@ -92,8 +101,11 @@ double cri_near_rate(const cri_world *world, const cri_near *near, const cri_nar
 /// Coefficients of the pair, and the numbers of d that they are: in d_adj and d_tan they have the
 /// same place.
 typedef struct cri_coefficients {
-    double friction; // the larger of two
+    double friction;      // the larger of two
+    double friction_back; // of what slides against the pair's direction
     double restitution;
+    bool has_sides;           // friction and friction_back differ in name
+    int at_friction_back;     // as at_friction, -1: there is none
     int at_friction;          // place in the block of d, -1: a constant, or two of them
     int at_restitution;       // likewise
     bool is_friction_tied;    // of equal ones: the derivative is one-sided

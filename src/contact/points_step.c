@@ -2,7 +2,8 @@
 //
 // A step of points with contact, and its derivatives: the parts in order, and in reverse order.
 //
-//   minv = masses(p);  [x1 | v1] = flow(x);  projection;  v' = v1 + jump(x1, v1);  x' = [x1 | v']
+//   minv = masses(p);  projection;  [x1 | v1] = flow(x);  projection;
+//   v' = v1 + jump(x1, v1);  x' = [x1 | v']
 
 #include "contact/points_step.h"
 
@@ -62,7 +63,7 @@ static size_t motion_bytes(const cri_points_scene *scene, int B) {
     size_t entries = s->n_tie > 0 ? (size_t)s->pattern.first[s->n_tie] : 0;
     size_t own = scene->potential.n_byte ? scene->potential.n_byte(&scene->potential, B) : 0;
     // stages, their adjoints, and the potential's
-    size_t batch = 10 * (size_t)B * (size_t)scene->n_x;
+    size_t batch = 12 * (size_t)B * (size_t)scene->n_x;
     return sizeof(double) * (row + entries + batch + (size_t)s->n_minv) + own + 8192;
 }
 
@@ -94,6 +95,25 @@ static bool jump_rows(const cri_points_scene *scene, const double *p, cri_points
         tape->has_failed[b] = !cri_points_jump_is_solved(&tape->jump[b]);
     }
     return true;
+}
+
+// the smooth motion, with what is projected
+static bool move_rows(const cri_points_scene *scene, const cri_points_call *call,
+                      cri_points_tape *tape, const double *x, double *next) {
+    size_t n = (size_t)tape->B * (size_t)scene->n_x;
+    double *begin = scene->begins_projected ? CR_PUSH_RAW(call->keep, double, n) : NULL;
+    bool has_room = !scene->begins_projected || begin;
+    if (begin) {
+        memcpy(begin, x, sizeof *begin * n);
+        tape->start = cri_points_project(call, begin);
+        has_room = tape->start != NULL;
+    }
+    has_room = has_room && cri_points_flow(call, scene->dt, begin ? begin : x, next, &tape->flow);
+    if (has_room && scene->has_projection) {
+        tape->project = cri_points_project(call, next);
+        has_room = tape->project != NULL;
+    }
+    return has_room;
 }
 
 // what a failed row gives back
@@ -134,11 +154,7 @@ const cri_points_tape *cri_points_step(const cri_points_scene *scene, const doub
     double *next = has_room ? CR_PUSH_RAW(scratch, double, n) : NULL;
     if (has_room) {
         const cri_points_call call = call_of(scene, p, tape, keep, scratch);
-        has_room = cri_points_flow(&call, scene->dt, x, next, &tape->flow);
-        if (has_room && scene->has_projection) {
-            tape->project = cri_points_project(&call, next);
-            has_room = tape->project != NULL;
-        }
+        has_room = move_rows(scene, &call, tape, x, next);
     }
     if (has_room && scene->has_contact) {
         has_room = jump_rows(scene, p, tape, next, keep, scratch);
@@ -185,7 +201,14 @@ bool cri_points_step_vjp(const cri_points_scene *scene, const double *p,
     if (tape->project) {
         cri_points_project_vjp(&call, tape->project, state_adj, &adj);
     }
-    cri_points_flow_vjp(&call, &tape->flow, state_adj, x_adj, &adj);
+    double *begin_adj = tape->start ? CR_PUSH(scratch, double, (size_t)tape->B *n_x) : x_adj;
+    cri_points_flow_vjp(&call, &tape->flow, state_adj, begin_adj, &adj);
+    if (tape->start) {
+        cri_points_project_vjp(&call, tape->start, begin_adj, &adj);
+        for (size_t i = 0; i < (size_t)tape->B * n_x; i++) {
+            x_adj[i] += begin_adj[i];
+        }
+    }
     cri_points_masses_vjp(&scene->s, p, adj.minv, p_adj);
     cri_arena_rewind(scratch, mark);
     return true;
@@ -206,7 +229,12 @@ bool cri_points_step_jvp(const cri_points_scene *scene, const double *p,
     double *state_tan = CR_PUSH_RAW(scratch, double, (size_t)tape->B *n_x);
     const cri_points_tan tan = {.p = p_tan, .minv = minv_tan};
     cri_points_masses_jvp(&scene->s, p, p_tan, minv_tan);
-    cri_points_flow_jvp(&call, &tape->flow, x_tan, &tan, state_tan);
+    double *begin_tan = CR_PUSH_RAW(scratch, double, (size_t)tape->B *n_x);
+    memcpy(begin_tan, x_tan, sizeof *begin_tan * (size_t)tape->B * n_x);
+    if (tape->start) {
+        cri_points_project_jvp(&call, tape->start, &tan, begin_tan);
+    }
+    cri_points_flow_jvp(&call, &tape->flow, begin_tan, &tan, state_tan);
     if (tape->project) {
         cri_points_project_jvp(&call, tape->project, &tan, state_tan);
     }

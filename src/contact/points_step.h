@@ -2,7 +2,8 @@
 //
 // Systems of points with contact, and their step in time for a batch of states (DCS, paper 000):
 //
-//     [x1 | v1] = Runge-Kutta(x), dt;  [projection onto the ties];  x' = [x1 | v1 + jump at x1]
+//     [projection onto the ties];  [x1 | v1] = Runge-Kutta(x), dt;  [projection];
+//     x' = [x1 | v1 + jump at x1]
 //
 // A state is x = [q | v] (n_x), a batch (B, n_x), rows independent of each other. Parameters are
 // physical values, flat:
@@ -43,8 +44,9 @@ typedef struct cri_points_scene {
     int n_step; // of one recording
     cri_points_form form;
     const cri_tableau *tableau;
-    bool has_projection;
-    bool has_contact; // false: the smooth motion alone
+    bool has_projection;   // onto the ties, behind the motion
+    bool begins_projected; // and before it: for starts that the ties do not allow
+    bool has_contact;      // false: the smooth motion alone
     cri_points_law law;
     cri_potential potential;
 } cri_points_scene;
@@ -95,8 +97,8 @@ typedef struct cri_points_tape {
     int n_contact;    // in all rows
     double *minv;
     cri_points_flow_cache flow;
-    const cri_project_cache *project;
-    cri_points_jump *jump; // (B)
+    const cri_project_cache *start, *project; // before and behind the motion
+    cri_points_jump *jump;                    // (B)
 } cri_points_tape;
 
 /// One step of B states. outcome (B), NULL if not wanted: CR_SOLVED; anything but it and

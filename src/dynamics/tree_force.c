@@ -49,27 +49,7 @@ void cri_tree_add_along(const cri_tree *tree, const cri_tendon *c, double s, dou
 
 // rotation vector from the spring's orientation to q, the short way
 static cri_vec3 spring_turn(cri_quat rest, cri_quat q) {
-    cri_quat e = cri_quat_mul((cri_quat){rest.w, -rest.x, -rest.y, -rest.z}, q);
-    double sign = e.w < 0.0 ? -1.0 : 1.0;
-    cri_vec3 im = cri_v3(sign * e.x, sign * e.y, sign * e.z);
-    double sine = cri_v3_norm(im);
-    // angle over sine of its half; 2 at zero, where the first term left out is sine^2/3
-    double ratio = sine > 1e-9 ? 2.0 * atan2(sine, sign * e.w) / sine : 2.0;
-    return cri_v3_scale(ratio, im);
-}
-
-// Jr(t)^-1 a, or its transpose with t reversed
-static cri_vec3 right_inverse(cri_vec3 t, cri_vec3 a) {
-    double t2 = cri_v3_dot(t, t), s;
-    if (t2 < 1e-2) {
-        // series of (1 - x cot x)/(4 x^2), x = |t|/2; the next term is under 1e-17
-        s = (1.0 + t2 / 60.0 * (1.0 + t2 / 42.0 * (1.0 + t2 / 40.0 * (1.0 + t2 / 39.6)))) / 12.0;
-    } else {
-        cri_so3 r = cri_so3_of(t);
-        s = (1.0 - r.s1 / (2.0 * r.s2)) / t2;
-    }
-    cri_vec3 ta = cri_v3_cross(t, a);
-    return cri_v3_mad(cri_v3_mad(a, 0.5, ta), s, cri_v3_cross(t, ta));
+    return cri_quat_log(cri_quat_mul((cri_quat){rest.w, -rest.x, -rest.y, -rest.z}, q));
 }
 
 /// Numbers of a joint in a tree.
@@ -136,7 +116,7 @@ static void joint_forces_vjp(const joint_view *view, const double *v, const doub
     } else if (d->stiffness != 0.0 || d_adj) {
         cri_vec3 t = joint_turn(view), l = cri_v3_load(lambda + view->turn);
         stiffness_adj = -cri_v3_dot(l, t);
-        cri_vec3 back = right_inverse(cri_v3_scale(-1.0, t), l);
+        cri_vec3 back = cri_so3_right_inverse(cri_v3_scale(-1.0, t), l);
         cri_v3_accumulate(cri_v3_scale(-d->stiffness, back), q_adj + view->turn);
     }
     if (view->joint->kind == CRI_JOINT_FREE) {
@@ -167,7 +147,8 @@ static void joint_forces_jvp(const joint_view *view, const double *v, const doub
     if (d->stiffness == 0.0 && dd->stiffness == 0.0) {
         return;
     }
-    cri_vec3 t = joint_turn(view), t_tan = right_inverse(t, cri_v3_load(q_tan + view->turn));
+    cri_vec3 t = joint_turn(view),
+             t_tan = cri_so3_right_inverse(t, cri_v3_load(q_tan + view->turn));
     cri_v3_accumulate(cri_v3_scale(-d->stiffness, t_tan), tau_tan + view->turn);
     cri_v3_accumulate(cri_v3_scale(-dd->stiffness, t), tau_tan + view->turn);
     if (view->joint->kind == CRI_JOINT_FREE) {
@@ -297,7 +278,7 @@ static void turn_jac_part(const joint_view *view, int n_column, double *R) {
     cri_vec3 t = joint_turn(view);
     for (int c = 0; c < 3; c++) {
         double column[3];
-        cri_v3_store(right_inverse(t, cri_v3(c == 0, c == 1, c == 2)), column);
+        cri_v3_store(cri_so3_right_inverse(t, cri_v3(c == 0, c == 1, c == 2)), column);
         for (int r = 0; r < 3; r++) {
             R[(size_t)(view->turn + r) * (size_t)n_column + view->turn + c] -= k * column[r];
         }

@@ -76,43 +76,61 @@ static int plane_cylinder(const cri_pair *pair, double margin, cri_narrow_touch 
     return keep_within(margin, n, touch);
 }
 
-// extremes of the vertices within margin along CRI_MAX_TOUCH - 1 directions, and the lowest
+/// The extremes of points along a line: their places and values.
+typedef struct extremes {
+    int at[2];
+    double value[2];
+} extremes;
+
+static inline void extremes_add(extremes *e, int i, double h) {
+    if (h < e->value[0]) {
+        e->value[0] = h;
+        e->at[0] = i;
+    }
+    if (h > e->value[1]) {
+        e->value[1] = h;
+        e->at[1] = i;
+    }
+}
+
+// the lowest vertex, and extremes of those within margin along six directions of the plane
 static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
     const cri_hull *hull = pair->shape[1].hull;
     const cri_mat3 *R = &pair->pose[0].R;
-    enum { N_WAY = CRI_MAX_TOUCH - 1 };
-    // directions of the plane in the frame of the mesh; the last is down
-    cri_vec3 way[N_WAY + 1];
-    int best[N_WAY + 1], n_low = 0, low[CRI_MAX_TOUCH];
-    double most[N_WAY + 1];
-    for (int k = 0; k <= N_WAY; k++) {
-        double angle = 2.0 * 3.14159265358979323846 * k / N_WAY;
-        cri_vec3 w =
-            cri_v3(k < N_WAY ? cos(angle) : 0.0, k < N_WAY ? sin(angle) : 0.0, -(k == N_WAY));
-        way[k] = cri_m3_tmul(&pair->pose[1].R, cri_m3_mul(R, w));
-        best[k] = -1;
-        most[k] = -INFINITY;
+    enum { N_LINE = 3 };
+    // axes of the plane in the frame of the mesh, scaled so that lines 60 degrees apart are sums
+    cri_vec3 x_axis = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 0));
+    cri_vec3 y_axis = cri_v3_scale(sqrt(3.0), cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 1)));
+    cri_vec3 z_axis = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 2));
+    double height = cri_v3_dot(cri_m3_column(R, 2), pair->apart), lowest = INFINITY;
+    int n_low = 0, low[CRI_MAX_TOUCH], bottom = 0;
+    extremes line[N_LINE];
+    for (int k = 0; k < N_LINE; k++) {
+        line[k] = (extremes){{-1, -1}, {INFINITY, -INFINITY}};
     }
-    double height = cri_v3_dot(cri_m3_column(R, 2), pair->apart);
     for (int i = 0; i < hull->n_vertex; i++) {
-        cri_vec3 x = cri_v3_load(hull->vertex + 3 * (size_t)i);
-        bool is_low = height - cri_v3_dot(way[N_WAY], x) <= margin;
-        if (is_low && n_low++ < CRI_MAX_TOUCH) {
+        cri_vec3 p = cri_v3_load(hull->vertex + 3 * (size_t)i);
+        double z = cri_v3_dot(z_axis, p);
+        if (z < lowest) {
+            lowest = z;
+            bottom = i;
+        }
+        if (height + z > margin) {
+            continue;
+        }
+        if (n_low++ < CRI_MAX_TOUCH) {
             low[n_low - 1] = i;
         }
-        for (int k = is_low ? 0 : N_WAY; k <= N_WAY; k++) {
-            double h = cri_v3_dot(way[k], x);
-            if (h > most[k]) {
-                most[k] = h;
-                best[k] = i;
-            }
-        }
+        double x = cri_v3_dot(x_axis, p), y = cri_v3_dot(y_axis, p);
+        extremes_add(&line[0], i, x);
+        extremes_add(&line[1], i, x + y);
+        extremes_add(&line[2], i, x - y);
     }
     // the lowest, then all others or the extremes
-    int chosen[CRI_MAX_TOUCH] = {best[N_WAY]}, n = 1;
+    int chosen[CRI_MAX_TOUCH] = {bottom}, n = 1;
     bool has_few = n_low <= CRI_MAX_TOUCH;
-    for (int k = 0; k < (has_few ? n_low : N_WAY); k++) {
-        int i = has_few ? low[k] : best[k];
+    for (int k = 0; k < (has_few ? n_low : 2 * N_LINE); k++) {
+        int i = has_few ? low[k] : line[k / 2].at[k % 2];
         bool is_new = i >= 0;
         for (int j = 0; j < n; j++) {
             is_new &= chosen[j] != i;
@@ -132,6 +150,7 @@ int cri_collide_plane(const cri_pair *pair, double margin, cri_narrow_touch *tou
     CR_ASSERT(touch);
     switch (pair->shape[1].kind) {
     case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_FIELD:
     case CRI_SHAPE_SPHERE:
     case CRI_SHAPE_ELLIPSOID:
         break;

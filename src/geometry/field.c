@@ -353,6 +353,38 @@ double cri_field_phi(const cri_field *field, cri_vec3 x) {
     return v.phi;
 }
 
+// the leaf that does many points at once, NULL: there is none
+static const cri_field_custom *only_custom(const cri_field *field) {
+    const cri_field_node *node = field->node;
+    bool is_one = field->n_node == 1 && node->kind == CRI_FIELD_CUSTOM && !node->is_posed;
+    return is_one && node->custom->many ? node->custom : NULL;
+}
+
+void cri_field_phi_many(const cri_field *field, int n, const double *x, double *phi) {
+    const cri_field_custom *custom = only_custom(field);
+    if (custom) {
+        custom->many(custom->self, field->param + field->node->first, n, x, phi);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        phi[i] = cri_field_phi(field, cri_v3_load(x + 3 * (size_t)i));
+    }
+}
+
+void cri_field_phi_many_vjp(const cri_field *field, int n, const double *x, const double *phi_adj,
+                            double *param_adj) {
+    const cri_field_custom *custom = only_custom(field);
+    if (custom) {
+        int first = field->node->first;
+        custom->many_vjp(custom->self, field->param + first, n, x, phi_adj, param_adj + first);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        cri_field_vjp(field, cri_v3_load(x + 3 * (size_t)i), phi_adj[i], cri_v3(0.0, 0.0, 0.0),
+                      NULL, param_adj);
+    }
+}
+
 void cri_field_vjp(const cri_field *field, cri_vec3 x, double phi_adj, cri_vec3 g_adj,
                    cri_vec3 *x_adj, double *param_adj) {
     cri_vec3 x_inc = cri_v3(0.0, 0.0, 0.0);

@@ -60,7 +60,8 @@ typedef enum cri_field_order {
 
 /// A field that somebody else computes. The vjp is that of (phi, g) with seeds phi_adj and g_adj;
 /// it adds to x_adj and, when not NULL, to param_adj. The jvp gives the tangents of phi and g for
-/// x_tan and, when not NULL, param_tan.
+/// x_tan and, when not NULL, param_tan. The last two, NULL for fields that are not faster so, do
+/// many points (n, 3) at once: phi (n), and its adjoint for the parameters.
 typedef struct cri_field_custom {
     int n_param;
     double lipschitz;          // |g| is never above it
@@ -72,6 +73,9 @@ typedef struct cri_field_custom {
                 cri_vec3 *x_adj, double *param_adj);
     void (*jvp)(const void *self, const double *param, cri_vec3 x, cri_vec3 x_tan,
                 const double *param_tan, double *phi_tan, cri_vec3 *g_tan);
+    void (*many)(const void *self, const double *param, int n, const double *x, double *phi);
+    void (*many_vjp)(const void *self, const double *param, int n, const double *x,
+                     const double *phi_adj, double *param_adj);
 } cri_field_custom;
 
 struct cri_grid;
@@ -104,6 +108,13 @@ void cri_field_eval(const cri_field *field, cri_vec3 x, cri_field_order order,
 
 /// phi alone.
 double cri_field_phi(const cri_field *field, cri_vec3 x);
+
+/// phi (n) at points (n, 3).
+void cri_field_phi_many(const cri_field *field, int n, const double *x, double *phi);
+
+/// Its adjoint for the parameters alone: adds to param_adj (n_param).
+void cri_field_phi_many_vjp(const cri_field *field, int n, const double *x, const double *phi_adj,
+                            double *param_adj);
 
 /// Adjoint of (phi, g) at x: adds to x_adj and param_adj (n_param), each NULL when not wanted. It
 /// evaluates again at the same point, so that every branch is the one that was taken.

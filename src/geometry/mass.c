@@ -84,7 +84,7 @@ static double power(double x, int n) {
 
 void cri_shape_moments(cri_shape_kind kind, const double *size, double m[4], double m_size[4][3]) {
     CR_VALIDATE(cri_all_finite(3, size));
-    CR_ASSERT(kind != CRI_SHAPE_PLANE && kind != CRI_SHAPE_MESH);
+    CR_ASSERT(kind != CRI_SHAPE_PLANE && kind != CRI_SHAPE_MESH && kind != CRI_SHAPE_FIELD);
     memset(m, 0, 4 * sizeof *m);
     if (m_size) {
         memset(m_size, 0, 12 * sizeof(double));
@@ -151,9 +151,13 @@ typedef struct part {
     cri_mat3 J;
 } part;
 
+static bool has_moments(const cri_solid *s) {
+    return s->kind == CRI_SHAPE_MESH || s->kind == CRI_SHAPE_FIELD;
+}
+
 static part part_of(const cri_solid *s) {
     part p = {.centre = s->pos};
-    if (s->kind == CRI_SHAPE_MESH) {
+    if (has_moments(s)) {
         cri_mat3 local = tensor(s->moment + 4);
         p.volume = s->moment[0];
         p.centre = cri_v3_add(s->pos, cri_m3_mul(&s->R, cri_v3_load(s->moment + 1)));
@@ -206,8 +210,30 @@ static cri_mat3 symmetric_adjoint(const double *J) {
     return tensor(half);
 }
 
+static cri_vec3 column_of(const cri_mat3 *R, int k) {
+    return cri_v3(R->m[k], R->m[3 + k], R->m[6 + k]);
+}
+
+// moments of a field: volume, centre c (d from the body's) and tensor; m the mass of the part,
+// m_adj that of the mass, A that of the body's tensor, com_adj that of its centre over its mass
+static void moments_vjp(const cri_solid *s, const part *p, cri_vec3 d, double m_adj,
+                        const cri_mat3 *A, cri_vec3 com_adj, double *moment) {
+    double m = s->density * p->volume, trace = A->m[0] + A->m[4] + A->m[8];
+    cri_vec3 c_adj = cri_v3_sub(cri_v3_scale(trace, d), cri_m3_mul(A, d));
+    c_adj = cri_v3_scale(m, cri_v3_mad(com_adj, 2.0, c_adj));
+    moment[0] += m_adj * s->density;
+    cri_v3_accumulate(cri_m3_tmul(&s->R, c_adj), moment + 1);
+    // J = density R J_own R', whose off-diagonal numbers occur twice
+    for (int k = 0; k < 6; k++) {
+        static const int row[6] = {0, 1, 2, 0, 0, 1}, column[6] = {0, 1, 2, 1, 2, 2};
+        cri_vec3 a = column_of(&s->R, row[k]), b = column_of(&s->R, column[k]);
+        double entry = cri_v3_dot(a, cri_m3_mul(A, b));
+        moment[4 + k] += s->density * (k < 3 ? entry : 2.0 * entry);
+    }
+}
+
 void cri_inertia_of_vjp(int n, const cri_solid *solid, const cri_inertia *adj,
-                        double (*size_adj)[3], double *density_adj) {
+                        cri_solid_diff *diff) {
     CR_ASSERT(n >= 0 && adj);
     cri_inertia sum = cri_inertia_of(n, solid);
     if (!(sum.mass > 0.0)) {
@@ -221,46 +247,60 @@ void cri_inertia_of_vjp(int n, const cri_solid *solid, const cri_inertia *adj,
 
         // m_i in mass, com and the parallel axes; J_i = density R J R'
         double m_adj = adj->mass + cri_v3_dot(adj->com, d) / sum.mass + contract(&A, &steiner);
-        density_adj[i] += m_adj * p.volume + contract(&A, &p.J);
-        if (solid[i].kind == CRI_SHAPE_MESH) {
+        diff[i].density += m_adj * p.volume + contract(&A, &p.J);
+        if (solid[i].kind == CRI_SHAPE_FIELD) {
+            cri_vec3 com_adj = cri_v3_scale(1.0 / sum.mass, adj->com);
+            moments_vjp(&solid[i], &p, d, m_adj, &A, com_adj, diff[i].moment);
+        }
+        if (has_moments(&solid[i])) {
             continue;
         }
         double m[4], m_size[4][3], moment_adj[4];
         cri_shape_moments(solid[i].kind, solid[i].size, m, m_size);
         moment_adj[0] = m_adj * solid[i].density;
         for (int k = 0; k < 3; k++) {
-            cri_vec3 axis = cri_v3(solid[i].R.m[k], solid[i].R.m[3 + k], solid[i].R.m[6 + k]);
+            cri_vec3 axis = column_of(&solid[i].R, k);
             moment_adj[1 + k] = solid[i].density * cri_v3_dot(axis, cri_m3_mul(&A, axis));
         }
         for (int k = 0; k < 12; k++) {
-            size_adj[i][k % 3] += moment_adj[k / 3] * m_size[k / 3][k % 3];
+            diff[i].size[k % 3] += moment_adj[k / 3] * m_size[k / 3][k % 3];
         }
     }
 }
 
 // tangents of density and unit moments: of the mass and of density J
-static double part_jvp(const cri_solid *s, const part *p, const double *size_tan,
-                       double density_tan, cri_mat3 *J_tan) {
+static double part_jvp(const cri_solid *s, const part *p, const cri_solid_diff *tan,
+                       cri_mat3 *J_tan) {
     double volume_tan = 0.0;
     cri_mat3 local = {{0}};
-    if (s->kind != CRI_SHAPE_MESH) {
+    if (s->kind == CRI_SHAPE_FIELD) {
+        volume_tan = tan->moment[0];
+        local = tensor(tan->moment + 4);
+    } else if (!has_moments(s)) {
         double m[4], m_size[4][3], m_tan[4] = {0};
         cri_shape_moments(s->kind, s->size, m, m_size);
         for (int k = 0; k < 12; k++) {
-            m_tan[k / 3] += m_size[k / 3][k % 3] * size_tan[k % 3];
+            m_tan[k / 3] += m_size[k / 3][k % 3] * tan->size[k % 3];
         }
         volume_tan = m_tan[0];
         local = (cri_mat3){{m_tan[1], 0, 0, 0, m_tan[2], 0, 0, 0, m_tan[3]}};
     }
     cri_mat3 turn = turned(&s->R, &local);
     for (int k = 0; k < 9; k++) {
-        J_tan->m[k] = density_tan * p->J.m[k] + s->density * turn.m[k];
+        J_tan->m[k] = tan->density * p->J.m[k] + s->density * turn.m[k];
     }
-    return density_tan * p->volume + s->density * volume_tan;
+    return tan->density * p->volume + s->density * volume_tan;
 }
 
-cri_inertia cri_inertia_of_jvp(int n, const cri_solid *solid, const double (*size_tan)[3],
-                               const double *density_tan) {
+// how |d|^2 - d d' moves with d
+static cri_mat3 parallel_tangent(cri_vec3 d, cri_vec3 t) {
+    double s = 2.0 * cri_v3_dot(d, t);
+    double xy = -d.x * t.y - t.x * d.y, xz = -d.x * t.z - t.x * d.z, yz = -d.y * t.z - t.y * d.z;
+    return (cri_mat3){
+        {s - 2.0 * d.x * t.x, xy, xz, xy, s - 2.0 * d.y * t.y, yz, xz, yz, s - 2.0 * d.z * t.z}};
+}
+
+cri_inertia cri_inertia_of_jvp(int n, const cri_solid *solid, const cri_solid_diff *diff) {
     CR_ASSERT(n >= 0);
     cri_inertia sum = cri_inertia_of(n, solid), out = {0};
     if (!(sum.mass > 0.0)) {
@@ -268,13 +308,18 @@ cri_inertia cri_inertia_of_jvp(int n, const cri_solid *solid, const double (*siz
     }
     for (int i = 0; i < n; i++) {
         part p = part_of(&solid[i]);
-        cri_vec3 d = cri_v3_sub(p.centre, sum.com);
-        cri_mat3 steiner = parallel(d), J_tan;
-        double m_tan = part_jvp(&solid[i], &p, size_tan[i], density_tan[i], &J_tan);
+        cri_vec3 d = cri_v3_sub(p.centre, sum.com), c_tan = {0};
+        if (solid[i].kind == CRI_SHAPE_FIELD) {
+            c_tan = cri_m3_mul(&solid[i].R, cri_v3_load(diff[i].moment + 1));
+        }
+        double m = solid[i].density * p.volume;
+        cri_mat3 steiner = parallel(d), moved = parallel_tangent(d, c_tan), J_tan;
+        double m_tan = part_jvp(&solid[i], &p, &diff[i], &J_tan);
         out.mass += m_tan;
         out.com = cri_v3_mad(out.com, m_tan / sum.mass, d);
+        out.com = cri_v3_mad(out.com, m / sum.mass, c_tan);
         for (int k = 0; k < 9; k++) {
-            J_tan.m[k] += m_tan * steiner.m[k];
+            J_tan.m[k] += m_tan * steiner.m[k] + m * moved.m[k];
         }
         add_tensor(&J_tan, out.J);
     }

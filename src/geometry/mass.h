@@ -17,7 +17,7 @@ void cri_shape_moments(cri_shape_kind kind, const double *size, double m[4], dou
 typedef struct cri_solid {
     cri_shape_kind kind;
     const double *size;
-    const double *moment; // mesh: volume, centre (3), inertia (6) of unit density
+    const double *moment; // mesh, field: volume, centre (3), inertia (6) of unit density
     double density;
     cri_vec3 pos; // frame in the body
     cri_mat3 R;
@@ -34,10 +34,17 @@ typedef struct cri_inertia {
 /// Sum of n solids. A mass of 0 has its centre at the origin and no inertia.
 cri_inertia cri_inertia_of(int n, const cri_solid *solid);
 
-/// Adds to size_adj[i] (3) and density_adj[i] of each solid.
-void cri_inertia_of_vjp(int n, const cri_solid *solid, const cri_inertia *adj,
-                        double (*size_adj)[3], double *density_adj);
+/// Adjoint or tangent of a solid: sizes of a primitive, moments of a field; those of a mesh are
+/// constants.
+typedef struct cri_solid_diff {
+    double size[3];
+    double moment[10];
+    double density;
+} cri_solid_diff;
 
-/// Tangent for size_tan[i] (3) and density_tan[i].
-cri_inertia cri_inertia_of_jvp(int n, const cri_solid *solid, const double (*size_tan)[3],
-                               const double *density_tan);
+/// Adds to diff[i] of each solid.
+void cri_inertia_of_vjp(int n, const cri_solid *solid, const cri_inertia *adj,
+                        cri_solid_diff *diff);
+
+/// Tangent for diff[i].
+cri_inertia cri_inertia_of_jvp(int n, const cri_solid *solid, const cri_solid_diff *diff);

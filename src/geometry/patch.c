@@ -155,6 +155,7 @@ static void flat_of(const cri_pair *pair, int i, cri_vec3 n, double angle, flat 
         }
         break;
     case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_FIELD:
     case CRI_SHAPE_SPHERE:
     case CRI_SHAPE_ELLIPSOID:
         add_corner(f, cri_feature_of(CRI_PIECE_VERTEX, 0));

@@ -71,6 +71,7 @@ void cri_piece_grow(const cri_shape *shape, int feature, cri_vec3 grow[3]) {
     grow[0] = grow[1] = grow[2] = cri_v3(0.0, 0.0, 0.0);
     switch (shape->kind) {
     case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_FIELD:
     case CRI_SHAPE_SPHERE:
     case CRI_SHAPE_ELLIPSOID:
     case CRI_SHAPE_MESH:
@@ -180,6 +181,7 @@ static cri_piece piece_local(const cri_shape *shape, int feature) {
     }
     switch (shape->kind) {
     case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_FIELD:
         piece.dim = 2;
         piece.e[0] = unit_axis(0);
         piece.e[1] = unit_axis(1);

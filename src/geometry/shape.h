@@ -18,9 +18,10 @@ typedef enum cri_shape_kind {
     CRI_SHAPE_CYLINDER,  // size[0] radius, size[1] half length
     CRI_SHAPE_BOX,       // size half lengths
     CRI_SHAPE_MESH,      // its convex hull collides
+    CRI_SHAPE_FIELD,     // a distance field (geometry/form.h); has no sizes, and no cri_shape
 } cri_shape_kind;
 
-enum { CRI_N_SHAPE = CRI_SHAPE_MESH + 1 };
+enum { CRI_N_SHAPE = CRI_SHAPE_FIELD + 1 };
 
 /// A convex polyhedron. Faces are polygons, counterclockwise from outside; coplanar triangles are
 /// merged. Constant and shareable.

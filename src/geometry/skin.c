@@ -40,6 +40,7 @@ typedef struct search {
     const cri_pose *pose;
     int owner;
     const cri_field *field;   // of the other
+    bool is_flat;             // the other is a half-space: lowest points are corners
     const cri_tri_tree *tree; // of the owner
     cri_pose place;           // from the owner's frame to the other's
     double slope, margin, reach, scale;
@@ -56,13 +57,17 @@ typedef struct search {
 
 // ---- triangles in reach ------------------------------------------------------------------------
 
+static double phi_at(const search *s, cri_vec3 x) {
+    return s->is_flat ? x.z : cri_field_phi(s->field, x);
+}
+
 static void find_faces(search *s) {
     int stack[CRI_TRI_DEPTH], n = 1;
     stack[0] = 0;
     while (n > 0) {
         int at = stack[--n];
         const cri_tri_node *node = &s->tree->node[at];
-        double phi = cri_field_phi(s->field, cri_pose_out(&s->place, node->centre));
+        double phi = phi_at(s, cri_pose_out(&s->place, node->centre));
         if (phi > s->slope * (node->radius + s->margin)) {
             continue;
         }
@@ -125,16 +130,7 @@ static int id_of(const search *s, int face, const double weight[3], int extra) {
     return (int)(key >> 33 & 0x7fffffff);
 }
 
-static void add_touch(search *s, int face, const cri_triangle_min *m, int extra) {
-    double slope = cri_v3_norm(m->v.g);
-    if (!(m->v.phi <= s->margin * slope)) {
-        return;
-    }
-    // a full pool goes on with its outlines
-    if (s->n_pool == POOL) {
-        s->n_pool = cri_skin_reduce(POOL, s->pool, s->margin, s->scale, KEPT, s->kept, s->scratch);
-        memcpy(s->pool, s->kept, sizeof *s->kept * (size_t)s->n_pool);
-    }
+static cri_narrow_touch touch_of(const search *s, int face, const cri_triangle_min *m, int extra) {
     int active[3] = {0}, n = cri_triangle_active(m->weight, active);
     double B[3];
     cri_skin_spot spot = cri_skin_spot_of(s->skin, s->pose, s->owner, face, m->weight);
@@ -146,7 +142,20 @@ static void add_touch(search *s, int face, const cri_triangle_min *m, int extra)
     memcpy(t.cache.u, m->weight, sizeof m->weight);
     t.id = id_of(s, face, m->weight, is_flat ? extra : 0);
     cri_skin_touch_fill(s->skin, s->pose, &spot, own, &m->v, &t);
-    s->pool[s->n_pool++] = t;
+    return t;
+}
+
+static void add_touch(search *s, int face, const cri_triangle_min *m, int extra) {
+    double slope = cri_v3_norm(m->v.g);
+    if (!(m->v.phi <= s->margin * slope)) {
+        return;
+    }
+    // a full pool goes on with its outlines
+    if (s->n_pool == POOL) {
+        s->n_pool = cri_skin_reduce(POOL, s->pool, s->margin, s->scale, KEPT, s->kept, s->scratch);
+        memcpy(s->pool, s->kept, sizeof *s->kept * (size_t)s->n_pool);
+    }
+    s->pool[s->n_pool++] = touch_of(s, face, m, extra);
 }
 
 // a side's lowest point is found from both its triangles, and a large one's from several pieces
@@ -300,36 +309,228 @@ static bool search_way(search *s, cr_arena *scratch) {
     for (int i = 0; i < s->n_face; i++) {
         take_corners(s, s->face[i]);
     }
-    for (int i = 0; i < s->n_face; i++) {
+    for (int i = 0; i < s->n_face && !s->is_flat; i++) {
         search_triangle(s, s->face[i]);
     }
     return true;
+}
+
+// of the ball around a mesh
+static double radius_of(const cri_skin *skin) {
+    return skin->tree ? skin->tree->node[0].radius : INFINITY;
+}
+
+static void begin(search *s, const cri_skin skin[2], const cri_pose pose[2]) {
+    CR_ASSERT(skin[0].tree || skin[1].tree);
+    double radius[2] = {radius_of(&skin[0]), radius_of(&skin[1])};
+    double larger = fmax(radius[0], radius[1]);
+    s->skin = skin;
+    s->pose = pose;
+    s->scale = isfinite(larger) ? larger : fmin(radius[0], radius[1]);
+}
+
+static void begin_way(search *s, int owner) {
+    s->owner = owner;
+    s->tree = s->skin[owner].tree;
+    s->field = s->skin[1 - owner].field;
+    s->is_flat = !s->skin[1 - owner].tree;
+    s->slope = cri_field_lipschitz(s->field);
+    s->reach = radius_of(&s->skin[1 - owner]);
+    s->place = place_in(&s->pose[owner], &s->pose[1 - owner]);
 }
 
 int cri_skins_collide(const cri_skin skin[2], const cri_pose pose[2], double margin, int n_most,
                       cri_narrow_touch *touch, cr_arena *scratch) {
     CR_ASSERT(margin >= 0.0 && n_most > 0 && touch && scratch);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    search s = {.skin = skin, .pose = pose, .margin = margin};
+    search s = {.margin = margin, .scratch = scratch};
+    begin(&s, skin, pose);
     s.pool = CR_PUSH_RAW(scratch, cri_narrow_touch, POOL);
     s.kept = CR_PUSH_RAW(scratch, cri_narrow_touch, KEPT);
-    s.scratch = scratch;
-    double radius[2] = {skin[0].tree->node[0].radius, skin[1].tree->node[0].radius};
-    s.scale = fmax(radius[0], radius[1]);
     bool is_good = s.pool && s.kept;
     for (int o = 0; o < 2 && is_good; o++) {
-        s.owner = o;
-        s.tree = skin[o].tree;
-        s.field = skin[1 - o].field;
-        s.slope = cri_field_lipschitz(s.field);
-        s.reach = radius[1 - o];
-        s.place = place_in(&pose[o], &pose[1 - o]);
-        is_good = search_way(&s, scratch);
+        if (skin[o].tree) {
+            begin_way(&s, o);
+            is_good = search_way(&s, scratch);
+        }
     }
     int n = 0;
     if (is_good && s.n_pool > 0) {
         n = cri_skin_reduce(s.n_pool, s.pool, margin, s.scale, n_most, touch, scratch);
+        n = cri_skin_plane_polish(skin, pose, n, touch);
     }
     cri_arena_rewind(scratch, mark);
     return n;
+}
+
+size_t cri_skins_scratch_bytes(const cri_triangles *mesh) {
+    // the pool and what its reduction needs, with 64 bytes more for a push
+    size_t pool = sizeof(cri_narrow_touch) * (POOL + KEPT) + 128 * (size_t)POOL;
+    size_t way = sizeof(int) * ((size_t)mesh->n_face + (size_t)mesh->n_vertex) +
+                 sizeof(seen) * ((size_t)mesh->n_vertex + 1);
+    return pool + 2 * way + 64 * 20;
+}
+
+// ---- the lowest point --------------------------------------------------------------------------
+
+/// The lowest point so far.
+typedef struct lowest {
+    double phi;
+    int face; // -1: none yet
+    cri_triangle_min min;
+} lowest;
+
+static void lower_from(search *s, triangle *t, const double start[3], lowest *best) {
+    cri_triangle_min m;
+    cri_triangle_min_find(s->field, t->V, start, &m);
+    if (m.v.phi < best->phi) {
+        *best = (lowest){m.v.phi, t->face, m};
+    }
+}
+
+// a triangle that is large beside the other body may have its lowest point anywhere
+static void lower_pieces(search *s, triangle *t, const double w[3][3], int depth, lowest *best) {
+    double mid[3], radius = 0.0, half[3][3];
+    cri_vec3 centre = cri_v3(0.0, 0.0, 0.0);
+    for (int l = 0; l < 3; l++) {
+        mid[l] = (w[0][l] + w[1][l] + w[2][l]) / 3.0;
+        centre = cri_v3_mad(centre, mid[l], t->V[l]);
+    }
+    for (int k = 0; k < 3; k++) {
+        cri_vec3 corner = cri_v3_scale(w[k][0], t->V[0]);
+        corner = cri_v3_mad(cri_v3_mad(corner, w[k][1], t->V[1]), w[k][2], t->V[2]);
+        radius = fmax(radius, cri_v3_norm(cri_v3_sub(corner, centre)));
+        for (int l = 0; l < 3; l++) {
+            half[k][l] = 0.5 * (w[(k + 1) % 3][l] + w[(k + 2) % 3][l]);
+        }
+    }
+    double phi = cri_field_phi(s->field, centre);
+    if (phi - s->slope * radius >= best->phi) {
+        return;
+    }
+    // a quarter of the distance is near enough to begin from
+    if (radius <= piece * s->reach || radius <= 0.25 * phi || depth == PIECES_DEEP) {
+        lower_from(s, t, mid, best);
+        return;
+    }
+    lower_pieces(s, t, (const double(*)[3])half, depth + 1, best);
+    for (int k = 0; k < 3; k++) {
+        double part[3][3];
+        memcpy(part[0], w[k], sizeof part[0]);
+        memcpy(part[1], half[(k + 2) % 3], sizeof part[1]);
+        memcpy(part[2], half[(k + 1) % 3], sizeof part[2]);
+        lower_pieces(s, t, (const double(*)[3])part, depth + 1, best);
+    }
+}
+
+static void lower_triangle(search *s, int face, lowest *best) {
+    triangle t = {.face = face};
+    double phi[3], longest = 0.0;
+    int low = 0;
+    for (int k = 0; k < 3; k++) {
+        t.V[k] = cri_pose_out(&s->place, cri_triangle_corner(&s->tree->mesh, face, k));
+        phi[k] = phi_at(s, t.V[k]);
+        low = phi[k] < phi[low] ? k : low;
+    }
+    for (int k = 0; k < 3; k++) {
+        longest = fmax(longest, cri_v3_norm(cri_v3_sub(t.V[(k + 1) % 3], t.V[k])));
+    }
+    if (s->is_flat && phi[low] < best->phi) {
+        *best = (lowest){phi[low], face, {.x = t.V[low], .is_settled = true}};
+        memcpy(best->min.weight, whole[low], sizeof whole[low]);
+        cri_field_eval(s->field, t.V[low], CRI_FIELD_HESSIAN, &best->min.v);
+    }
+    if (s->is_flat || phi[low] - s->slope * 0.578 * longest >= best->phi) {
+        return;
+    }
+    lower_from(s, &t, whole[low], best);
+    if (longest > large * s->reach) {
+        lower_pieces(s, &t, whole, 0, best);
+    }
+}
+
+/// A node and the least value that it may have.
+typedef struct open_node {
+    int at;
+    double least;
+} open_node;
+
+static open_node open_at(const search *s, int at) {
+    const cri_tri_node *node = &s->tree->node[at];
+    double phi = phi_at(s, cri_pose_out(&s->place, node->centre));
+    return (open_node){at, phi - s->slope * node->radius};
+}
+
+static void lower_way(search *s, lowest *best) {
+    open_node stack[CRI_TRI_DEPTH];
+    int n = 1;
+    stack[0] = open_at(s, 0);
+    while (n > 0) {
+        open_node top = stack[--n];
+        const cri_tri_node *node = &s->tree->node[top.at];
+        if (top.least >= best->phi) {
+            continue;
+        }
+        for (int i = 0; i < node->n; i++) {
+            lower_triangle(s, s->tree->order[node->first + i], best);
+        }
+        if (node->n == 0) {
+            // the lower child first
+            open_node a = open_at(s, top.at + 1), b = open_at(s, node->right);
+            CR_ASSERT(n + 2 <= CRI_TRI_DEPTH);
+            stack[n++] = a.least < b.least ? b : a;
+            stack[n++] = a.least < b.least ? a : b;
+        }
+    }
+}
+
+// the ball around one mesh is well away from the other, convex skin
+static bool is_far(search *s, cri_narrow_touch *touch) {
+    for (int o = 0; o < 2; o++) {
+        const cri_skin *own = &s->skin[o], *other = &s->skin[1 - o];
+        if (!own->tree || !other->is_convex) {
+            continue;
+        }
+        begin_way(s, o);
+        const cri_tri_node *ball = &own->tree->node[0];
+        cri_vec3 c = cri_pose_out(&s->place, ball->centre);
+        double phi = phi_at(s, c), away = 0.2 * ball->radius; // so far an estimate is good enough
+        if (phi <= ball->radius + away) {
+            continue;
+        }
+        cri_field_value v;
+        cri_field_eval(s->field, c, CRI_FIELD_GRADIENT, &v);
+        cri_vec3 n = cri_m3_mul(&s->pose[1 - o].R, v.g); // from the other to the owner
+        cri_vec3 centre = cri_pose_out(&s->pose[o], ball->centre);
+        *touch = (cri_narrow_touch){.gap = phi - ball->radius};
+        touch->normal = cri_v3_scale(o ? 1.0 : -1.0, n);
+        touch->point[o] = cri_v3_mad(centre, -ball->radius, n);
+        touch->point[1 - o] = cri_v3_mad(centre, -phi, n);
+        return true;
+    }
+    return false;
+}
+
+void cri_skins_distance(const cri_skin skin[2], const cri_pose pose[2], cri_narrow_touch *touch) {
+    CR_ASSERT(touch);
+    search s = {.margin = INFINITY};
+    begin(&s, skin, pose);
+    if (is_far(&s, touch)) {
+        return;
+    }
+    *touch = (cri_narrow_touch){.gap = INFINITY};
+    for (int o = 0; o < 2; o++) {
+        if (!skin[o].tree) {
+            continue;
+        }
+        begin_way(&s, o);
+        // what the other way found need not be beaten by more than the slope allows
+        lowest best = {.phi = touch->gap > 0.0 ? s.slope * touch->gap : 0.0, .face = -1};
+        lower_way(&s, &best);
+        if (best.face >= 0) {
+            cri_narrow_touch t = touch_of(&s, best.face, &best.min, 0);
+            *touch = t.gap < touch->gap ? t : *touch;
+        }
+    }
+    cri_skin_plane_polish(skin, pose, 1, touch);
 }

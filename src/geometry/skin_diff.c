@@ -23,8 +23,15 @@ cri_skin_spot cri_skin_spot_of(const cri_skin skin[2], const cri_pose pose[2], i
                                const double weight[3]) {
     cri_skin_spot s = {.owner = owner, .face = face, .p = {0.0, 0.0, 0.0}};
     memcpy(s.weight, weight, sizeof s.weight);
+    if (!skin[owner].tree) {
+        cri_skin_plane_triangle(weight[0], weight[1], 1.0, s.v);
+        s.weight[0] = s.weight[1] = s.weight[2] = 1.0 / 3.0;
+        weight = s.weight;
+    }
     for (int l = 0; l < 3; l++) {
-        s.v[l] = cri_triangle_corner(&skin[owner].tree->mesh, face, l);
+        if (skin[owner].tree) {
+            s.v[l] = cri_triangle_corner(&skin[owner].tree->mesh, face, l);
+        }
         s.P[l] = cri_pose_out(&pose[owner], s.v[l]);
         s.V[l] = cri_pose_into(&pose[1 - owner], s.P[l]);
         s.p = cri_v3_mad(s.p, weight[l], s.P[l]);
@@ -64,6 +71,9 @@ void cri_skin_touch_fill(const cri_skin skin[2], const cri_pose pose[2], const c
 bool cri_skin_touch_again(const cri_skin skin[2], const cri_pose pose[2], cri_narrow_touch *touch) {
     const cri_touch_cache *cache = &touch->cache;
     int o = cache->kind & CRI_SKIN_OWNER ? 1 : 0;
+    if (!skin[o].tree) {
+        return cri_skin_plane_find(skin, pose, o, cache->u[0], cache->u[1], touch);
+    }
     cri_skin_spot spot = cri_skin_spot_of(skin, pose, o, cache->feature[0], cache->u);
     cri_triangle_min min = {.is_settled = true};
     memcpy(min.weight, cache->u, sizeof min.weight);
@@ -80,6 +90,20 @@ bool cri_skin_touch_again(const cri_skin skin[2], const cri_pose pose[2], cri_na
     cri_skin_touch_fill(skin, pose, &spot, cache->kind & CRI_SKIN_OWN, &min.v, touch);
     memcpy(touch->cache.u, min.weight, sizeof min.weight);
     return is_same;
+}
+
+cri_vec3 cri_skin_gap_direction(const cri_skin skin[2], const cri_pose pose[2],
+                                const cri_narrow_touch *touch) {
+    const cri_touch_cache *cache = &touch->cache;
+    int o = cache->kind & CRI_SKIN_OWNER ? 1 : 0;
+    if (!(cache->kind & CRI_SKIN_OWN)) {
+        return touch->normal;
+    }
+    cri_skin_spot spot = cri_skin_spot_of(skin, pose, o, cache->feature[0], cache->u);
+    cri_field_value v;
+    cri_field_eval(skin[1 - o].field, spot.y, CRI_FIELD_GRADIENT, &v);
+    cri_vec3 dir = cri_m3_mul(&pose[1 - o].R, unit(v.g));
+    return o ? dir : cri_v3_scale(-1.0, dir);
 }
 
 /// Sides of the active corners and their curvature, when the weights may move.
@@ -211,9 +235,8 @@ void cri_skin_touch_vjp(const cri_skin skin[2], const cri_pose pose[2],
         cri_vec3 v_adj = cri_m3_tmul(&pose[o].R, P_adj);
         adj[o].pos = cri_v3_add(adj[o].pos, P_adj);
         adj[o].rot = cri_v3_add(adj[o].rot, cri_v3_cross(spot.v[l], v_adj));
-        if (adj[o].vertex) {
-            size_t f = 3 * (size_t)spot.face + (size_t)l;
-            cri_v3_accumulate(v_adj, adj[o].vertex + 3 * (size_t)skin[o].tree->mesh.face[f]);
+        if (adj[o].corner) {
+            adj[o].corner[l] = cri_v3_add(adj[o].corner[l], v_adj);
         }
     }
 }
@@ -257,10 +280,8 @@ cri_touch_diff cri_skin_touch_jvp(const cri_skin skin[2], const cri_pose pose[2]
     cri_vec3 V_tan[3], p_tan = cri_v3(0.0, 0.0, 0.0), g_tan, dir_tan;
     for (int l = 0; l < 3; l++) {
         cri_vec3 v_tan = cri_v3_cross(tan[o].rot, s.v[l]);
-        if (tan[o].vertex) {
-            size_t f = 3 * (size_t)s.face + (size_t)l;
-            const double *moved = tan[o].vertex + 3 * (size_t)skin[o].tree->mesh.face[f];
-            v_tan = cri_v3_add(v_tan, cri_v3_load(moved));
+        if (tan[o].corner) {
+            v_tan = cri_v3_add(v_tan, tan[o].corner[l]);
         }
         cri_vec3 P_tan = cri_v3_add(tan[o].pos, cri_m3_mul(&pose[o].R, v_tan));
         V_tan[l] = into_tangent(&pose[j], s.V[l], P_tan, &tan[j]);

@@ -29,6 +29,19 @@ void cri_skin_touch_fill(const cri_skin skin[2], const cri_pose pose[2], const c
 int cri_skin_reduce(int n, cri_narrow_touch *pool, double margin, double scale, int n_most,
                     cri_narrow_touch *touch, cr_arena *scratch);
 
+/// A triangle in the plane z = 0 around a point, whose corners are size away from it.
+void cri_skin_plane_triangle(double x, double y, double size, cri_vec3 corner[3]);
+
+/// The lowest point of the other's field on the half-space that is skin o, from its point (x, y):
+/// fills all of touch but its id. False when there is none nearby that is a smooth minimum.
+bool cri_skin_plane_find(const cri_skin skin[2], const cri_pose pose[2], int o, double x, double y,
+                         cri_narrow_touch *touch);
+
+/// Puts lowest points of the field in the place of vertices, for touches of a half-space and a skin
+/// whose field is smooth. Returns how many of the n touches are left.
+int cri_skin_plane_polish(const cri_skin skin[2], const cri_pose pose[2], int n,
+                          cri_narrow_touch *touch);
+
 /// a in the frame of a pose, and a point there.
 static inline cri_vec3 cri_pose_into(const cri_pose *pose, cri_vec3 x) {
     return cri_m3_tmul(&pose->R, cri_v3_sub(x, pose->pos));

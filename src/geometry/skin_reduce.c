@@ -117,8 +117,9 @@ static int reduce_patch(const cri_narrow_touch *pool, patch_points *p, double ma
     sort(&p->plane, p->n);
     int n = hull_of(&p->plane, p->n, p->hull);
     cri_patch patch = {.n = 0};
-    for (int k = 0; k < n && patch.n < CRI_MAX_POOL; k++) {
-        int i = p->hull[n <= CRI_MAX_POOL ? k : (int)((long long)k * n / CRI_MAX_POOL)];
+    int n_tried = n < CRI_MAX_POOL ? n : CRI_MAX_POOL;
+    for (int k = 0; k < n_tried; k++) {
+        int i = p->hull[(long long)k * n / n_tried];
         const cri_narrow_touch *t = &pool[p->member[i]];
         if (!is_beside(&patch, t, same_place * scale)) {
             patch.touch[patch.n++] = *t;

@@ -54,6 +54,7 @@ cri_vec3 cri_core_support(const cri_shape *shape, cri_vec3 d, int *feature, int 
     *feature = cri_feature_of(CRI_PIECE_VERTEX, 0);
     switch (shape->kind) {
     case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_FIELD:
         CR_ASSERT(false);
         break;
     case CRI_SHAPE_SPHERE:
@@ -97,6 +98,7 @@ double cri_bounding_radius(const cri_shape *shape) {
     const double *size = shape->size;
     switch (shape->kind) {
     case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_FIELD:
         return INFINITY;
     case CRI_SHAPE_SPHERE:
         return size[0];
@@ -158,6 +160,7 @@ int cri_edge_between(const cri_shape *shape, int feature_a, int feature_b) {
         return edge < 0 ? -1 : cri_feature_of(CRI_PIECE_EDGE, edge);
     }
     case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_FIELD:
     case CRI_SHAPE_SPHERE:
     case CRI_SHAPE_ELLIPSOID:
         break;
@@ -272,6 +275,7 @@ int cri_piece_spanned(const cri_shape *shape, int n, const int *feature, cri_vec
     case CRI_SHAPE_MESH:
         return mesh_spanned(shape->hull, n, feature, d);
     case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_FIELD:
     case CRI_SHAPE_SPHERE:
     case CRI_SHAPE_ELLIPSOID:
         break;
@@ -426,6 +430,7 @@ int cri_piece_step(const cri_shape *shape, int feature, cri_vec3 normal, const d
     case CRI_SHAPE_MESH:
         return mesh_step(shape, feature, normal, u, slack);
     case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_FIELD:
     case CRI_SHAPE_SPHERE:
     case CRI_SHAPE_ELLIPSOID:
         break;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Losses, per sample: cross entropy of the softmax, -log p_label, for classifiers; the mean square
-// of the standardised error for regressors, which learn sliding states alone (the rival: all).
+// of the standardised error for regressors, which learn sliding states alone (the rival, and nets
+// with restitution: all that push). For recordings, which have outliers, the square of an error d
+// becomes 2 w^2 (sqrt(1 + (d/w)^2) - 1), linear beyond the width w.
 //
 // Inputs and targets are standardised, and the nets then take the standardisation in:
 //
@@ -15,9 +17,10 @@
 #include "nn/start.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { MOST_OUT = 3, N_WORKER = 16 };
+enum { MOST_OUT = CRI_GROUND_ROWS + 1, N_WORKER = 16 };
 
 // of an input's width
 static const double least_width = 0.01;
@@ -26,9 +29,11 @@ static const double least_width = 0.01;
 typedef struct task {
     const cri_mlp *net;
     bool is_classifier;
+    double robust;
     int n, n_in, n_out;
-    double *x; // (n, n_in)
-    double *y; // (n, n_out), regressors
+    double *x;      // (n, n_in)
+    double *y;      // (n, n_out), regressors
+    double *weight; // (n) of their losses
     int *label;
     double mean[CRI_GROUND_INPUTS], width[CRI_GROUND_INPUTS]; // of inputs
     double mean_y[MOST_OUT], width_y[MOST_OUT];
@@ -46,20 +51,32 @@ cri_augmented_options cri_augmented_options_default(void) {
                                    .rate = 3e-3};
 }
 
+cri_augmented_options cri_augmented_options_recorded(const cri_ground_record *record) {
+    cri_augmented_options o = cri_augmented_options_default();
+    o.record = record;
+    o.n_epoch = 600;
+    o.robust = 0.1;
+    o.l2 = 2e-4;
+    return o;
+}
+
 // ---- standard numbers --------------------------------------------------------------------------
 
 static void standardise(int n, int n_column, double least, double *x, double *mean, double *width) {
     for (int j = 0; j < n_column; j++) {
         double sum = 0.0, square = 0.0;
+        int n_known = 0;
         for (int i = 0; i < n; i++) {
-            sum += x[i * n_column + j];
+            bool is_known = !isnan(x[i * n_column + j]);
+            sum += is_known ? x[i * n_column + j] : 0.0;
+            n_known += is_known;
         }
-        mean[j] = sum / n;
+        mean[j] = n_known > 0 ? sum / n_known : 0.0;
         for (int i = 0; i < n; i++) {
             double d = x[i * n_column + j] - mean[j];
-            square += d * d;
+            square += isnan(d) ? 0.0 : d * d;
         }
-        width[j] = fmax(sqrt(square / n), least);
+        width[j] = fmax(n_known > 0 ? sqrt(square / n_known) : 1.0, least);
         for (int i = 0; i < n; i++) {
             x[i * n_column + j] = (x[i * n_column + j] - mean[j]) / width[j];
         }
@@ -104,12 +121,14 @@ static double cross_entropy(int n_out, int label, double *out) {
     return log(sum) + most - own;
 }
 
-static double square(int n_out, const double *y, double *out) {
+// a target that is NaN asks for nothing
+static double square(int n_out, const double *y, double width, double *out) {
     double sum = 0.0;
     for (int j = 0; j < n_out; j++) {
-        double d = out[j] - y[j];
-        sum += d * d / n_out;
-        out[j] = 2.0 * d / n_out;
+        double d = isnan(y[j]) ? 0.0 : out[j] - y[j];
+        double root = width > 0.0 ? sqrt(1.0 + d * d / (width * width)) : 1.0;
+        sum += (width > 0.0 ? 2.0 * width * width * (root - 1.0) : d * d) / n_out;
+        out[j] = 2.0 * d / (root * n_out);
     }
     return sum;
 }
@@ -134,8 +153,15 @@ static bool loss(void *context, cri_train_shard *shard) {
     for (int i = 0; i < shard->n; i++) {
         int k = shard->sample[i];
         double *o = out + i * t->n_out;
-        shard->loss += t->is_classifier ? cross_entropy(t->n_out, t->label[k], o)
-                                        : square(t->n_out, t->y + (size_t)k * (size_t)t->n_out, o);
+        if (t->is_classifier) {
+            shard->loss += cross_entropy(t->n_out, t->label[k], o);
+            continue;
+        }
+        shard->loss +=
+            t->weight[k] * square(t->n_out, t->y + (size_t)k * (size_t)t->n_out, t->robust, o);
+        for (int j = 0; j < t->n_out; j++) {
+            o[j] *= t->weight[k];
+        }
     }
     return cri_mlp_value_vjp(t->net, shard->w, &cache, out, NULL, shard->w_adj, work);
 }
@@ -143,30 +169,51 @@ static bool loss(void *context, cri_train_shard *shard) {
 // ---- training ----------------------------------------------------------------------------------
 
 // samples [0, n_train) that the net learns from
-static bool task_begin(const cri_ground_data *data, int n_train, bool is_classifier, bool takes_all,
-                       const cri_mlp *net, int n_thread, task *t, cr_arena *arena) {
+static bool task_begin(const cri_augmented_options *o, const cri_ground_data *data, int n_train,
+                       bool is_classifier, const cri_mlp *net, task *t, cr_arena *arena) {
+    bool takes_all = is_classifier || o->is_regressed;
+    bool is_absolute = o->is_absolute && !is_classifier;
     *t = (task){.net = net, .is_classifier = is_classifier, .n_in = data->n_input};
-    t->n_out = is_classifier ? CRI_GROUND_CLASSES : data->n_row;
+    t->n_out = net->width[net->n_layer];
     t->x = CR_PUSH(arena, double, n_train * t->n_in);
     t->y = CR_PUSH(arena, double, n_train * t->n_out);
     t->label = CR_PUSH(arena, int, n_train);
-    for (int k = 0; k < n_thread; k++) {
+    t->weight = CR_PUSH(arena, double, n_train);
+    for (int k = 0; k < o->n_thread; k++) {
         t->work[k] = cri_arena_create(1 << 18);
     }
     if (cri_arena_has_failed(arena)) {
         return false;
     }
     for (int i = 0; i < n_train; i++) {
-        if (!takes_all && data->label[i] != CRI_GROUND_DYNAMIC) {
+        bool is_pushed = data->label[i] == CRI_GROUND_DYNAMIC ||
+                         (data->has_restitution && data->label[i] == CRI_GROUND_STATIC);
+        if (!takes_all && !is_pushed) {
             continue;
         }
         memcpy(t->x + t->n * t->n_in, data->input + (size_t)i * (size_t)t->n_in,
                sizeof *t->x * (size_t)t->n_in);
         if (!is_classifier) {
-            memcpy(t->y + t->n * t->n_out, data->impulse + (size_t)i * (size_t)t->n_out,
-                   sizeof *t->y * (size_t)t->n_out);
+            double *y = t->y + t->n * t->n_out;
+            memcpy(y, data->impulse + (size_t)i * (size_t)data->n_row,
+                   sizeof *y * (size_t)data->n_row);
+            // what sticks or leaves has no friction to learn from
+            for (int j = 0; !takes_all && j < data->n_row; j++) {
+                y[j] = data->label[i] == CRI_GROUND_DYNAMIC ? y[j] : (double)NAN;
+            }
+            if (t->n_out > data->n_row) {
+                y[data->n_row] = data->restitution[i];
+            }
         }
+        t->weight[t->n] = data->scale[i] * data->scale[i];
         t->label[t->n++] = data->label[i];
+    }
+    double sum = 0.0;
+    for (int i = 0; i < t->n; i++) {
+        sum += t->weight[i] / t->n;
+    }
+    for (int i = 0; i < t->n; i++) {
+        t->weight[i] = is_absolute && sum > 0.0 ? t->weight[i] / sum : 1.0;
     }
     if (t->n > 0) {
         standardise(t->n, t->n_in, least_width, t->x, t->mean, t->width);
@@ -180,17 +227,19 @@ static bool task_begin(const cri_ground_data *data, int n_train, bool is_classif
 static cr_status train_net(const cri_augmented_options *o, task *t, double *w, bool *is_stopped,
                            cr_error *err) {
     int n_w = cri_mlp_n_weight(t->net);
-    cri_adam_group all = {.n = n_w, .rate = 1.0};
+    cri_adam_group all = {.n = n_w, .rate = 1.0, .l2 = o->l2};
     cri_train_task job = {
         .n_w = n_w, .n_group = 1, .group = &all, .n_sample = t->n, .loss = loss, .context = t};
     cri_train_options options = cri_train_options_default();
     options.n_epoch = o->n_epoch;
-    options.batch = o->batch;
-    options.shard = o->batch;
+    // few samples still make several steps an epoch
+    options.batch = t->n / 8 < 1 ? 1 : (t->n / 8 < o->batch ? t->n / 8 : o->batch);
+    options.shard = options.batch;
     options.n_thread = o->n_thread;
     options.seed = o->sampling.seed;
     options.rate = (cri_rate){CRI_RATE_LINEAR, o->rate, 0.25};
     options.progress = o->progress;
+    t->robust = o->robust;
     cri_train_result result;
     CR_TRY(cri_train(&job, &options, w, NULL, &result, err));
     if (result.stop == CRI_TRAIN_DIVERGED) {
@@ -212,8 +261,7 @@ static cr_status train_kind(const cri_augmented_options *o, const cri_ground_dat
         cr_arena *arena = cri_arena_create(1 << 20);
         task t = {0};
         bool is_good =
-            arena && task_begin(data, n_train, is_classifier, is_classifier || o->is_regressed,
-                                &nets->net[net], o->n_thread, &t, arena);
+            arena && task_begin(o, data, n_train, is_classifier, &nets->net[net], &t, arena);
         if (!is_good) {
             status = cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
         } else if (t.n > 0 && !(is_classifier && o->is_regressed)) {
@@ -242,13 +290,13 @@ bool cri_augmented_judge(const cri_ground_nets *nets, const double *weights,
                          const cri_ground_data *data, bool is_regressed, cri_augmented_score *out,
                          cr_arena *work) {
     int net = 2 * (int)data->kind, n_right = 0;
-    double error[2] = {0.0, 0.0}, size[2] = {0.0, 0.0};
+    double error[2] = {0.0, 0.0}, size[2] = {0.0, 0.0}, rebound = 0.0;
     memset(out->confusion, 0, sizeof out->confusion);
     out->n_test = data->n;
     for (int i = 0; i < data->n; i++) {
         cri_arena_mark mark = cri_arena_get_mark(work);
         const double *x = data->input + (size_t)i * (size_t)data->n_input;
-        double class[CRI_GROUND_CLASSES], y[CRI_GROUND_ROWS];
+        double class[CRI_GROUND_CLASSES], y[MOST_OUT];
         if (!cri_mlp_value(&nets->net[net], weights + nets->first[net], 1, x, class, NULL, work) ||
             !cri_mlp_value(&nets->net[net + 1], weights + nets->first[net + 1], 1, x, y, NULL,
                            work)) {
@@ -259,6 +307,9 @@ bool cri_augmented_judge(const cri_ground_nets *nets, const double *weights,
         best = class[2] > class[best] ? 2 : best;
         out->confusion[data->label[i]][best]++;
         n_right += best == data->label[i];
+        if (nets->has_restitution) {
+            rebound += fabs(fmin(fmax(y[data->n_row], 0.0), 1.0) - data->restitution[i]) / data->n;
+        }
         for (int j = 0; j < data->n_row; j++) {
             if (is_regressed || data->label[i] == CRI_GROUND_DYNAMIC) {
                 double right = data->impulse[i * data->n_row + j] * data->scale[i];
@@ -270,6 +321,7 @@ bool cri_augmented_judge(const cri_ground_nets *nets, const double *weights,
             }
         }
     }
+    out->rebound = rebound;
     out->accuracy = data->n > 0 ? (double)n_right / data->n : 0.0;
     out->friction = size[0] > 0.0 ? 1.0 - error[0] / size[0] : 0.0;
     out->impulse = size[1] > 0.0 ? 1.0 - error[1] / size[1] : 0.0;
@@ -285,7 +337,7 @@ static cr_status describe(const cr_model *model, cri_ground_nets *nets, cr_error
     if (d.block) {
         cr_model_defaults(model, -1, p, NULL, NULL);
         cri_derive(model, p, &d);
-        cri_ground_mass(model, &d, &ground, &nets->mass, &nets->inertia);
+        cri_ground_mass(&d, &ground, &nets->mass, &nets->inertia);
     }
     bool is_good = d.block != NULL;
     cri_arena_destroy(work);
@@ -301,13 +353,60 @@ static cr_status describe(const cr_model *model, cri_ground_nets *nets, cr_error
     return is_good ? CR_OK : cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
 }
 
+// samples of both kinds, and whether things rebound
+static cr_status gather(const cr_model *model, const cri_augmented_options *o,
+                        cri_ground_data data[CRI_GROUND_KINDS], cr_arena *arena, cr_error *err) {
+    int n = 0;
+    for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        cri_ground_kind kind = (cri_ground_kind)k;
+        CR_TRY(o->record ? cri_ground_take_record(model, kind, o->record, &data[k], arena, err)
+                         : cri_ground_sample(model, kind, o->n_sample[k], &o->sampling, &data[k],
+                                             arena, err));
+        n += data[k].n;
+    }
+    if (n == 0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "there is no contact in the recordings; check heights and units");
+    }
+    return CR_OK;
+}
+
+// trains the nets of one kind and judges them by the last tenth of its samples
+static cr_status train_and_judge(const cri_augmented_options *o, const cri_ground_data *data,
+                                 cri_ground_nets *nets, double *weights, cri_augmented_score *score,
+                                 cr_arena *arena, cr_error *err) {
+    note_ranges(data, nets);
+    bool is_stopped = false;
+    CR_TRY(train_kind(o, data, nets, weights, &is_stopped, err));
+    int n_train = data->n - data->n / 10;
+    cri_ground_data rest = *data;
+    rest.n = data->n - n_train;
+    rest.input += n_train * data->n_input;
+    rest.impulse += n_train * data->n_row;
+    rest.scale += n_train;
+    rest.restitution += n_train;
+    rest.label += n_train;
+    *score = (cri_augmented_score){.n_train = n_train, .is_interrupted = is_stopped};
+    return cri_augmented_judge(nets, weights, &rest, o->is_regressed, score, arena)
+               ? CR_OK
+               : cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+}
+
 cr_status cri_augmented_train(const cr_model *model, const cri_augmented_options *options,
                               cri_ground_nets *nets, cri_augmented_score score[CRI_GROUND_KINDS],
                               cr_arena *arena, cr_error *err) {
     CR_ASSERT(model && options && nets && score && arena && options->n_thread <= N_WORKER);
+    cri_ground_data data[CRI_GROUND_KINDS];
     *nets = (cri_ground_nets){0};
-    cri_ground_nets_shape(options->n_hidden, options->width, nets);
     CR_TRY(describe(model, nets, err));
+    CR_TRY(gather(model, options, data, arena, err));
+    (void)snprintf(nets->law, sizeof nets->law, "%s",
+                   options->record ? "recorded" : options->sampling.law);
+    nets->has_restitution = data[0].has_restitution || data[1].has_restitution;
+    for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        data[k].has_restitution = nets->has_restitution;
+    }
+    cri_ground_nets_shape(options->n_hidden, options->width, nets);
     double *weights = CR_PUSH(arena, double, nets->n_weight);
     cri_random stream = cri_random_of(options->sampling.seed, 100);
     bool is_good = weights != NULL;
@@ -320,23 +419,7 @@ cr_status cri_augmented_train(const cr_model *model, const cri_augmented_options
     }
     nets->weights = weights;
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
-        cri_ground_data data;
-        CR_TRY(cri_ground_sample(model, (cri_ground_kind)k, options->n_sample[k],
-                                 &options->sampling, &data, arena, err));
-        note_ranges(&data, nets);
-        bool is_stopped = false;
-        CR_TRY(train_kind(options, &data, nets, weights, &is_stopped, err));
-        int n_train = data.n - data.n / 10;
-        cri_ground_data rest = data;
-        rest.n = data.n - n_train;
-        rest.input += n_train * data.n_input;
-        rest.impulse += n_train * data.n_row;
-        rest.scale += n_train;
-        rest.label += n_train;
-        score[k] = (cri_augmented_score){.n_train = n_train, .is_interrupted = is_stopped};
-        if (!cri_augmented_judge(nets, weights, &rest, options->is_regressed, &score[k], arena)) {
-            return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
-        }
+        CR_TRY(train_and_judge(options, &data[k], nets, weights, &score[k], arena, err));
     }
     return CR_OK;
 }

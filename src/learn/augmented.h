@@ -15,8 +15,12 @@ typedef struct cri_augmented_options {
     int n_epoch;
     int batch;
     int n_thread;
-    double rate;       // of Adam; falls linearly to 0 over the last three quarters
+    double rate;   // of Adam; falls linearly to 0 over the last three quarters
+    double robust; // width beyond which errors count linearly, in standard deviations; 0: squares
+    double l2;     // penalty on weights of the standardised nets
+    bool is_absolute;  // errors count in kg m/s, as in the paper; else over the scale
     bool is_regressed; // the rival: regressors learn every state, not only sliding ones
+    const cri_ground_record *record; // learn from these, not from samples; NULL: from samples
     const cri_progress *progress;
 } cri_augmented_options;
 
@@ -24,11 +28,15 @@ typedef struct cri_augmented_options {
 /// of 256.
 cri_augmented_options cri_augmented_options_default(void);
 
+/// The same for recordings, which are few and have outliers: 600 epochs, robust, with a penalty.
+cri_augmented_options cri_augmented_options_recorded(const cri_ground_record *record);
+
 /// What held-out samples say of one kind of patch.
 typedef struct cri_augmented_score {
     int n_train, n_test;
     int confusion[CRI_GROUND_CLASSES][CRI_GROUND_CLASSES]; // [label][answer]
     double accuracy;                                       // of the classifier, part of 1
+    double rebound;      // mean error of the regressed restitution, 0: there is none
     double friction;     // 1 - mean |error| / mean |value| of the regressed friction impulse
     double impulse;      // the same over all rows of the impulse
     bool is_interrupted; // training was, and the nets are what they were by then

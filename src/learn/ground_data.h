@@ -30,11 +30,36 @@ cri_ground_sampling cri_ground_sampling_default(void);
 typedef struct cri_ground_data {
     cri_ground_kind kind;
     int n, n_input, n_row;
-    double *input;   // (n, n_input)
-    double *impulse; // (n, n_row) over the scale
-    double *scale;   // (n) kg m/s
-    int *label;      // (n) cri_ground_class
+    double *input;        // (n, n_input)
+    double *impulse;      // (n, n_row) over the scale
+    double *scale;        // (n) kg m/s
+    double *restitution;  // (n) of the closing end that pushes most
+    bool has_restitution; // of some sample
+    int *label;           // (n) cri_ground_class
 } cri_ground_data;
+
+/// Recorded transitions of a planar body: a pose, the velocity before, with the applied forces in,
+/// and the velocity after.
+typedef struct cri_ground_record {
+    int n;
+    const double *q;              // (n, 3) slides and hinge, in their order
+    const double *before, *after; // (n, 3)
+    double noise;                 // m/s: velocities below it are zero
+    double reach;                 // m: what touches besides the lowest point
+    double gap;                   // m: what is higher does not touch
+} cri_ground_record;
+
+/// The samples of one kind among them. Those where nothing moves are left out.
+CR_MUST_CHECK cr_status cri_ground_take_record(const cr_model *model, cri_ground_kind kind,
+                                               const cri_ground_record *record,
+                                               cri_ground_data *out, cr_arena *arena,
+                                               cr_error *err);
+
+/// What a law of that name, also one of nets, makes of them: after (n, 3) is overwritten. Solves
+/// that fail leave the velocity before.
+CR_MUST_CHECK cr_status cri_ground_predict(const cr_model *model, const char *law,
+                                           const cri_ground_record *record, double *after,
+                                           cr_error *err);
 
 /// Arrays are on the arena. A body without flat faces has no lines: n is 0 then. Error: a scene
 /// that is no planar body, a law that is none or needs nets, or no memory.

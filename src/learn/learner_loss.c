@@ -4,8 +4,8 @@
 // the horizon and back, windows side by side as rows of a batch.
 //
 // Training graph of cdl: the gate of step n is the measured touch of row n + 1, a constant; the
-// contact net sees (q + h v, v) of every step and goes through its cross entropy alone, so that all
-// steps are one batch of H B rows behind the rollout. Its slope for the states is added when a step
+// contact net sees (q + h v, v) of every step and goes through its cross entropy alone, so that it
+// takes the H B rows of all steps behind the rollout. Its slope for the states is added when a step
 // is reversed. A projection acts where the net itself says so. Without touch the gate is
 // S = sigmoid(logit), whose slope S (1 - S) gate_adj goes back to the net step by step.
 // Source: paper 001, (18)-(21) and section 3.3.
@@ -32,7 +32,6 @@ typedef struct pass {
     double *gate;                 // as logit: sigmoids, without touch
     bool *moves;                  // (n_row, n_touch)
     bool *is_failed;              // (n_row)
-    cri_mlp_cache touch_net;      // of the whole batch
     cri_mlp_cache *signal_at;     // (n_step) without touch
     cri_central_cache *central;   // (n_step)
     cri_residual_cache *residual; // (n_step)
@@ -206,33 +205,51 @@ static double motion_error(const pass *t, int step, double *adj) {
     return sum;
 }
 
-// cross entropy of all steps at once; leaves the slope for the net's input in in_adj
-static bool touch_error(pass *t, double *sum, double *p_adj) {
+// cross entropy of n_row rows from row first on; adds the slope for the net's input to in_adj
+static bool touch_error_part(pass *t, int first, int n_row, double *sum, double *p_adj) {
     int at;
     const cri_mlp *net = signal_net(t, &at);
-    int n_row = t->n_step * t->n_row;
-    int n_touch = t->learner->n_touch;
-    int n = n_row * n_touch;
+    cri_arena_mark mark = cri_arena_get_mark(t->arena);
+    size_t from = (size_t)first * (size_t)t->n_x;
+    int n_touch = t->learner->n_touch, n = n_row * n_touch;
+    const double *touch = t->touch + (size_t)first * (size_t)n_touch;
+    double *logit = CR_PUSH_RAW(t->arena, double, n);
     double *loss = CR_PUSH_RAW(t->arena, double, n);
     double *loss_adj = CR_PUSH_RAW(t->arena, double, n);
     double *logit_adj = CR_PUSH(t->arena, double, n);
-    if (!loss || !loss_adj || !logit_adj ||
-        !cri_mlp_value(net, t->p + at, n_row, t->in, t->logit, p_adj ? &t->touch_net : NULL,
+    cri_mlp_cache cache;
+    if (!logit || !loss || !loss_adj || !logit_adj ||
+        !cri_mlp_value(net, t->p + at, n_row, t->in + from, logit, p_adj ? &cache : NULL,
                        t->arena)) {
         return false;
     }
-    cri_cross_entropy(n, t->logit, t->touch, loss);
+    cri_cross_entropy(n, logit, touch, loss);
     for (int k = 0; k < n; k++) {
-        bool is_out = t->is_failed[k / n_touch % t->n_row];
+        bool is_out = t->is_failed[(first + k / n_touch) % t->n_row];
         *sum += is_out ? 0.0 : loss[k] / n_touch;
         loss_adj[k] = is_out ? 0.0 : 1.0 / (n_touch * t->batch->n_mean);
     }
-    if (!p_adj) {
-        return true;
+    bool is_done = true;
+    if (p_adj) {
+        cri_cross_entropy_vjp(n, logit, touch, loss_adj, logit_adj);
+        is_done = cri_mlp_value_vjp(net, t->p + at, &cache, logit_adj, t->in_adj + from, p_adj + at,
+                                    t->arena);
     }
-    cri_cross_entropy_vjp(n, t->logit, t->touch, loss_adj, logit_adj);
-    return cri_mlp_value_vjp(net, t->p + at, &t->touch_net, logit_adj, t->in_adj, p_adj + at,
-                             t->arena);
+    cri_arena_rewind(t->arena, mark);
+    return is_done;
+}
+
+// cross entropy of all steps, in parts whose layers stay near
+static bool touch_error(pass *t, double *sum, double *p_adj) {
+    enum { PART = 64 };
+    int n_row = t->n_step * t->n_row;
+    for (int first = 0; first < n_row; first += PART) {
+        int left = n_row - first;
+        if (!touch_error_part(t, first, left < PART ? left : PART, sum, p_adj)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 // ---- backwards ---------------------------------------------------------------------------------

@@ -205,3 +205,41 @@ cr_status cri_points_windows(const cri_points_scene *scene, uint64_t seed, int n
     cri_arena_destroy(own);
     return status;
 }
+
+// ---- noise -------------------------------------------------------------------------------------
+
+// links one after another: x = l sin q, y = -l cos q, and w = q'
+static void shake_links(const cri_points *s, cri_random *r, double sigma, double *x) {
+    double *v = x + s->n_dof, last[4] = {0.0}, at[4] = {0.0};
+    for (int k = 0; k < s->n_point; k++) {
+        double l = s->tie[k].length;
+        const double own[4] = {x[2 * k], x[2 * k + 1], v[2 * k], v[2 * k + 1]};
+        double q = atan2(own[0] - last[0], last[1] - own[1]);
+        double w = ((own[2] - last[2]) * cos(q) + (own[3] - last[3]) * sin(q)) / l;
+        memcpy(last, own, sizeof last);
+        q += sigma * cri_random_normal(r);
+        w += sigma * cri_random_normal(r);
+        at[0] += l * sin(q);
+        at[1] -= l * cos(q);
+        at[2] += l * cos(q) * w;
+        at[3] += l * sin(q) * w;
+        memcpy(x + 2 * k, at, 2 * sizeof *at);
+        memcpy(v + 2 * k, at + 2, 2 * sizeof *at);
+    }
+}
+
+void cri_points_add_noise(const cri_points_scene *scene, uint64_t seed, double sigma,
+                          cri_points_data *data) {
+    CR_ASSERT(sigma >= 0.0 && data->n_x == scene->n_x);
+    cri_random r = cri_random_of(seed, 2);
+    for (int k = 0; k < data->n * CRI_WINDOW_STATES; k++) {
+        double *x = data->x + (size_t)k * (size_t)data->n_x;
+        if (scene->kind == CRI_POINTS_PENDULUM) {
+            shake_links(&scene->s, &r, sigma, x);
+            continue;
+        }
+        for (int i = 0; i < data->n_x; i++) {
+            x[i] += sigma * cri_random_normal(&r);
+        }
+    }
+}

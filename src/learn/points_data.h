@@ -54,3 +54,8 @@ bool cri_points_roll(const cri_points_runner *runner, int B, int n_state, double
 /// arena. Fails for lack of memory, and when no recording can be made.
 CR_MUST_CHECK cr_status cri_points_windows(const cri_points_scene *scene, uint64_t seed, int n,
                                            cri_points_data *out, cr_arena *arena, cr_error *err);
+
+/// Adds noise of standard deviation sigma to all states of the windows: of a pendulum to its angles
+/// and rates, so that ties still hold, else to all numbers. Streams differ by their seed.
+void cri_points_add_noise(const cri_points_scene *scene, uint64_t seed, double sigma,
+                          cri_points_data *data);

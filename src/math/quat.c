@@ -142,3 +142,38 @@ cri_vec3 cri_so3_right(const cri_so3 *r, cri_vec3 a) {
 cri_vec3 cri_so3_right_vjp(const cri_so3 *r, cri_vec3 a) {
     return series(r->w, r->s2, r->s3, a);
 }
+
+cri_vec3 cri_quat_log(cri_quat q) {
+    double sign = q.w < 0.0 ? -1.0 : 1.0;
+    cri_vec3 im = cri_v3(sign * q.x, sign * q.y, sign * q.z);
+    double sine = cri_v3_norm(im);
+    // angle over sine of its half; 2 at zero, where the first term left out is sine^2/3
+    double ratio = sine > 1e-9 ? 2.0 * atan2(sine, sign * q.w) / sine : 2.0;
+    return cri_v3_scale(ratio, im);
+}
+
+// s = (1 - x cot x)/(4 x^2), x = |t|/2, and its derivative for t2 = |t|^2
+static double inverse_weight(double t2, double *slope) {
+    if (t2 < 1e-2) {
+        // series; the next terms are under 1e-17
+        *slope = 1.0 / 720.0 + t2 * (1.0 / 15120.0 + t2 * (1.0 / 403200.0 + t2 / 11975040.0));
+        return (1.0 + t2 / 60.0 * (1.0 + t2 / 42.0 * (1.0 + t2 / 40.0 * (1.0 + t2 / 39.6)))) / 12.0;
+    }
+    double t = sqrt(t2), sine = sin(0.5 * t), cot = cos(0.5 * t) / sine;
+    *slope = (-2.0 / (t2 * t) + 0.5 * cot / t2 + 0.25 / (t * sine * sine)) / (2.0 * t);
+    return (1.0 - 0.5 * t * cot) / t2;
+}
+
+cri_vec3 cri_so3_right_inverse(cri_vec3 t, cri_vec3 a) {
+    double slope, s = inverse_weight(cri_v3_dot(t, t), &slope);
+    cri_vec3 ta = cri_v3_cross(t, a);
+    return cri_v3_mad(cri_v3_mad(a, 0.5, ta), s, cri_v3_cross(t, ta));
+}
+
+cri_vec3 cri_so3_right_inverse_bend(cri_vec3 t, cri_vec3 a, cri_vec3 b) {
+    double slope, s = inverse_weight(cri_v3_dot(t, t), &slope);
+    cri_vec3 ta = cri_v3_cross(t, a), ba = cri_v3_cross(b, a);
+    cri_vec3 second = cri_v3_add(cri_v3_cross(b, ta), cri_v3_cross(t, ba));
+    cri_vec3 sum = cri_v3_mad(cri_v3_scale(0.5, ba), s, second);
+    return cri_v3_mad(sum, 2.0 * slope * cri_v3_dot(t, b), cri_v3_cross(t, ta));
+}

@@ -50,6 +50,9 @@ cri_vec3 cri_quat_tangent(cri_quat raw, const double *raw_tan);
 /// The unit quaternion of the rotation vector w.
 cri_quat cri_quat_exp(cri_vec3 w);
 
+/// The rotation vector of unit q, the short way: at most half a turn.
+cri_vec3 cri_quat_log(cri_quat q);
+
 /// What cri_so3_* need of a rotation vector w with length a:
 /// s1 = sin a/a, s2 = (1 - cos a)/a^2, s3 = (a - sin a)/a^3.
 typedef struct cri_so3 {
@@ -67,3 +70,10 @@ cri_vec3 cri_so3_unrotate(const cri_so3 *r, cri_vec3 a);
 /// Jr' a.
 cri_vec3 cri_so3_right(const cri_so3 *r, cri_vec3 a);
 cri_vec3 cri_so3_right_vjp(const cri_so3 *r, cri_vec3 a);
+
+/// Jr(t)^-1 a, or its transpose with t reversed: log(exp(t) exp(a)) = t + Jr(t)^-1 a + ... Singular
+/// at a whole turn.
+cri_vec3 cri_so3_right_inverse(cri_vec3 t, cri_vec3 a);
+
+/// Derivative of that for t along b.
+cri_vec3 cri_so3_right_inverse_bend(cri_vec3 t, cri_vec3 a, cri_vec3 b);

@@ -44,6 +44,8 @@ static cr_status fill(cri_builder *b) {
     CR_TRY(cri_build_pairs(b));
     CR_TRY(cri_build_slots(b));
     CR_TRY(cri_build_names(b));
+    CR_TRY(cri_build_partners(b));
+    m->potential = def->potential;
     memcpy(m->law, def->law, sizeof m->law);
     memcpy(m->stepper, def->stepper, sizeof m->stepper);
     memcpy(m->warning, def->warning, sizeof m->warning);

@@ -395,7 +395,7 @@ static cr_status build_actuators(cri_builder *b) {
 // ---- limits ------------------------------------------------------------------------------------
 
 static bool push_limit(cri_builder *b, int n, const int *joint, const double *coef, double bound,
-                       double sign) {
+                       double sign, const cri_softness *softness) {
     const cri_mechanism *mech = &b->model->mech;
     int *q = CR_PUSH(b->arena, int, n);
     int *dof = CR_PUSH(b->arena, int, n);
@@ -409,32 +409,38 @@ static bool push_limit(cri_builder *b, int n, const int *joint, const double *co
         c[i] = coef[i];
     }
     int unit = mech->link[mech->joint[joint[0]].body].unit;
-    b->model->limit[b->model->n_limit++] = (cri_limit){unit, -1, n, q, dof, c, bound, sign};
+    b->model->limit[b->model->n_limit++] =
+        (cri_limit){unit, -1, n, q, dof, c, bound, sign, *softness};
     return true;
 }
 
 // the largest angle of a ball joint
-static bool push_ball_limit(cri_builder *b, int joint, double bound) {
+static bool push_ball_limit(cri_builder *b, int joint, const cri_joint_def *jd) {
     const cri_joint *j = &b->model->mech.joint[joint];
     int *dof = CR_PUSH(b->arena, int, 3);
     for (int i = 0; dof && i < 3; i++) {
         dof[i] = j->v + i;
     }
     int unit = b->model->mech.link[j->body].unit;
-    b->model->limit[b->model->n_limit++] =
-        (cri_limit){.unit = unit, .ball = j->q, .n = 3, .dof = dof, .bound = bound, .sign = -1.0};
+    b->model->limit[b->model->n_limit++] = (cri_limit){.unit = unit,
+                                                       .ball = j->q,
+                                                       .n = 3,
+                                                       .dof = dof,
+                                                       .bound = jd->range[1],
+                                                       .sign = -1.0,
+                                                       .softness = jd->softness};
     return dof != NULL;
 }
 
 // both ends of one range
 static cr_status push_range(cri_builder *b, int n, const int *joint, const double *coef,
-                            const double *range) {
+                            const double *range, const cri_softness *softness) {
     bool is_good = true;
     if (isfinite(range[0])) {
-        is_good = push_limit(b, n, joint, coef, range[0], 1.0);
+        is_good = push_limit(b, n, joint, coef, range[0], 1.0, softness);
     }
     if (isfinite(range[1])) {
-        is_good = push_limit(b, n, joint, coef, range[1], -1.0) && is_good;
+        is_good = push_limit(b, n, joint, coef, range[1], -1.0, softness) && is_good;
     }
     return is_good ? CR_OK : cri_build_fail_memory(b);
 }
@@ -450,16 +456,16 @@ static cr_status build_limits(cri_builder *b) {
         static const double one = 1.0;
         bool is_limited = isfinite(jd->range[0]) || isfinite(jd->range[1]);
         if (is_limited && jd->kind == CRI_JOINT_BALL) {
-            if (isfinite(jd->range[1]) && !push_ball_limit(b, j, jd->range[1])) {
+            if (isfinite(jd->range[1]) && !push_ball_limit(b, j, jd)) {
                 return cri_build_fail_memory(b);
             }
         } else if (is_limited && jd->kind != CRI_JOINT_FREE) {
-            CR_TRY(push_range(b, 1, &j, &one, jd->range));
+            CR_TRY(push_range(b, 1, &j, &one, jd->range, &jd->softness));
         }
     }
     for (int t = 0; t < def->n_tendon; t++) {
         const cri_tendon_def *td = &def->tendon[t];
-        CR_TRY(push_range(b, td->n, td->joint, td->coef, td->range));
+        CR_TRY(push_range(b, td->n, td->joint, td->coef, td->range, &td->softness));
     }
     return CR_OK;
 }

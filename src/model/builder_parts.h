@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "geometry/form.h"
 #include "geometry/mass.h"
 #include "model/model.h"
 
@@ -16,6 +17,7 @@ typedef struct cri_builder {
     cr_error *err;
     cri_inertia *inertia; // (n_body) of each body, from its <inertial> or its geoms
     bool *is_simple;      // (n_body) centre of mass and principal axes are the frame's
+    double **shape;       // (n_geom) parameters of fields, NULL: none
     int n_p;
     int p_space; // slots that fit
 } cri_builder;
@@ -31,6 +33,13 @@ CR_MUST_CHECK cr_status cri_build_mechanism(cri_builder *b);
 // ---- builder_shapes.c: geoms, hulls, masses, pairs
 CR_MUST_CHECK cr_status cri_build_shapes(cri_builder *b);
 CR_MUST_CHECK cr_status cri_build_pairs(cri_builder *b);
+
+// ---- builder_forms.c: geoms that are fields, and what may touch them
+CR_MUST_CHECK cr_status cri_build_fields(cri_builder *b);
+CR_MUST_CHECK cr_status cri_build_partners(cri_builder *b);
+
+/// The domain of parameter i of a field.
+cri_slot cri_build_shape_domain(const cri_form_plan *plan, int i);
 
 // ---- builder_nets.c: nets of contact laws, their slots, whether they fit the scene
 int cri_build_n_weight(const cri_builder *b);

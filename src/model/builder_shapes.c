@@ -15,32 +15,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int n_size_of[CRI_N_SHAPE] = {1, 1, 2, 3, 2, 3, 0};
+static const int n_size_of[CRI_N_SHAPE] = {1, 1, 2, 3, 2, 3, 0, 0};
 
 /// A mesh ready for use.
 typedef struct ready_mesh {
     const cri_hull *hull;
     double *moment; // volume, centre, inertia; NULL: open, so only collisions are known
+    cri_mesh_view surface;
 } ready_mesh;
+
+// faces of a hull as fans of triangles
+static bool hull_surface(cri_builder *b, const cri_hull *h, cri_mesh_view *out) {
+    int n = 0, *face = CR_PUSH(b->arena, int, 3 * (h->face_start[h->n_face] - 2 * h->n_face));
+    for (int f = 0; face && f < h->n_face; f++) {
+        for (int k = h->face_start[f] + 1; k + 1 < h->face_start[f + 1]; k++) {
+            face[n++] = h->face_vertex[h->face_start[f]];
+            face[n++] = h->face_vertex[k];
+            face[n++] = h->face_vertex[k + 1];
+        }
+    }
+    *out = (cri_mesh_view){h->n_vertex, n / 3, h->vertex, face};
+    return face != NULL;
+}
+
+// a copy of the mesh, or its hull when it has no faces
+static bool mesh_surface(cri_builder *b, const cri_mesh_def *mesh, ready_mesh *out) {
+    if (mesh->n_face == 0) {
+        return hull_surface(b, out->hull, &out->surface);
+    }
+    size_t n_vertex = 3 * (size_t)mesh->n_vertex, n_face = 3 * (size_t)mesh->n_face;
+    double *vertex = CR_PUSH_RAW(b->arena, double, n_vertex);
+    int *face = CR_PUSH_RAW(b->arena, int, n_face);
+    if (!vertex || !face) {
+        return false;
+    }
+    memcpy(vertex, mesh->vertex, sizeof *vertex * n_vertex);
+    memcpy(face, mesh->face, sizeof *face * n_face);
+    out->surface = (cri_mesh_view){mesh->n_vertex, mesh->n_face, vertex, face};
+    return true;
+}
 
 // exact integrals of a closed mesh; of its hull when it has no faces
 static bool mesh_moments(cri_builder *b, const cri_mesh_def *mesh, ready_mesh *out) {
     cri_mesh_mass mass;
-    bool is_closed = mesh->n_face > 0 && cri_mesh_mass_of(mesh->n_vertex, mesh->vertex,
-                                                          mesh->n_face, mesh->face, &mass);
-    const cri_hull *h = out->hull;
-    if (mesh->n_face == 0 && h) {
-        int n = 0, *face = CR_PUSH(b->arena, int, 3 * (h->face_start[h->n_face] - 2 * h->n_face));
-        for (int f = 0; face && f < h->n_face; f++) {
-            for (int k = h->face_start[f] + 1; k + 1 < h->face_start[f + 1]; k++) {
-                face[n++] = h->face_vertex[h->face_start[f]];
-                face[n++] = h->face_vertex[k];
-                face[n++] = h->face_vertex[k + 1];
-            }
-        }
-        is_closed = face && cri_mesh_mass_of(h->n_vertex, h->vertex, n / 3, face, &mass);
+    if (!mesh_surface(b, mesh, out)) {
+        return false;
     }
-    if (is_closed) {
+    const cri_mesh_view *t = &out->surface;
+    if (cri_mesh_mass_of(t->n_vertex, t->vertex, t->n_triangle, t->triangle, &mass)) {
         out->moment = CR_PUSH(b->arena, double, 10);
         if (!out->moment) {
             return false;
@@ -84,6 +106,7 @@ static void fill_geom(const cri_builder *b, int g, const ready_mesh *ready) {
     const cri_geom_def *gd = &b->def->geom[g];
     cri_geom *geom = &b->model->geom[g];
     *geom = (cri_geom){.shape = gd->shape,
+                       .solid = gd->shape,
                        .body = gd->body,
                        .unit = -1,
                        .group = -1,
@@ -93,12 +116,15 @@ static void fill_geom(const cri_builder *b, int g, const ready_mesh *ready) {
                        .quat = gd->quat,
                        .R = cri_quat_rotation(gd->quat),
                        .contype = gd->contype,
-                       .conaffinity = gd->conaffinity};
+                       .conaffinity = gd->conaffinity,
+                       .priority = gd->priority,
+                       .softness = gd->softness};
     bool is_turned = gd->quat.x != 0.0 || gd->quat.y != 0.0 || gd->quat.z != 0.0;
     geom->is_centred = !is_turned && cri_v3_dot(gd->pos, gd->pos) == 0.0;
     if (gd->shape == CRI_SHAPE_MESH) {
         geom->hull = ready[gd->mesh].hull;
         geom->moment = ready[gd->mesh].moment;
+        geom->surface = ready[gd->mesh].surface;
     }
 }
 
@@ -110,7 +136,8 @@ static cr_status density_of(const cri_builder *b, int g, double *density) {
         return CR_OK;
     }
     double m[4];
-    if (gd->shape == CRI_SHAPE_MESH) {
+    cri_shape_kind shape = b->model->geom[g].shape;
+    if (shape == CRI_SHAPE_MESH || shape == CRI_SHAPE_FIELD) {
         if (!b->model->geom[g].moment) {
             return cri_build_fail(b, CR_ERR_SYNTAX, gd->place,
                                   "geom %.40s: its mesh is open, so it has no volume; close it, or "
@@ -141,8 +168,8 @@ static cr_status solids_of(const cri_builder *b, int body, cri_solid *solid, int
                                   "body %.40s: more than %d geoms with mass; give it an <inertial>",
                                   b->def->body[body].name, n_max);
         }
-        solid[(*n)++] = (cri_solid){.kind = b->def->geom[g].shape,
-                                    .size = b->def->geom[g].size,
+        solid[(*n)++] = (cri_solid){.kind = m->geom[g].solid,
+                                    .size = b->shape[g] ? b->shape[g] : b->def->geom[g].size,
                                     .moment = m->geom[g].moment,
                                     .density = density,
                                     .pos = m->geom[g].pos,
@@ -168,6 +195,11 @@ static cr_status weigh(cri_builder *b, int body) {
     double off = fabs(out->J[3]) + fabs(out->J[4]) + fabs(out->J[5]);
     // 1e-14: rounding of a turned tensor that is diagonal
     b->is_simple[body] = cri_v3_dot(out->com, out->com) == 0.0 && off <= 1e-14 * trace;
+    // a field that its parameters may put out of balance
+    for (int i = 0; i < b->model->body[body].n_geom && bd->is_shape_inertia; i++) {
+        int g = b->model->geom_of_body[b->model->body[body].first_geom + i];
+        b->is_simple[body] = b->is_simple[body] && b->model->geom[g].solid != CRI_SHAPE_FIELD;
+    }
     if (!isfinite(out->mass) || !isfinite(trace + off)) {
         return cri_build_fail(b, CR_ERR_SYNTAX, bd->place,
                               "body %.40s: its mass comes to %g; check size, mass and density",
@@ -215,6 +247,7 @@ cr_status cri_build_shapes(cri_builder *b) {
         CR_TRY(check_geom(b, &b->def->geom[g]));
         fill_geom(b, g, ready);
     }
+    CR_TRY(cri_build_fields(b));
     CR_TRY(sort_geoms(b));
     for (int i = 0; i < b->def->n_body; i++) {
         CR_TRY(weigh(b, i));
@@ -241,10 +274,14 @@ static void merge_pairs(cr_model *m) {
             continue;
         }
         last->is_listed = last->is_listed || next->is_listed;
-        last->slot_friction = next->slot_friction >= 0 ? next->slot_friction : last->slot_friction;
+        if (next->slot_friction >= 0) {
+            last->slot_friction = next->slot_friction;
+            last->slide = next->slide;
+        }
         last->slot_restitution =
             next->slot_restitution >= 0 ? next->slot_restitution : last->slot_restitution;
         last->friction_geom = next->friction_geom >= 0 ? next->friction_geom : last->friction_geom;
+        last->softness = next->is_listed ? next->softness : last->softness;
     }
     m->n_pair = n;
 }
@@ -265,8 +302,11 @@ cr_status cri_build_pairs(cri_builder *b) {
                                 .is_listed = pd->is_listed,
                                 .slot_friction = pd->has_friction ? k : -1,
                                 .slot_friction2 = -1,
+                                .slot_friction_back = -1,
+                                .slide = low == 0 ? pd->slide : cri_v3_scale(-1.0, pd->slide),
                                 .slot_restitution = pd->has_restitution ? k : -1,
-                                .friction_geom = pd->friction_geom - 1};
+                                .friction_geom = pd->friction_geom - 1,
+                                .softness = pd->softness};
     }
     m->n_pair = def->n_pair;
     qsort(m->pair, (size_t)m->n_pair, sizeof *m->pair, by_geoms);

@@ -49,7 +49,7 @@ static const cri_slot unit_interval = {.lower = 0.0, .upper = 1.0};
 
 static double volume_of(const cr_model *m, const cri_geom_def *gd, int g) {
     double moment[4];
-    if (gd->shape == CRI_SHAPE_MESH) {
+    if (m->geom[g].shape == CRI_SHAPE_MESH || m->geom[g].shape == CRI_SHAPE_FIELD) {
         return m->geom[g].moment ? m->geom[g].moment[0] : 0.0;
     }
     cri_shape_moments(gd->shape, gd->size, moment, NULL);
@@ -136,6 +136,21 @@ static cr_status check_masses(cri_builder *b) {
 
 // ---- geoms and pairs ---------------------------------------------------------------------------
 
+// a mesh of a file has its scale, any other field its parameters in order
+static void add_field(cri_builder *b, int g) {
+    cri_geom *geom = &b->model->geom[g];
+    const cri_form_plan *plan = geom->plan;
+    bool is_mesh = plan->n_node == 1 && plan->node[0].kind == CRI_FIELD_GRID && plan->n_param == 1;
+    geom->slot_shape = b->n_p;
+    for (int i = 0; i < geom->n_shape; i++) {
+        cri_slot *slot = &b->model->slot[b->n_p++];
+        *slot = cri_build_shape_domain(plan, i);
+        slot->name =
+            joined(b->arena, b->def->geom[g].name, is_mesh ? "scale" : "shape", is_mesh ? -1 : i);
+        slot->value = b->shape[g][i];
+    }
+}
+
 static void add_geom(cri_builder *b, int g) {
     const cri_geom_def *gd = &b->def->geom[g];
     cri_geom *geom = &b->model->geom[g];
@@ -146,6 +161,8 @@ static void add_geom(cri_builder *b, int g) {
         cri_vec3 at = cri_v3_add(pose.pos, cri_m3_mul(&pose.R, geom->pos));
         double offset = cri_v3_dot(geom->normal, at);
         geom->slot_size = add_slots(b, gd->name, "offset", 1, &offset, any_value);
+    } else if (geom->shape == CRI_SHAPE_FIELD) {
+        add_field(b, g);
     } else {
         geom->slot_size = add_slots(b, gd->name, "size", geom->n_size, gd->size, positive);
     }
@@ -169,6 +186,10 @@ static void add_pair(cri_builder *b, cri_pair *pair) {
         if (pd->has_two_frictions) {
             pair->slot_friction2 =
                 add_slots(b, owner, "friction2", 1, &pd->friction2, not_negative);
+        }
+        if (pd->has_sides) {
+            pair->slot_friction_back =
+                add_slots(b, owner, "friction_back", 1, &pd->friction_back, not_negative);
         }
     }
     if (pair->slot_restitution >= 0) {
@@ -257,8 +278,8 @@ static void add_tendon(cri_builder *b, int i) {
 static bool push_slot_arrays(cri_builder *b) {
     const cri_scene_def *def = b->def;
     cr_model *m = b->model;
-    b->p_space = 3 + 10 * def->n_body + 6 * def->n_geom + 2 * m->n_pair + 4 * def->n_joint +
-                 10 * def->n_actuator + 3 * def->n_tendon + cri_build_n_weight(b);
+    b->p_space = 4 + 10 * def->n_body + 6 * def->n_geom + 4 * m->n_pair + 4 * def->n_joint +
+                 10 * def->n_actuator + 3 * def->n_tendon + m->n_shape + cri_build_n_weight(b);
     m->slot = CR_PUSH(b->arena, cri_slot, b->p_space);
     m->slot_joint = CR_PUSH(b->arena, int, def->n_joint);
     m->slot_actuator = CR_PUSH(b->arena, int, def->n_actuator);
@@ -291,6 +312,10 @@ cr_status cri_build_slots(cri_builder *b) {
     }
     for (int i = 0; i < def->n_tendon; i++) {
         add_tendon(b, i);
+    }
+    b->model->slot_mu = -1;
+    if (def->potential.has_mu) {
+        b->model->slot_mu = add_slots(b, "potential", "mu", 1, &def->potential.mu, positive);
     }
     CR_TRY(cri_build_nets(b));
     return cri_arena_has_failed(b->arena) ? cri_build_fail_memory(b) : CR_OK;

@@ -12,6 +12,7 @@
 #include "model/derived.h"
 
 #include "base/arena.h"
+#include "model/forms.h"
 #include "model/ground_nets.h"
 
 #include <math.h>
@@ -35,10 +36,10 @@ cri_derived cri_derived_push(const cr_model *model, cr_arena *arena) {
                              .n_double = model->sizes.n_p};
     }
     int n_body = mech->n_body, n_geom = model->sizes.n_geom;
-    cri_derived d = {.n_double = 3 + (N_BODY + N_LINK) * n_body + N_GEOM * n_geom +
+    cri_derived d = {.n_double = 4 + (N_BODY + N_LINK) * n_body + N_GEOM * n_geom +
                                  N_PAIR * model->n_pair + N_JOINT * mech->n_joint +
                                  N_ACTUATOR * mech->n_actuator + N_TENDON * mech->n_tendon +
-                                 (model->nets ? model->nets->n_weight : 0)};
+                                 model->n_shape + (model->nets ? model->nets->n_weight : 0)};
     d.block = CR_PUSH(arena, double, d.n_double);
     double *at = d.block;
     if (at) {
@@ -58,6 +59,10 @@ cri_derived cri_derived_push(const cr_model *model, cr_arena *arena) {
         at += N_ACTUATOR * mech->n_actuator;
         d.mech.tendon = (cri_tendon_derived *)at;
         at += N_TENDON * mech->n_tendon;
+        d.shape = at;
+        at += model->n_shape;
+        d.mu = at;
+        at += 1;
         d.weights = model->nets ? at : NULL;
     }
     return d;
@@ -122,8 +127,9 @@ int cri_body_solids(const cr_model *m, int b, const double *p, int n_max, cri_so
             continue;
         }
         geom[n] = g;
-        solid[n++] = (cri_solid){.kind = gm->shape,
-                                 .size = p + (gm->n_size > 0 ? gm->slot_size : 0),
+        int slot = gm->shape == CRI_SHAPE_FIELD ? gm->slot_shape : gm->slot_size;
+        solid[n++] = (cri_solid){.kind = gm->solid,
+                                 .size = p + (gm->n_size + gm->n_shape > 0 ? slot : 0),
                                  .moment = gm->moment,
                                  .density = p[gm->slot_density],
                                  .pos = gm->pos,
@@ -141,14 +147,62 @@ static bool is_free(const cr_model *m, int b) {
     return unit >= 0 && m->mech.unit[unit].is_free_body;
 }
 
+/// The solids of a body, with the moments of fields at the parameters at hand.
+typedef struct solids {
+    int n;
+    cri_solid solid[MAX_SOLID];
+    int geom[MAX_SOLID];
+    double moment[MAX_SOLID][10];
+    cri_solid_diff diff[MAX_SOLID];
+} solids;
+
+// volume, centre, inertia
+static void store_moments(const cri_mesh_mass *mass, double moment[10]) {
+    moment[0] = mass->volume;
+    memcpy(moment + 1, mass->centre, sizeof mass->centre);
+    memcpy(moment + 4, mass->inertia, sizeof mass->inertia);
+}
+
+static cri_mesh_mass load_moments(const double moment[10]) {
+    cri_mesh_mass mass = {.volume = moment[0]};
+    memcpy(mass.centre, moment + 1, sizeof mass.centre);
+    memcpy(mass.inertia, moment + 4, sizeof mass.inertia);
+    return mass;
+}
+
+static const cri_form *form_of(const cri_derived *d, int geom) {
+    return d->forms ? &d->forms->form[geom] : NULL;
+}
+
+static void find_solids(const cr_model *m, const double *p, int b, const cri_derived *d,
+                        solids *s) {
+    s->n = cri_body_solids(m, b, p, MAX_SOLID, s->solid, s->geom);
+    for (int i = 0; i < s->n; i++) {
+        s->diff[i] = (cri_solid_diff){.density = 0.0};
+        if (s->solid[i].kind == CRI_SHAPE_FIELD && form_of(d, s->geom[i])) {
+            store_moments(&form_of(d, s->geom[i])->mass, s->moment[i]);
+            s->solid[i].moment = s->moment[i];
+        }
+    }
+}
+
+// slots that sizes of a solid stand for
+static int size_slots(const cri_geom *g, int *slot) {
+    bool is_field = g->shape == CRI_SHAPE_FIELD;
+    *slot = is_field ? g->slot_shape : g->slot_size;
+    if (g->solid == CRI_SHAPE_FIELD || g->solid == CRI_SHAPE_MESH) {
+        return 0;
+    }
+    return is_field ? g->n_shape : g->n_size;
+}
+
 static void derive_body(const cr_model *m, const double *p, int b, cri_derived *d) {
     const cri_body *body = &m->body[b];
     cri_link_derived *link = &d->mech.link[b];
     if (is_from_shapes(m, b)) {
-        cri_solid solid[MAX_SOLID];
-        int geom[MAX_SOLID];
-        int n = cri_body_solids(m, b, p, MAX_SOLID, solid, geom);
-        cri_inertia sum = cri_inertia_of(n, solid);
+        solids s;
+        find_solids(m, p, b, d, &s);
+        cri_inertia sum = cri_inertia_of(s.n, s.solid);
         *link = (cri_link_derived){.mass = sum.mass, .com = sum.com};
         memcpy(link->J, sum.J, sizeof link->J);
     } else if (body->slot_mass >= 0) {
@@ -175,20 +229,26 @@ static void free_body_vjp(const cri_body_derived *f, const cri_body_derived *f_a
 }
 
 // adjoint of mass, com and J from the body's shapes
-static void shapes_vjp(const cr_model *m, const double *p, int b, const cri_link_derived *adj,
-                       double *p_adj) {
-    cri_solid solid[MAX_SOLID];
-    int geom[MAX_SOLID];
-    double size_adj[MAX_SOLID][3] = {{0}}, density_adj[MAX_SOLID] = {0};
-    int n = cri_body_solids(m, b, p, MAX_SOLID, solid, geom);
+static void shapes_vjp(const cr_model *m, const double *p, int b, const cri_derived *d,
+                       const cri_link_derived *adj, double *p_adj) {
+    solids s;
+    find_solids(m, p, b, d, &s);
     cri_inertia sum = {.mass = adj->mass, .com = adj->com};
     memcpy(sum.J, adj->J, sizeof sum.J);
-    cri_inertia_of_vjp(n, solid, &sum, size_adj, density_adj);
-    for (int i = 0; i < n; i++) {
-        const cri_geom *g = &m->geom[geom[i]];
-        p_adj[g->slot_density] += density_adj[i];
-        for (int k = 0; k < g->n_size; k++) {
-            p_adj[g->slot_size + k] += size_adj[i][k];
+    cri_inertia_of_vjp(s.n, s.solid, &sum, s.diff);
+    for (int i = 0; i < s.n; i++) {
+        const cri_geom *g = &m->geom[s.geom[i]];
+        int slot, n_size = size_slots(g, &slot);
+        p_adj[g->slot_density] += s.diff[i].density;
+        for (int k = 0; k < n_size; k++) {
+            p_adj[slot + k] += s.diff[i].size[k];
+        }
+        if (g->solid == CRI_SHAPE_FIELD && form_of(d, s.geom[i])) {
+            cri_mesh_mass mass_adj = load_moments(s.diff[i].moment);
+            // scratch has met its largest need when the forms were made
+            bool is_good = cri_form_mass_vjp(form_of(d, s.geom[i]), &mass_adj, d->forms->scratch,
+                                             p_adj + g->slot_shape);
+            CR_ASSERT(is_good);
         }
     }
 }
@@ -201,7 +261,7 @@ static void derive_body_vjp(const cr_model *m, const double *p, int b, const cri
         free_body_vjp(&d->body[b], &d_adj->body[b], &link_adj);
     }
     if (is_from_shapes(m, b)) {
-        shapes_vjp(m, p, b, &link_adj, p_adj);
+        shapes_vjp(m, p, b, d, &link_adj, p_adj);
     } else if (body->slot_mass >= 0) {
         p_adj[body->slot_mass] += link_adj.mass;
         for (int i = 0; i < body->n_inertia; i++) {
@@ -213,20 +273,26 @@ static void derive_body_vjp(const cr_model *m, const double *p, int b, const cri
     }
 }
 
-static void shapes_jvp(const cr_model *m, const double *p, int b, const double *p_tan,
-                       cri_link_derived *tan) {
-    cri_solid solid[MAX_SOLID];
-    int geom[MAX_SOLID];
-    double size_tan[MAX_SOLID][3] = {{0}}, density_tan[MAX_SOLID] = {0};
-    int n = cri_body_solids(m, b, p, MAX_SOLID, solid, geom);
-    for (int i = 0; i < n; i++) {
-        const cri_geom *g = &m->geom[geom[i]];
-        density_tan[i] = p_tan[g->slot_density];
-        for (int k = 0; k < g->n_size; k++) {
-            size_tan[i][k] = p_tan[g->slot_size + k];
+static void shapes_jvp(const cr_model *m, const double *p, int b, const cri_derived *d,
+                       const double *p_tan, cri_link_derived *tan) {
+    solids s;
+    find_solids(m, p, b, d, &s);
+    for (int i = 0; i < s.n; i++) {
+        const cri_geom *g = &m->geom[s.geom[i]];
+        int slot, n_size = size_slots(g, &slot);
+        s.diff[i].density = p_tan[g->slot_density];
+        for (int k = 0; k < n_size; k++) {
+            s.diff[i].size[k] = p_tan[slot + k];
+        }
+        if (g->solid == CRI_SHAPE_FIELD && form_of(d, s.geom[i])) {
+            cri_mesh_mass mass_tan;
+            bool is_good = cri_form_mass_jvp(form_of(d, s.geom[i]), p_tan + g->slot_shape,
+                                             d->forms->scratch, &mass_tan);
+            CR_ASSERT(is_good);
+            store_moments(&mass_tan, s.diff[i].moment);
         }
     }
-    cri_inertia sum = cri_inertia_of_jvp(n, solid, (const double(*)[3])size_tan, density_tan);
+    cri_inertia sum = cri_inertia_of_jvp(s.n, s.solid, s.diff);
     *tan = (cri_link_derived){.mass = sum.mass, .com = sum.com};
     memcpy(tan->J, sum.J, sizeof tan->J);
 }
@@ -236,7 +302,7 @@ static void derive_body_jvp(const cr_model *m, const double *p, int b, const cri
     const cri_body *body = &m->body[b];
     cri_link_derived *tan = &d_tan->mech.link[b];
     if (is_from_shapes(m, b)) {
-        shapes_jvp(m, p, b, p_tan, tan);
+        shapes_jvp(m, p, b, d, p_tan, tan);
     } else if (body->slot_mass >= 0) {
         *tan = (cri_link_derived){.mass = p_tan[body->slot_mass]};
         tan->com = body->slot_com >= 0 ? cri_v3_load(p_tan + body->slot_com) : cri_v3(0, 0, 0);
@@ -294,6 +360,10 @@ static void visit_copies(const cr_model *m, const cri_derived *d, copy_visitor *
         const cri_geom *geom = &m->geom[g];
         visit(&(copy){.in_d = d->geom[g].size, .slot = geom->slot_size, .n = geom->n_size},
               context);
+        visit(&(copy){.in_d = d->shape + geom->first_shape,
+                      .slot = geom->slot_shape,
+                      .n = geom->n_shape},
+              context);
         visit(&(copy){.in_d = &d->geom[g].friction, .slot = geom->slot_friction, .n = 1}, context);
         visit(&(copy){.in_d = &d->geom[g].restitution, .slot = geom->slot_restitution, .n = 1},
               context);
@@ -306,6 +376,12 @@ static void visit_copies(const cr_model *m, const cri_derived *d, copy_visitor *
         }
         if (pair->slot_friction2 >= 0) {
             visit(&(copy){.in_d = &d->pair[k].friction2, .slot = pair->slot_friction2, .n = 1},
+                  context);
+        }
+        if (pair->slot_friction_back >= 0) {
+            visit(&(copy){.in_d = &d->pair[k].friction_back,
+                          .slot = pair->slot_friction_back,
+                          .n = 1},
                   context);
         }
         if (pair->slot_restitution >= 0) {
@@ -328,6 +404,9 @@ static void visit_copies(const cr_model *m, const cri_derived *d, copy_visitor *
     for (int k = 0; k < m->mech.n_tendon; k++) {
         visit(&(copy){.in_d = &d->mech.tendon[k].stiffness, .slot = m->slot_tendon[k], .n = 3},
               context);
+    }
+    if (m->slot_mu >= 0) {
+        visit(&(copy){.in_d = d->mu, .slot = m->slot_mu, .n = 1}, context);
     }
     if (m->nets) {
         visit(&(copy){.in_d = d->weights, .slot = m->slot_nets, .n = m->nets->n_weight}, context);

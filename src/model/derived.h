@@ -27,7 +27,8 @@ typedef struct cri_geom_derived {
 typedef struct cri_pair_derived {
     double friction;
     double restitution;
-    double friction2; // along the second tangent
+    double friction2;     // along the second tangent
+    double friction_back; // of what slides against the pair's direction
 } cri_pair_derived;
 
 /// Layers over one block. Points into the arena that made it.
@@ -35,16 +36,19 @@ typedef struct cri_derived {
     double *block; // n_double of them
     int n_double;
     cri_mech_derived mech;
-    cri_body_derived *body; // (n_body), of free bodies alone
-    cri_geom_derived *geom; // (n_geom)
-    cri_pair_derived *pair; // (n_pair)
-    double *weights;        // of the model's nets, NULL: it has none
+    cri_body_derived *body;        // (n_body), of free bodies alone
+    cri_geom_derived *geom;        // (n_geom)
+    cri_pair_derived *pair;        // (n_pair)
+    double *shape;                 // (n_shape) parameters of fields, geom after geom
+    double *mu;                    // (1) of laws that are energies, 0: that of the law itself
+    double *weights;               // of the model's nets, NULL: it has none
+    const struct cri_forms *forms; // of the same parameters; NULL: those of the defaults count
 } cri_derived;
 
 /// A zeroed block from arena; block is NULL when there is no memory.
 cri_derived cri_derived_push(const cr_model *model, struct cr_arena *arena);
 
-/// Fills d. p has been checked.
+/// Fills d. p has been checked, and d->forms, if there are any, have been made of it.
 void cri_derive(const cr_model *model, const double *p, cri_derived *d);
 
 /// Adds to p_adj (n_p). d_adj is used up.

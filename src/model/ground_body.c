@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // A planar body is slide, slide, hinge, with axes at right angles; its surface is the only geom
-// that does not move, a plane along the hinge's axis.
+// that does not move, a plane along the hinge's axis. A linked one hangs on a hinge of a mechanism
+// in such a plane, or is planar itself and tied to one by a connect equality.
 
 #include "model/ground_body.h"
 
@@ -10,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-// axes at right angles to this
+// axes at right angles, or parallel, to this
 static const double right_angle = 1e-9;
 
 static cr_status fail_shape(cr_error *err, const char *what) {
@@ -38,6 +39,23 @@ static cr_status find_surface(const cr_model *m, cri_ground_body *out, cr_error 
     return CR_OK;
 }
 
+// rotation of a body's frame where no joint has moved
+static cri_mat3 rest_rotation(const cr_model *m, int body) {
+    cri_quat q = {1.0, 0.0, 0.0, 0.0};
+    for (; body >= 0; body = m->mech.link[body].parent) {
+        q = cri_quat_mul(m->mech.link[body].quat, q);
+    }
+    return cri_quat_rotation(q);
+}
+
+static bool is_planar(const cri_joint *joint) {
+    return joint[0].kind == CRI_JOINT_SLIDE && joint[1].kind == CRI_JOINT_SLIDE &&
+           joint[2].kind == CRI_JOINT_HINGE &&
+           fabs(cri_v3_dot(joint[0].axis, joint[1].axis)) <= right_angle &&
+           fabs(cri_v3_dot(joint[0].axis, joint[2].axis)) <= right_angle &&
+           fabs(cri_v3_dot(joint[1].axis, joint[2].axis)) <= right_angle;
+}
+
 cr_status cri_ground_find(const cr_model *m, cri_ground_body *out, cr_error *err) {
     CR_ASSERT(m && out);
     const cri_mechanism *mech = &m->mech;
@@ -51,31 +69,109 @@ cr_status cri_ground_find(const cr_model *m, cri_ground_body *out, cr_error *err
         joint[2].kind != CRI_JOINT_HINGE) {
         return fail_shape(err, "its joints are others");
     }
-    cri_pose rest = cri_model_static_pose(m, mech->link[out->body].parent);
-    cri_mat3 own = cri_quat_rotation(mech->link[out->body].quat);
-    out->axis = cri_m3_mul(&rest.R, cri_m3_mul(&own, joint[2].axis));
+    cri_mat3 R = rest_rotation(m, out->body);
+    out->own_axis = joint[2].axis;
+    out->axis = cri_m3_mul(&R, joint[2].axis);
     for (int k = 0; k < 2; k++) {
-        out->slide_axis[k] = cri_m3_mul(&rest.R, cri_m3_mul(&own, joint[k].axis));
+        out->slide_axis[k] = cri_m3_mul(&R, joint[k].axis);
     }
     out->slide[0] = joint[0].q;
     out->slide[1] = joint[1].q;
     out->hinge = joint[2].q;
     CR_TRY(find_surface(m, out, err));
-    bool is_right = fabs(cri_v3_dot(joint[0].axis, joint[1].axis)) <= right_angle &&
-                    fabs(cri_v3_dot(joint[0].axis, joint[2].axis)) <= right_angle &&
-                    fabs(cri_v3_dot(joint[1].axis, joint[2].axis)) <= right_angle &&
-                    fabs(cri_v3_dot(out->axis, out->normal)) <= right_angle;
-    if (!is_right) {
+    if (!is_planar(joint) || fabs(cri_v3_dot(out->axis, out->normal)) > right_angle) {
         return fail_shape(err, "its axes are not");
     }
     out->along = cri_v3_cross(out->axis, out->normal);
     return CR_OK;
 }
 
-void cri_ground_mass(const cr_model *m, const cri_derived *d, const cri_ground_body *ground,
-                     double *mass, double *inertia) {
+// ---- linked bodies -----------------------------------------------------------------------------
+
+static cr_status fail_linked(const char *body, const char *what, cr_error *err) {
+    return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                    "body %.40s hangs on others; nets of contact patches then need hinges and "
+                    "slides in one plane at right angles to the ground: %s",
+                    body, what);
+}
+
+// its joint to the rest: a hinge of its own, or a connect equality; false when there is none
+static bool find_anchor(const cr_model *m, int body, cri_ground_body *out) {
+    const cri_link *link = &m->mech.link[body];
+    const cri_joint *joint = m->mech.joint + link->first_joint;
+    if (link->n_joint == 1 && joint->kind == CRI_JOINT_HINGE) {
+        out->own_axis = joint->axis;
+        out->anchor = joint->pos;
+        return true;
+    }
+    if (link->n_joint != 3 || !is_planar(joint)) {
+        return false;
+    }
+    int n = 0;
+    out->own_axis = joint[2].axis;
+    for (int e = 0; e < m->mech.n_equality; e++) {
+        const cri_equality *tie = &m->mech.equality[e];
+        for (int s = 0; s < 2 && tie->kind == CRI_EQUALITY_CONNECT; s++) {
+            if (tie->object[s] == body) {
+                out->anchor = tie->anchor[s];
+                n++;
+            }
+        }
+    }
+    return n == 1;
+}
+
+// does everything move in the plane across axis?
+static bool is_flat(const cr_model *m, cri_vec3 axis) {
+    bool is_good = true;
+    for (int j = 0; j < m->mech.n_joint; j++) {
+        const cri_joint *joint = &m->mech.joint[j];
+        cri_mat3 R = rest_rotation(m, joint->body);
+        double part = fabs(cri_v3_dot(cri_m3_mul(&R, joint->axis), axis));
+        bool is_hinge = joint->kind == CRI_JOINT_HINGE && part >= 1.0 - right_angle;
+        bool is_slide = joint->kind == CRI_JOINT_SLIDE && part <= right_angle;
+        is_good = is_good && (is_hinge || is_slide);
+    }
+    return is_good;
+}
+
+cr_status cri_ground_find_linked(const cr_model *m, const char *name, cri_ground_body *out,
+                                 cr_error *err) {
+    *out = (cri_ground_body){.body = -1};
+    for (int b = 0; b < m->sizes.n_body; b++) {
+        out->body = strcmp(m->body_name[b], name) == 0 ? b : out->body;
+    }
+    if (out->body < 0 || m->mech.link[out->body].unit < 0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "the weights are for body %.40s, which the scene does not have; it has "
+                        "%.40s among others",
+                        name, m->sizes.n_body > 0 ? m->body_name[m->sizes.n_body - 1] : "none");
+    }
+    for (int b = 0; b < m->sizes.n_body; b++) {
+        if (m->mech.link[b].parent == out->body) {
+            return fail_linked(name, "it is not the last one", err);
+        }
+    }
+    if (!find_anchor(m, out->body, out)) {
+        return fail_linked(name, "it has no hinge, or more than one tie", err);
+    }
+    cri_mat3 R = rest_rotation(m, out->body);
+    out->axis = cri_m3_mul(&R, out->own_axis);
+    CR_TRY(find_surface(m, out, err));
+    if (!is_flat(m, out->axis) || fabs(cri_v3_dot(out->axis, out->normal)) > right_angle) {
+        return fail_linked(name, "some joint is another one", err);
+    }
+    out->along = cri_v3_cross(out->axis, out->normal);
+    out->is_linked = true;
+    return CR_OK;
+}
+
+// ---- masses ------------------------------------------------------------------------------------
+
+void cri_ground_mass(const cri_derived *d, const cri_ground_body *ground, double *mass,
+                     double *inertia) {
     const cri_link_derived *link = &d->mech.link[ground->body];
-    cri_vec3 a = m->mech.joint[2].axis;
+    cri_vec3 a = ground->own_axis;
     const double *J = link->J;
     *mass = link->mass;
     *inertia = J[0] * a.x * a.x + J[1] * a.y * a.y + J[2] * a.z * a.z +
@@ -91,9 +187,15 @@ cr_status cri_ground_check_nets(const cr_model *m, const cri_derived *d, cri_gro
                                 cr_error *err) {
     cri_ground_body ground;
     double mass, inertia;
-    CR_TRY(cri_ground_find(m, &ground, err));
+    bool is_alone = m->mech.n_unit == 0 || (m->mech.n_unit == 1 && m->mech.unit[0].n_body == 1);
+    CR_TRY(is_alone ? cri_ground_find(m, &ground, err)
+                    : cri_ground_find_linked(m, nets->body, &ground, err));
     nets->along = ground.along;
-    cri_ground_mass(m, d, &ground, &mass, &inertia);
+    nets->body_index = ground.body;
+    nets->is_linked = ground.is_linked;
+    nets->anchor = ground.anchor;
+    nets->axis = ground.own_axis;
+    cri_ground_mass(d, &ground, &mass, &inertia);
     const char *name = m->body_name[ground.body];
     if (strcmp(name, nets->body) != 0 || !is_near(mass, nets->mass) ||
         !is_near(inertia, nets->inertia)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The one body of a scene that moves in a plane and the surface that it touches: what nets of
-// contact patches can be trained for.
+// contact patches can be trained for; and the same body at the end of a mechanism.
 
 #pragma once
 
@@ -15,6 +15,9 @@ typedef struct cri_ground_body {
     int hinge;              // likewise
     cri_vec3 slide_axis[2]; // world
     cri_vec3 axis;          // of the hinge, world
+    cri_vec3 own_axis;      // the same in the body's frame
+    bool is_linked;         // it hangs on others: there are no slides
+    cri_vec3 anchor;        // of the joint that it hangs on, body frame
     cri_vec3 normal;        // of the surface
     cri_vec3 along;         // axis x normal: unit, in the plane of motion and in the surface
 } cri_ground_body;
@@ -23,10 +26,16 @@ typedef struct cri_ground_body {
 /// one fixed geom to touch, or that is no plane.
 CR_MUST_CHECK cr_status cri_ground_find(const cr_model *model, cri_ground_body *out, cr_error *err);
 
-/// Mass and moment of inertia about the hinge's axis, of the default parameters.
-void cri_ground_mass(const cr_model *model, const cri_derived *d, const cri_ground_body *ground,
-                     double *mass, double *inertia);
+/// The body of that name at the end of a mechanism. Error: there is none, or something moves out of
+/// its plane.
+CR_MUST_CHECK cr_status cri_ground_find_linked(const cr_model *model, const char *name,
+                                               cri_ground_body *out, cr_error *err);
 
-/// Are the nets for this body? d is derived from the defaults. The error names both. Sets along.
+/// Mass and moment of inertia about the axis through the centre of mass.
+void cri_ground_mass(const cri_derived *d, const cri_ground_body *ground, double *mass,
+                     double *inertia);
+
+/// Are the nets for this body? d is derived from the defaults. The error names both. Sets what the
+/// builder has to.
 CR_MUST_CHECK cr_status cri_ground_check_nets(const cr_model *model, const cri_derived *d,
                                               cri_ground_nets *nets, cr_error *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Shapes and names of the nets of contact patches. A classifier has three outputs, a regressor one
-// for each row of the reduced problem.
+// for each row of the reduced problem, and restitution where nets have learned it.
 
 #include "model/ground_nets.h"
 
@@ -19,7 +19,8 @@ void cri_ground_nets_shape(int n_hidden, const int *width, cri_ground_nets *nets
             CR_ASSERT(width[l] >= 1 && width[l] <= CRI_GROUND_WIDTH);
             net->width[l + 1] = width[l];
         }
-        net->width[n_hidden + 1] = i % 2 == 0 ? CRI_GROUND_CLASSES : cri_ground_rows(kind);
+        net->width[n_hidden + 1] =
+            i % 2 == 0 ? CRI_GROUND_CLASSES : cri_ground_outputs(kind, nets->has_restitution);
         nets->first[i] = nets->n_weight;
         nets->n_weight += cri_mlp_n_weight(net);
     }

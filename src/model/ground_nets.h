@@ -39,10 +39,16 @@ typedef struct cri_ground_nets {
     int n_weight;                                      // of all
     double lower[CRI_GROUND_KINDS][CRI_GROUND_INPUTS]; // range of the inputs in training
     double upper[CRI_GROUND_KINDS][CRI_GROUND_INPUTS];
+    bool has_restitution;  // regressors have one output more, the coefficient of restitution
+    char law[32];          // that labelled, or recorded
     char body[64];         // that the nets were trained for
     char surface[64];      // geom that it touches
     double mass, inertia;  // of the body, kg and kg m^2 about its hinge's axis
     cri_vec3 along;        // the surface in the plane of motion, unit; set by the builder
+    int body_index;        // likewise
+    bool is_linked;        // the body hangs on others; likewise
+    cri_vec3 anchor;       // of its joint, body frame; likewise
+    cri_vec3 axis;         // of the plane of motion, body frame; likewise
     const double *weights; // (n_weight) the defaults
 } cri_ground_nets;
 
@@ -55,8 +61,13 @@ static inline int cri_ground_rows(cri_ground_kind kind) {
     return kind == CRI_GROUND_POINT ? 2 : 3;
 }
 
-/// Fills net, first and n_weight: all nets have these hidden layers. n_hidden is 1 to
-/// CRI_GROUND_HIDDEN, widths are 1 to CRI_GROUND_WIDTH.
+/// Outputs of a regressor: an impulse for each row, and restitution.
+static inline int cri_ground_outputs(cri_ground_kind kind, bool has_restitution) {
+    return cri_ground_rows(kind) + (has_restitution ? 1 : 0);
+}
+
+/// Fills net, first and n_weight, for the has_restitution that is there: all nets have these hidden
+/// layers. n_hidden is 1 to CRI_GROUND_HIDDEN, widths are 1 to CRI_GROUND_WIDTH.
 void cri_ground_nets_shape(int n_hidden, const int *width, cri_ground_nets *nets);
 
 /// Name of a net: point/class, point/friction, line/class, line/friction.

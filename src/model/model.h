@@ -6,11 +6,12 @@
 // The model owns everything it points to and never changes afterwards.
 //
 // Order of p: gravity; per moving body mass, centre of mass and inertia (or the densities of its
-// geoms, when they follow from the shapes); per geom size (plane: offset along its normal),
-// friction, restitution; coefficients of pairs that have their own; per joint stiffness, damping,
-// armature, rest position; per actuator gain and bias (a servo: kp, kv), gear; per tendon
-// stiffness, damping, rest length; weights of nets. A free body with nothing attached has no joint
-// parameters, and its centre of mass is its origin.
+// geoms, when they follow from the shapes); per geom size (plane: offset along its normal; field:
+// its parameters), friction, restitution; coefficients of pairs that have their own; per joint
+// stiffness, damping, armature, rest position; per actuator gain and bias (a servo: kp, kv), gear;
+// per tendon stiffness, damping, rest length; mu of laws that are energies, when the scene gives
+// it; weights of nets. A free body with nothing attached
+// has no joint parameters, and its centre of mass is its origin.
 
 #pragma once
 
@@ -18,6 +19,7 @@
 
 #include "base/base.h"
 #include "geometry/shape.h"
+#include "geometry/tessellate.h"
 #include "model/mechanism.h"
 #include "model/scene_def.h"
 
@@ -38,6 +40,9 @@ typedef struct cri_geom {
     int group;     // geoms with equal group >= 0 never collide: they are rigidly linked
     int slot_size; // n_size slots; a plane's only one is its offset
     int n_size;
+    int slot_shape; // n_shape slots: parameters of a field
+    int n_shape;
+    int first_shape;  // in cri_derived.shape
     int slot_density; // -1: none
     int slot_friction;
     int slot_restitution;
@@ -47,9 +52,14 @@ typedef struct cri_geom {
     cri_mat3 R;
     cri_vec3 normal;      // plane only, world
     const cri_hull *hull; // mesh only
-    const double *moment; // mesh only: volume, centre (3), inertia (6) of unit density
+    const double *moment; // mesh and field: volume, centre (3), inertia (6) of unit density
+    const struct cri_form_plan *plan; // of a field and whatever may touch one, else NULL
+    cri_shape_kind solid;             // whose closed form gives mass and inertia, else a mesh
+    cri_mesh_view surface; // mesh only: its own, or those of its hull when it has points alone
     int contype;
     int conaffinity;
+    int priority;
+    cri_softness softness;
 } cri_geom;
 
 /// Two geoms with coefficients of their own, or that collide whatever their types say. Sorted by
@@ -57,10 +67,13 @@ typedef struct cri_geom {
 typedef struct cri_pair {
     int geom[2];
     bool is_listed;
-    int slot_friction;    // own, -1: none; of the first tangent if there is a second
-    int slot_friction2;   // of the second tangent, -1: one for both
-    int slot_restitution; // own, -1: none
-    int friction_geom;    // whose friction alone counts, -1: the larger of the two
+    int slot_friction;      // own, -1: none; of the first tangent if there is a second
+    int slot_friction2;     // of the second tangent, -1: one for both
+    int slot_friction_back; // of sliding against slide, -1: one for both ways
+    cri_vec3 slide;         // world, unit: geom[1] over geom[0]; zero: none
+    int slot_restitution;   // own, -1: none
+    int friction_geom;      // whose friction alone counts, -1: the larger of the two
+    cri_softness softness;  // what it has counts before that of the geoms
 } cri_pair;
 
 /// A bound on a combination of hinges and slides: sign (sum coef q - bound) >= 0; or on the angle
@@ -74,6 +87,7 @@ typedef struct cri_limit {
     const double *coef; // (n)
     double bound;
     double sign;
+    cri_softness softness;
 } cri_limit;
 
 /// One entry of p.
@@ -94,6 +108,8 @@ typedef struct cri_key {
 struct cr_model {
     cr_sizes sizes;
     cri_mechanism mech;
+    int n_form;  // geoms with a plan
+    int n_shape; // parameters of all fields
     int n_pair;
     int n_limit;
     int n_exclude;
@@ -121,11 +137,13 @@ struct cr_model {
     bool filters_parents;
     char law[32];
     char stepper[32];
-    char warning[240];
+    char warning[480];
     cri_place law_place;
     cri_place stepper_place;
     struct cri_ground_nets *nets;              // of learned contact laws, NULL: none
     int slot_nets;                             // first of their weights
+    cri_potential_numbers potential;           // of laws that are energies
+    int slot_mu;                               // of their coefficient, -1: none
     const struct cri_system_kind *system_kind; // NULL: a scene of bodies
     void *system_self;
     void (*system_release)(void *self); // NULL: nothing to do

@@ -129,11 +129,26 @@ static int find_friction2(const cr_model *m, const char *name, const int *geom, 
     return -1;
 }
 
+// that of sliding back, likewise
+static int find_friction_back(const cr_model *m, const char *name, const int *geom, int pair,
+                              cr_error *err) {
+    if (pair >= 0 && m->pair[pair].slot_friction_back >= 0) {
+        return m->pair[pair].slot_friction_back;
+    }
+    cri_fail(err, CR_ERR_ARGUMENT, 0,
+             "no parameter is named %s: its friction is the same both ways; add <numeric "
+             "name=\"carom:slide:%s:%s\" data=\"MU MU_BACK DX DY DZ\"/> to <custom>",
+             name, m->geom_name[geom[0]], m->geom_name[geom[1]]);
+    return -1;
+}
+
 static int find_in_pair(const cr_model *m, const char *name, cr_error *err) {
     const char *colon = strchr(name, ':'), *slash = strrchr(name, '/');
     bool is_friction = slash && strcmp(slash, "/friction") == 0;
     bool is_second = slash && strcmp(slash, "/friction2") == 0;
-    bool is_known = is_friction || is_second || (slash && strcmp(slash, "/restitution") == 0);
+    bool is_back = slash && strcmp(slash, "/friction_back") == 0;
+    bool is_known =
+        is_friction || is_second || is_back || (slash && strcmp(slash, "/restitution") == 0);
     if (!colon || !slash || slash < colon || !is_known) {
         return -1;
     }
@@ -147,6 +162,9 @@ static int find_in_pair(const cr_model *m, const char *name, cr_error *err) {
     }
     if (is_second) {
         return find_friction2(m, name, geom, pair, err);
+    }
+    if (is_back) {
+        return find_friction_back(m, name, geom, pair, err);
     }
     int slot = slot_of_pair(m, geom[0], geom[1], pair, is_friction);
     const cri_geom *a = &m->geom[geom[0]], *b = &m->geom[geom[1]];

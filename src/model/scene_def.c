@@ -13,6 +13,8 @@ bool cri_scene_def_begin(cri_scene_def *def, const char *file) {
     // MuJoCo's own defaults
     *def = (cri_scene_def){.dt = 0.002,
                            .gravity = {0.0, 0.0, -9.81},
+                           // shells of a tenth, a metre, a centimetre a second
+                           .potential = {.eps = 0.1, .length = 1.0, .slip = 1e-2},
                            .has_contact = true,
                            .filters_parents = true,
                            .memory = cri_arena_create(4096)};

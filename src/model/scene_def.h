@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/base.h"
+#include "geometry/march.h"
 #include "geometry/shape.h"
 #include "math/quat.h"
 #include "model/mechanism.h"
@@ -19,6 +20,25 @@ typedef struct cri_place {
     const char *file;
     int line;
 } cri_place;
+
+/// Numbers of contact laws that are energies (contact/potential.h).
+typedef struct cri_potential_numbers {
+    bool has_mu;   // given, so that it is a parameter
+    double mu;     // J; 0: that of the law
+    double eps;    // of shells, relative
+    double length; // on which the long-range potential falls, m
+    double reach;  // of barriers on distances, m; 0: that of the law
+    double slip;   // speed below which friction is that of a fluid, m/s
+} cri_potential_numbers;
+
+/// How soft a contact or a limit is, with MuJoCo's meaning (contact/soft.h). Zeros stand for its
+/// defaults.
+typedef struct cri_softness {
+    bool has_ref, has_imp, has_mix;
+    double ref[2]; // solref
+    double imp[5]; // solimp
+    double mix;    // solmix
+} cri_softness;
 
 typedef struct cri_body_def {
     const char *name;
@@ -44,7 +64,8 @@ typedef struct cri_joint_def {
     double stiffness;
     double damping;
     double armature;
-    double range[2]; // infinite: no limit. Ball: range[1] is the largest angle
+    double range[2];       // infinite: no limit. Ball: range[1] is the largest angle
+    cri_softness softness; // of its limits
     cri_place place;
 } cri_joint_def;
 
@@ -57,11 +78,26 @@ typedef struct cri_mesh_def {
     cri_place place;
 } cri_mesh_def;
 
+/// A shape that is chosen by carom:shape, as a distance field (geometry/field.h). A grid leaf
+/// stands for the geom's mesh: its grid is NULL.
+typedef struct cri_form_def {
+    bool is_hull; // the convex hull of the geom's mesh, and nothing below
+    int n_node;
+    cri_field_node node[CRI_FIELD_NODES];
+    int n_param;
+    const double *param;  // (n_param)
+    int n_cell;           // along the longest side of a marched surface; 0: as the builder sees fit
+    int n_sample;         // along the longest side of a grid; 0: as the builder sees fit
+    cri_vertex_rule rule; // of a marched surface
+    cri_place place;
+} cri_form_def;
+
 typedef struct cri_geom_def {
     const char *name;
     int body; // -1: world
     cri_shape_kind shape;
-    int mesh; // -1: none
+    int mesh;                 // -1: none
+    const cri_form_def *form; // NULL: what shape says; a mesh that is not convex is a field anyway
     double size[3];
     cri_vec3 pos;
     cri_quat quat;
@@ -74,6 +110,7 @@ typedef struct cri_geom_def {
     int conaffinity;
     int priority;
     int condim;
+    cri_softness softness;
     cri_place place;
 } cri_geom_def;
 
@@ -92,8 +129,9 @@ typedef struct cri_tendon_def {
     double *coef; // (n)
     double stiffness;
     double damping;
-    double springlength; // NAN: where the springs of its joints rest
-    double range[2];     // infinite: no limit
+    double springlength;   // NAN: where the springs of its joints rest
+    double range[2];       // infinite: no limit
+    cri_softness softness; // of its limits
     cri_place place;
 } cri_tendon_def;
 
@@ -135,9 +173,13 @@ typedef struct cri_pair_def {
     bool has_restitution;
     double friction;
     double friction2; // along the second tangent
+    bool has_sides;   // friction for sliding along slide, friction_back for the other way
+    double friction_back;
+    cri_vec3 slide; // world, unit: geom[1] over geom[0]
     double restitution;
     int friction_geom; // without has_friction: 1 + the geom whose friction counts, 0: the larger
     int condim;        // of a listed pair, 0: that of the geoms
+    cri_softness softness; // what it does not have comes from the geoms
     cri_place place;
 } cri_pair_def;
 
@@ -171,11 +213,12 @@ typedef struct cri_scene_def {
     double dt;
     double gravity[3];
     cri_integrator integrator;
+    cri_potential_numbers potential;
     bool has_contact;     // false: <flag contact="disable"/>
     bool filters_parents; // a body does not collide with its parent
     char law[32];         // empty: default
     char stepper[32];     // empty: default
-    char warning[240];    // what was read and has no effect, empty: nothing
+    char warning[480];    // what was read and has no effect, empty: nothing
     cri_place law_place;  // where law and stepper were asked for
     cri_place stepper_place;
     cri_body_def *body;

@@ -2,9 +2,10 @@
 //
 // Products of dense matrices.
 //
-// The loop of our own takes C in tiles of 6 rows and 8 columns, which fill the registers of AVX2; 8
-// columns of B are packed first. Each number of C is one sum over k in order, so that neither tiles
-// nor vectors show in its bits. A product with one column is a row of dot products, in 8 parts.
+// The loop of our own takes C in tiles of 6 rows and 8 columns, which fill the registers of AVX2
+// (or half as many of AVX-512, twice as wide); 8 columns of B are packed first. Each number of C is
+// one sum over k in order, so that neither tiles nor vectors show in its bits. A product with one
+// column is a row of dot products, in 8 parts.
 //
 // BLAS: cblas_dgemm of OpenBLAS, whose interface has not changed since 1999, by the name of the
 // library that the build found.
@@ -21,7 +22,7 @@
 #include <dlfcn.h>
 #endif
 
-enum { TILE_ROW = 6, TILE_COL = CRI_LANE, DEPTH = 256 };
+enum { TILE_ROW = 6, TILE_THIN = 2, TILE_COL = CRI_PART, DEPTH = 256 };
 
 /// A matrix by its steps in memory.
 typedef struct view {
@@ -52,23 +53,20 @@ CRI_INLINE void pack(const product *x, int p, int depth, int j, double *out) {
 }
 
 // 8 numbers of C, of which n exist
-CRI_INLINE void load_row(const product *x, const double *from, int n, cri_lanes *out) {
-    double row[TILE_COL] = {0.0};
+CRI_INLINE void load_row(const product *x, const double *from, int n, double *row) {
+    memset(row, 0, sizeof *row * TILE_COL);
     if (n == TILE_COL && x->c_col == 1) {
-        memcpy(row, from, sizeof row);
+        memcpy(row, from, sizeof *row * TILE_COL);
     } else {
         for (int c = 0; c < n; c++) {
             row[c] = from[c * x->c_col];
         }
     }
-    memcpy(out, row, sizeof row);
 }
 
-CRI_INLINE void store_row(const product *x, const cri_lanes *from, int n, double *to) {
-    double row[TILE_COL];
-    memcpy(row, from, sizeof row);
+CRI_INLINE void store_row(const product *x, const double *row, int n, double *to) {
     if (n == TILE_COL && x->c_col == 1) {
-        memcpy(to, row, sizeof row);
+        memcpy(to, row, sizeof *row * TILE_COL);
     } else {
         for (int c = 0; c < n; c++) {
             to[c * x->c_col] = row[c];
@@ -76,39 +74,91 @@ CRI_INLINE void store_row(const product *x, const cri_lanes *from, int n, double
     }
 }
 
-// one tile: rows from i, columns from j, over depth rows of B from row p on
-CRI_INLINE void add_tile(const product *x, int i, int j, int p, int depth, const double *b,
-                         long b_step) {
-    int n = x->n - j < TILE_COL ? x->n - j : TILE_COL;
-    int m = x->m - i < TILE_ROW ? x->m - i : TILE_ROW;
+/// Rows of A and 8 columns of B.
+typedef struct strip {
     const double *a[TILE_ROW];
-    cri_lanes sum[TILE_ROW];
-    for (int r = 0; r < TILE_ROW; r++) {
-        // rows behind the last repeat it, and are not kept
-        int row = i + (r < m ? r : m - 1);
-        a[r] = x->a.at + row * x->a.row + p * x->a.col;
-        if (x->is_adding || p > 0) {
-            load_row(x, x->c + row * x->c_row + j * x->c_col, n, &sum[r]);
-        } else {
-            memset(&sum[r], 0, sizeof sum[r]);
+    const double *b;
+    long a_step, b_step;
+    int depth;
+} strip;
+
+// sum += A B for n_row rows, two registers a row, or one; both are constants where this is inlined
+CRI_INLINE void add_narrow(const strip *s, int n_row, bool is_half, double sum[][TILE_COL]) {
+    cri_lanes left[TILE_ROW], right[TILE_ROW];
+    for (int r = 0; r < n_row; r++) {
+        cri_lanes_load(sum[r], &left[r]);
+        cri_lanes_load(sum[r] + CRI_LANE, &right[r]);
+    }
+    for (int q = 0; q < s->depth; q++) {
+        cri_lanes b_left, b_right;
+        cri_lanes_load(s->b + q * s->b_step, &b_left);
+        cri_lanes_load(s->b + q * s->b_step + CRI_LANE, &b_right);
+        for (int r = 0; r < n_row; r++) {
+            left[r] += s->a[r][q * s->a_step] * b_left;
+            if (!is_half) {
+                right[r] += s->a[r][q * s->a_step] * b_right;
+            }
         }
     }
-    long step = x->a.col;
-    for (int q = 0; q < depth; q++) {
-        cri_lanes line;
-        cri_lanes_load(b + q * b_step, &line);
-        for (int r = 0; r < TILE_ROW; r++) {
-            sum[r] += a[r][q * step] * line;
-        }
-    }
-    for (int r = 0; r < TILE_ROW; r++) {
-        if (r < m) {
-            store_row(x, &sum[r], n, x->c + (i + r) * x->c_row + j * x->c_col);
-        }
+    for (int r = 0; r < n_row; r++) {
+        cri_lanes_store(&left[r], sum[r]);
+        cri_lanes_store(&right[r], sum[r] + CRI_LANE);
     }
 }
 
-CRI_INLINE void multiply_body(const product *x) {
+// sum += A B, one register a row: AVX-512
+CRI_INLINE void add_wide(const strip *s, double sum[TILE_ROW][TILE_COL]) {
+    typedef double wide __attribute__((vector_size(sizeof(double) * TILE_COL)));
+    wide row[TILE_ROW];
+    memcpy(row, sum, sizeof row);
+    for (int q = 0; q < s->depth; q++) {
+        wide line;
+        memcpy(&line, s->b + q * s->b_step, sizeof line);
+        for (int r = 0; r < TILE_ROW; r++) {
+            row[r] += s->a[r][q * s->a_step] * line;
+        }
+    }
+    memcpy(sum, row, sizeof row);
+}
+
+/// Where a tile is: its first row and column of C, its first row of B.
+typedef struct place {
+    int i, j, p;
+} place;
+
+// one tile, over depth rows of B at b
+CRI_INLINE void add_tile(const product *x, place at, int depth, const double *b, long b_step,
+                         bool is_wide) {
+    int n = x->n - at.j < TILE_COL ? x->n - at.j : TILE_COL;
+    int m = x->m - at.i < TILE_ROW ? x->m - at.i : TILE_ROW;
+    double sum[TILE_ROW][TILE_COL];
+    strip s = {.b = b, .a_step = x->a.col, .b_step = b_step, .depth = depth};
+    double *c = x->c + at.i * x->c_row + at.j * x->c_col;
+    for (int r = 0; r < TILE_ROW; r++) {
+        // rows behind the last repeat it, and are not kept
+        int row = r < m ? r : m - 1;
+        s.a[r] = x->a.at + (at.i + row) * x->a.row + at.p * x->a.col;
+        if (x->is_adding || at.p > 0) {
+            load_row(x, c + row * x->c_row, n, sum[r]);
+        } else {
+            memset(sum[r], 0, sizeof sum[r]);
+        }
+    }
+    if (is_wide) {
+        add_wide(&s, sum);
+    } else if (m <= TILE_THIN) {
+        add_narrow(&s, TILE_THIN, false, sum);
+    } else if (n <= CRI_LANE) {
+        add_narrow(&s, TILE_ROW, true, sum);
+    } else {
+        add_narrow(&s, TILE_ROW, false, sum);
+    }
+    for (int r = 0; r < m; r++) {
+        store_row(x, sum[r], n, c + r * x->c_row);
+    }
+}
+
+CRI_INLINE void multiply_with(const product *x, bool is_wide) {
     double packed[DEPTH * TILE_COL];
     for (int j = 0; j < x->n; j += TILE_COL) {
         // long columns are far apart in memory
@@ -121,27 +171,51 @@ CRI_INLINE void multiply_body(const product *x) {
                 b = packed;
             }
             for (int i = 0; i < x->m; i += TILE_ROW) {
-                add_tile(x, i, j, p, depth, b, is_flat ? x->b.row : TILE_COL);
+                add_tile(x, (place){i, j, p}, depth, b, is_flat ? x->b.row : TILE_COL, is_wide);
             }
         }
     }
 }
 
-CRI_LANES(multiply, (const product *x), (x))
+CRI_INLINE void multiply_narrow_body(const product *x) {
+    multiply_with(x, false);
+}
+
+CRI_LANES(multiply_narrow, (const product *x), (x))
+
+#ifdef CRI_LANES_WIDE
+CRI_LANES_WIDE static void multiply_wide(const product *x) {
+    multiply_with(x, true);
+}
+
+static void multiply(const product *x) {
+    if (cri_lanes_are_wide()) {
+        multiply_wide(x);
+    } else {
+        multiply_narrow(x);
+    }
+}
+#else
+static void multiply(const product *x) {
+    multiply_narrow(x);
+}
+#endif
 
 // a row of A times the only column of B, both without gaps
 CRI_INLINE void multiply_column_body(const product *x) {
     for (int i = 0; i < x->m; i++) {
         const double *a = x->a.at + i * x->a.row;
-        cri_lanes part = {0.0};
+        cri_lanes part[2] = {{0.0}};
         int p = 0;
-        for (; p + TILE_COL <= x->k; p += TILE_COL) {
-            cri_lanes u, v;
-            cri_lanes_load(a + p, &u);
-            cri_lanes_load(x->b.at + p, &v);
-            part += u * v;
+        for (; p + CRI_PART <= x->k; p += CRI_PART) {
+            for (int half = 0; half < 2; half++) {
+                cri_lanes u, v;
+                cri_lanes_load(a + p + half * CRI_LANE, &u);
+                cri_lanes_load(x->b.at + p + half * CRI_LANE, &v);
+                part[half] += u * v;
+            }
         }
-        double sum = cri_lanes_sum(&part);
+        double sum = cri_lanes_sum(&part[0], &part[1]);
         for (; p < x->k; p++) {
             sum += a[p] * x->b.at[p];
         }

@@ -2,23 +2,25 @@
 //
 // One loop, compiled for several widths of vectors; which one runs is asked of the processor.
 //
-// Loops go over lanes of 8 numbers, which the compiler makes of whatever the processor has.
-// Products are not contracted and every number has its own sum in a fixed order, so that all widths
-// give the same bits. CRI_LANES(f, (parameters), (arguments)) makes f of the inline function
-// f_body.
+// Loops go over lanes of 4 numbers, the registers of AVX; where sums go in 8 parts there are two of
+// them. Wider vectors than the processor has would live in memory: gcc 12 makes products ten times
+// slower of them. Products are not contracted and every number has its own sum in a fixed order, so
+// that all widths give the same bits. CRI_LANES(f, (parameters), (arguments)) makes f of the inline
+// function f_body.
 
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #define CRI_INLINE static inline __attribute__((always_inline))
 
-enum { CRI_LANE = 8 };
+enum { CRI_LANE = 4, CRI_PART = 2 * CRI_LANE };
 
-typedef double cri_lanes __attribute__((vector_size(64)));
-typedef int64_t cri_lane_bits __attribute__((vector_size(64)));
-typedef uint64_t cri_lane_words __attribute__((vector_size(64)));
+typedef double cri_lanes __attribute__((vector_size(32)));
+typedef int64_t cri_lane_bits __attribute__((vector_size(32)));
+typedef uint64_t cri_lane_words __attribute__((vector_size(32)));
 
 CRI_INLINE void cri_lanes_load(const double *from, cri_lanes *out) {
     memcpy(out, from, sizeof *out);
@@ -51,13 +53,21 @@ CRI_INLINE void cri_lanes_store_some(int n, const cri_lanes *x, double *to) {
 #define CRI_LANES_PICK(mask, a, b)                                                                 \
     ((cri_lanes)(((mask) & (cri_lane_bits)(a)) | (~(mask) & (cri_lane_bits)(b))))
 
-/// The sum of the lanes, in pairs.
-CRI_INLINE double cri_lanes_sum(const cri_lanes *x) {
-    const cri_lanes v = *x;
-    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+/// The sum of 8 parts, in pairs.
+CRI_INLINE double cri_lanes_sum(const cri_lanes *a, const cri_lanes *b) {
+    const cri_lanes v = *a + *b;
+    return (v[0] + v[2]) + (v[1] + v[3]);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
+
+/// Of functions that use vectors of 8 numbers, which may run when cri_lanes_are_wide.
+#define CRI_LANES_WIDE __attribute__((target("avx512f")))
+
+static inline bool cri_lanes_are_wide(void) {
+    return __builtin_cpu_supports("avx512f");
+}
+
 #define CRI_LANES(name, parameters, arguments)                                                     \
     __attribute__((target("avx512f"))) static void name##_512 parameters {                         \
         name##_body arguments;                                                                     \

@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-enum { INPUT_MOST = 4, PART = CRI_LANE };
+enum { INPUT_MOST = 4 };
 
 bool cri_mlp_is_single(const cri_mlp *net) {
     return net->n_layer == 2 && net->width[0] <= INPUT_MOST && net->act != CRI_ACT_RELU;
@@ -39,7 +39,7 @@ typedef struct call {
 } call;
 
 static int padded(int n) {
-    return (n + PART - 1) / PART * PART;
+    return (n + CRI_PART - 1) / CRI_PART * CRI_PART;
 }
 
 // weights with neighbouring units: W, biases, the last layer
@@ -61,32 +61,39 @@ static double *push_weights(const cri_mlp *net, const double *w, cr_arena *arena
 
 // ---- forward -----------------------------------------------------------------------------------
 
-// one row: keeps slopes or values, and g; n_in and is_tanh are constants where this is inlined
+// lanes from unit j on: keeps slopes or values, adds to g; n_in and is_tanh are constants where
+// this is inlined
+CRI_INLINE void push_lanes(const call *c, int n_in, bool is_tanh, const double *x, int j,
+                           double *keep, cri_lanes *g) {
+    cri_lanes z, W[INPUT_MOST], last, a, e;
+    cri_lanes_load(c->W + (long)n_in * c->n + j, &z);
+    cri_lanes_load(c->last + j, &last);
+    for (int i = 0; i < n_in; i++) {
+        cri_lanes_load(c->W + (long)i * c->n + j, &W[i]);
+        z += x[i] * W[i];
+    }
+    if (is_tanh) {
+        cri_lanes_tanh(&z, &a);
+    } else {
+        cri_lanes_decay(&z, &e);
+        cri_lanes_logistic(&z, &e, &a);
+    }
+    cri_lanes_store(&a, keep + j);
+    cri_lanes T = (is_tanh ? 1.0 - a * a : a) * last;
+    for (int i = 0; i < n_in; i++) {
+        g[i] += T * W[i];
+    }
+}
+
 CRI_INLINE void push_row(const call *c, int n_in, bool is_tanh, int r, double *keep, double *g) {
-    const double *x = c->x + (long)r * n_in, *bias = c->W + (long)n_in * c->n;
-    cri_lanes part[INPUT_MOST] = {{0.0}};
-    for (int j = 0; j < c->n; j += PART) {
-        cri_lanes z, W[INPUT_MOST], last, a, e;
-        cri_lanes_load(bias + j, &z);
-        cri_lanes_load(c->last + j, &last);
-        for (int i = 0; i < n_in; i++) {
-            cri_lanes_load(c->W + (long)i * c->n + j, &W[i]);
-            z += x[i] * W[i];
-        }
-        if (is_tanh) {
-            cri_lanes_tanh(&z, &a);
-        } else {
-            cri_lanes_decay(&z, &e);
-            cri_lanes_logistic(&z, &e, &a);
-        }
-        cri_lanes_store(&a, keep + (long)r * c->n + j);
-        cri_lanes T = (is_tanh ? 1.0 - a * a : a) * last;
-        for (int i = 0; i < n_in; i++) {
-            part[i] += T * W[i];
-        }
+    const double *x = c->x + (long)r * n_in;
+    cri_lanes part[2][INPUT_MOST] = {{{0.0}}};
+    for (int j = 0; j < c->n; j += CRI_PART) {
+        push_lanes(c, n_in, is_tanh, x, j, keep + (long)r * c->n, part[0]);
+        push_lanes(c, n_in, is_tanh, x, j + CRI_LANE, keep + (long)r * c->n, part[1]);
     }
     for (int i = 0; i < n_in; i++) {
-        g[(long)r * n_in + i] = cri_lanes_sum(&part[i]);
+        g[(long)r * n_in + i] = cri_lanes_sum(&part[0][i], &part[1][i]);
     }
 }
 
@@ -146,7 +153,7 @@ bool cri_mlp_single(const cri_mlp *net, const double *w, int n_row, const double
 
 // ---- vjp ---------------------------------------------------------------------------------------
 
-// to += x, 8 numbers
+// to += x, all lanes
 CRI_INLINE void add(const cri_lanes *x, double *to) {
     cri_lanes sum;
     cri_lanes_load(to, &sum);
@@ -154,33 +161,37 @@ CRI_INLINE void add(const cri_lanes *x, double *to) {
     cri_lanes_store(&sum, to);
 }
 
-// one row, as push_row
-CRI_INLINE void pull_row(const call *c, int n_in, bool is_tanh, int r) {
-    const double *keep = c->keep + (long)r * c->n;
+// lanes from unit j of row r, as push_lanes; adds to x_adj
+CRI_INLINE void pull_lanes(const call *c, int n_in, bool is_tanh, int r, int j, cri_lanes *x_adj) {
     const double *x = c->x + (long)r * n_in, *u = c->u + (long)r * n_in;
     double *W_adj = c->sum, *b_adj = c->sum + (long)n_in * c->n, *last_adj = b_adj + c->n;
-    cri_lanes part[INPUT_MOST] = {{0.0}};
-    for (int j = 0; j < c->n; j += PART) {
-        cri_lanes a, W[INPUT_MOST], last, d = {0.0};
-        cri_lanes_load(keep + j, &a);
-        cri_lanes_load(c->last + j, &last);
-        for (int i = 0; i < n_in; i++) {
-            cri_lanes_load(c->W + (long)i * c->n + j, &W[i]);
-            d += u[i] * W[i];
-        }
-        cri_lanes s = is_tanh ? 1.0 - a * a : a;
-        cri_lanes T = s * last, s_d = s * d;
-        cri_lanes Q = (is_tanh ? -2.0 * a : 1.0 - a) * T * d;
-        add(&s_d, last_adj + j);
-        add(&Q, b_adj + j);
-        for (int i = 0; i < n_in; i++) {
-            cri_lanes own = T * u[i] + Q * x[i];
-            add(&own, W_adj + (long)i * c->n + j);
-            part[i] += Q * W[i];
-        }
+    cri_lanes a, W[INPUT_MOST], last, d = {0.0};
+    cri_lanes_load(c->keep + (long)r * c->n + j, &a);
+    cri_lanes_load(c->last + j, &last);
+    for (int i = 0; i < n_in; i++) {
+        cri_lanes_load(c->W + (long)i * c->n + j, &W[i]);
+        d += u[i] * W[i];
+    }
+    cri_lanes s = is_tanh ? 1.0 - a * a : a;
+    cri_lanes T = s * last, s_d = s * d;
+    cri_lanes Q = (is_tanh ? -2.0 * a : 1.0 - a) * T * d;
+    add(&s_d, last_adj + j);
+    add(&Q, b_adj + j);
+    for (int i = 0; i < n_in; i++) {
+        cri_lanes own = T * u[i] + Q * x[i];
+        add(&own, W_adj + (long)i * c->n + j);
+        x_adj[i] += Q * W[i];
+    }
+}
+
+CRI_INLINE void pull_row(const call *c, int n_in, bool is_tanh, int r) {
+    cri_lanes part[2][INPUT_MOST] = {{{0.0}}};
+    for (int j = 0; j < c->n; j += CRI_PART) {
+        pull_lanes(c, n_in, is_tanh, r, j, part[0]);
+        pull_lanes(c, n_in, is_tanh, r, j + CRI_LANE, part[1]);
     }
     for (int i = 0; c->x_adj && i < n_in; i++) {
-        c->x_adj[(long)r * n_in + i] += cri_lanes_sum(&part[i]);
+        c->x_adj[(long)r * n_in + i] += cri_lanes_sum(&part[0][i], &part[1][i]);
     }
 }
 

@@ -78,13 +78,17 @@ cr_status cri_aim_init(const cr_model *model, const cri_aim_options *options, in
     CR_TRY(settle_times(end, n_target, target, err));
     CR_TRY(push_schedule(&aim, end, dt, arena, err));
 
+    for (int i = 0; i < n_target; i++) {
+        aim.has_throughout = aim.has_throughout || target[i].is_throughout;
+    }
     size_t n_x = (size_t)aim.sizes.n_x;
+    size_t n_seed = aim.has_throughout ? (size_t)aim.schedule.n_step + 1 : (size_t)n_target;
     aim.x_end = CR_PUSH(arena, double, n_x);
-    aim.seed = CR_PUSH(arena, cr_seed, n_target);
-    aim.x_adj = CR_PUSH(arena, double, (size_t)n_target *n_x);
+    aim.seed = CR_PUSH(arena, cr_seed, n_seed);
+    aim.x_adj = CR_PUSH(arena, double, n_seed *n_x);
     bool has_memory = aim.x_end && aim.seed && aim.x_adj;
     CR_ASSERT(aim.schedule.step);
-    if (aim.schedule.step[0] < aim.schedule.n_step) {
+    if (aim.schedule.step[0] < aim.schedule.n_step || aim.has_throughout) {
         aim.x_path = CR_PUSH(arena, double, ((size_t)aim.schedule.n_step + 1) * n_x);
         has_memory = has_memory && aim.x_path;
     }
@@ -111,18 +115,47 @@ cr_status cri_aim_run(cri_aim *aim, cr_sim *sim, const cri_point *point, double 
     CR_TRY(cr_sim_set_params(sim, point->p, err));
     CR_TRY(cr_sim_rollout(sim, &rollout, point->x0, aim->x_path, aim->x_end, err));
     double sum = 0.0;
+    size_t n_x = (size_t)aim->sizes.n_x;
     for (int i = 0; i < aim->n_target; i++) {
-        sum += cri_target_loss(&aim->target[i], cri_aim_state(aim, i));
+        const cri_target *target = &aim->target[i];
+        // after every step but the last, which all have
+        for (int k = 1; target->is_throughout && k < aim->schedule.n_step; k++) {
+            sum += cri_target_loss(target, aim->x_path + (size_t)k * n_x);
+        }
+        sum += cri_target_loss(target, cri_aim_state(aim, i));
     }
     *loss = sum;
     return CR_OK;
 }
 
+/// A seed for every step, and the adjoints of all losses in it.
+static int seed_steps(cri_aim *aim) {
+    size_t n_x = (size_t)aim->sizes.n_x;
+    int n_seed = aim->schedule.n_step + 1;
+    memset(aim->x_adj, 0, (size_t)n_seed * n_x * sizeof *aim->x_adj);
+    for (int k = 0; k < n_seed; k++) {
+        aim->seed[k] = (cr_seed){k, aim->x_adj + (size_t)k * n_x};
+    }
+    for (int i = 0; i < aim->n_target; i++) {
+        const cri_target *target = &aim->target[i];
+        int last = aim->schedule.step[i];
+        for (int k = target->is_throughout ? 1 : last; k <= last; k++) {
+            cri_target_loss_vjp(target, aim->x_path + (size_t)k * n_x, 1.0,
+                                aim->x_adj + (size_t)k * n_x);
+        }
+    }
+    return n_seed;
+}
+
 cr_status cri_aim_gradient(cri_aim *aim, cr_sim *sim, cri_point *gradient, cr_error *err) {
     size_t n_x = (size_t)aim->sizes.n_x;
-    memset(aim->x_adj, 0, (size_t)aim->n_target * n_x * sizeof *aim->x_adj);
     int n_seed = 0;
-    for (int i = 0; i < aim->n_target; i++) {
+    if (aim->has_throughout) {
+        n_seed = seed_steps(aim);
+    } else {
+        memset(aim->x_adj, 0, (size_t)aim->n_target * n_x * sizeof *aim->x_adj);
+    }
+    for (int i = 0; i < aim->n_target && !aim->has_throughout; i++) {
         // targets at one time share a seed
         int step = aim->schedule.step[i];
         n_seed += n_seed == 0 || aim->seed[n_seed - 1].step != step;
@@ -132,7 +165,8 @@ cr_status cri_aim_gradient(cri_aim *aim, cr_sim *sim, cri_point *gradient, cr_er
         cri_target_loss_vjp(&aim->target[i], cri_aim_state(aim, i), 1.0, x_adj);
     }
     double *u_adj = aim->has_control ? gradient->u : NULL;
-    return cr_sim_rollout_vjp(sim, n_seed, aim->seed, gradient->x0, u_adj, gradient->p, err);
+    double *p_adj = aim->has_no_params ? NULL : gradient->p;
+    return cr_sim_rollout_vjp(sim, n_seed, aim->seed, gradient->x0, u_adj, p_adj, err);
 }
 
 double cri_aim_scale(const cri_aim *aim) {

@@ -17,11 +17,13 @@ typedef struct cri_aim {
     int n_target;
     cri_target *target; // (n_target), in the order of their times
     cri_schedule schedule;
-    double *x_path;   // (n_step + 1, n_x), NULL when all targets are at the end
-    double *x_end;    // (n_x)
-    cr_seed *seed;    // (n_target)
-    double *x_adj;    // (n_target, n_x) what the seeds point to
-    bool has_control; // for the caller to set; else the controls are zero
+    bool has_throughout; // some target counts after every step
+    double *x_path;      // (n_step + 1, n_x), NULL when all targets are at the end
+    double *x_end;       // (n_x)
+    cr_seed *seed;       // (n_target), or (n_step + 1) with has_throughout
+    double *x_adj;       // what the seeds point to, (n_x) each
+    bool has_control;    // for the caller to set; else the controls are zero
+    bool has_no_params;  // for the caller to set: no gradient for parameters is asked for
 } cri_aim;
 
 /// How long a run is. Zero: not given.

@@ -21,6 +21,10 @@
 // derivatives below this part of the loss's own scale, per unit of the variable, are rounding
 #define FLOOR 1e-9
 
+// the same where the gradient is itself made of differences, of each step: with ERROR_LIMIT an
+// absolute 1e-8 of the scale, rounding over their step of 1e-6 times some hundred steps
+#define FLOOR_DIFFERENCES 1e-3
+
 // first step of the differences relative to the variable, and the size of a variable that is zero
 #define FIRST_STEP 1e-3
 #define SIZE_LEAST 0.1
@@ -60,7 +64,7 @@ static cri_check_result compare(const cri_check *check, int i, double value, dou
     if (!is_known) {
         return out;
     }
-    double floor = FLOOR * check->scale;
+    double floor = (check->is_difference ? FLOOR_DIFFERENCES : FLOOR) * check->scale;
     double size = fmax(fmax(fabs(value), fabs(out.difference)), floor);
     double gap = fabs(value - out.difference);
     out.error = size > 0.0 ? gap / size : 0.0;

@@ -19,6 +19,7 @@ typedef struct cri_check {
     cri_point *point;  // of the gradient; its selected places change during a call and are put back
     double scale;      // of the loss, m^2
     bool is_one_sided; // the gradient is one-sided somewhere, so one side may confirm it
+    bool is_difference; // the gradient is made of differences of steps, with their rounding
     const cri_progress *progress; // told before every run, NULL: nobody
     cri_progress_state where;     // what it is told
 } cri_check;

@@ -51,6 +51,7 @@ static cr_status open_sims(work *w, int i, cr_error *err) {
     runner *r = &w->run[i];
     cr_sim_options options = def->options;
     options.law = w->out->row[i].law->name;
+    options.stepper = w->out->row[i].law->stepper ? NULL : options.stepper;
     options.use_gradient = false;
     CR_TRY(cr_sim_create(def->model, &options, &r->plain, err));
     options.use_gradient = true;
@@ -223,6 +224,7 @@ static bool listen(void *context, const cri_progress_state *state) {
 /// The k-th entry of n in an order whose beginnings are spread over all: multiples of the golden
 /// section of n, modulo n, once the stride has no divisor in common with it.
 static int spread(int k, int n) {
+    CR_ASSERT(n > 0);
     int stride = (int)(0.6180339887498949 * n);
     for (int a = stride, b = n; stride > 1; a = --stride, b = n) {
         while (b != 0) {
@@ -251,6 +253,7 @@ static void check_gradient(work *w, int i, const double *value, double *z) {
                        .point = def->point,
                        .scale = cri_aim_scale(def->aim),
                        .is_one_sided = (row->report.grad & CR_GRAD_ONE_SIDED) != 0,
+                       .is_difference = (row->report.grad & CR_GRAD_DIFFERENCES) != 0,
                        .progress = &progress};
     double size = 0.0, gap = NAN;
     for (int k = 0; k < n; k++) {
@@ -370,11 +373,21 @@ cr_status cri_compare_run(const cri_compare_def *def, cr_arena *arena, cri_compa
     CR_ASSERT(def->model && def->aim && def->point && def->selection && arena && out);
     *out = (cri_compare){.is_driven = def->aim->has_control || def->model->mech.n_actuator > 0};
     work w = {.def = def, .out = out, .arena = arena};
-    for (; out->n_row < CRI_COMPARE_LIMIT && cri_law_at(out->n_row); out->n_row++) {
+    int n_plain = 0;
+    while (cri_law_at(n_plain)) {
+        n_plain++;
+    }
+    for (; out->n_row < CRI_COMPARE_LIMIT; out->n_row++) {
+        const cri_law *law = out->n_row < n_plain ? cri_law_at(out->n_row)
+                                                  : cri_law_stepped_at(out->n_row - n_plain);
+        // energies need bodies that are apart, which a scene's start seldom is
+        if (!law || law->is_energy) {
+            break;
+        }
         for (int j = 0; j < CRI_COMPARE_LIMIT; j++) {
             out->gap[out->n_row][j].from = NAN;
         }
-        out->row[out->n_row] = (cri_compare_row){.law = cri_law_at(out->n_row),
+        out->row[out->n_row] = (cri_compare_row){.law = law,
                                                  .has_motion = true,
                                                  .report = cri_report_none(),
                                                  .max_penetration = NAN,

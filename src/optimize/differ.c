@@ -35,7 +35,7 @@ static const double degrees = 180.0 / 3.14159265358979323846;
 const char *cri_differ_word(cri_differ_kind kind) {
     static const char *const words[] = {"no contact", "frictionless", "stick",       "lift",
                                         "octagon",    "corner",       "restitution", "soft",
-                                        "energy",     "averaged",     "end"};
+                                        "energy",     "averaged",     "end",         "own step"};
     return words[kind];
 }
 
@@ -47,11 +47,13 @@ enum {
     LIFTING = 1 << 1,
     OCTAGON = 1 << 2,
     SOFT = 1 << 3,
+    OWN = 1 << 4, // a step of its own: theory does not speak of it
 };
 
 static int properties(const cri_law *law) {
     return (law->is_poisson ? POISSON : 0) | (law->is_lifting ? LIFTING : 0) |
-           (law->is_octagon ? OCTAGON : 0) | (law->is_regularised ? SOFT : 0);
+           (law->is_octagon ? OCTAGON : 0) | (law->is_regularised ? SOFT : 0) |
+           (law->stepper ? OWN : 0);
 }
 
 /// Two rows with motions that differ in one property alone, [1] having it.
@@ -69,12 +71,12 @@ static bool find_pair(const cri_compare *c, int which, int pair[2]) {
     return false;
 }
 
-/// Names of the laws with motions whose property is as asked, "a, b and c".
+/// Names of the impulse laws with motions whose property is as asked, "a, b and c".
 static void list_laws(const cri_compare *c, int which, bool has_it, char names[160]) {
     int n = 0, at[CRI_COMPARE_LIMIT];
     for (int i = 0; i < c->n_row; i++) {
         bool has = (properties(c->row[i].law) & which) != 0;
-        if (c->row[i].has_motion && has == has_it) {
+        if (c->row[i].has_motion && has == has_it && !c->row[i].law->stepper) {
             at[n++] = i;
         }
     }
@@ -90,9 +92,13 @@ static void list_laws(const cri_compare *c, int which, bool has_it, char names[1
 static int count_laws(const cri_compare *c, int which) {
     int n = 0;
     for (int i = 0; i < c->n_row; i++) {
-        n += c->row[i].has_motion && (properties(c->row[i].law) & which);
+        n += c->row[i].has_motion && !c->row[i].law->stepper && (properties(c->row[i].law) & which);
     }
     return n;
+}
+
+static bool is_rigid(const cri_law *law) {
+    return !law->is_regularised && !law->stepper;
 }
 
 /// Largest distance of two rigid laws, m; *n_rigid of them ran.
@@ -100,12 +106,12 @@ static double rigid_gap(const cri_compare *c, int *n_rigid) {
     double most = 0.0;
     *n_rigid = 0;
     for (int i = 0; i < c->n_row; i++) {
-        if (!c->row[i].has_motion || c->row[i].law->is_regularised) {
+        if (!c->row[i].has_motion || !is_rigid(c->row[i].law)) {
             continue;
         }
         (*n_rigid)++;
         for (int j = 0; j < i; j++) {
-            if (c->row[j].has_motion && !c->row[j].law->is_regularised) {
+            if (c->row[j].has_motion && is_rigid(c->row[j].law)) {
                 most = fmax(most, c->gap[i][j].most);
             }
         }
@@ -173,7 +179,8 @@ static void tell_nothing(const speaker *s) {
     double most = 0.0;
     for (int i = 0; i < s->c->n_row; i++) {
         for (int j = 0; j < i; j++) {
-            most = fmax(most, s->c->gap[i][j].most);
+            bool is_own = s->c->row[i].law->stepper || s->c->row[j].law->stepper;
+            most = fmax(most, is_own ? 0.0 : s->c->gap[i][j].most);
         }
     }
     say(s, CRI_DIFFER_NOTHING,
@@ -303,8 +310,8 @@ static void tell_energy(const speaker *s) {
     for (int i = 0; i < s->c->n_row; i++) {
         const cri_compare_row *row = &s->c->row[i];
         const cri_contact_moment *gain = &row->facts.gain;
-        bool is_gain = row->has_motion && gain->geom[0] >= 0 && row->facts.n_bouncing > 0 &&
-                       gain->value > GAIN_LEAST * s->c->energy_scale;
+        bool is_gain = row->has_motion && !row->law->stepper && gain->geom[0] >= 0 &&
+                       row->facts.n_bouncing > 0 && gain->value > GAIN_LEAST * s->c->energy_scale;
         if (!is_gain || n > 200) {
             continue;
         }
@@ -361,12 +368,30 @@ static void tell_stepper(const speaker *s) {
     }
 }
 
+// laws whose steps are their own, beside the one that is spoken of
+static void tell_own(const speaker *s) {
+    int pair[2] = {(int)(s->row - s->c->row), 0};
+    for (int i = 0; i < s->c->n_row && s->out->n < CRI_DIFFER_LIMIT; i++) {
+        const cri_compare_row *row = &s->c->row[i];
+        if (!row->has_motion || !row->law->stepper || row == s->row) {
+            continue;
+        }
+        char gap[160];
+        pair[1] = i;
+        put_gap(s->c, pair, gap);
+        say(s, CRI_DIFFER_OWN,
+            "%s has a step of its own, of first order in flight too: %s; its deepest overlap was "
+            "%.2g m.",
+            row->law->name, gap, row->max_penetration);
+    }
+}
+
 void cri_differ_tell(const cr_model *model, const cri_compare *compare, const char *stepper,
                      cri_differ *out) {
     CR_ASSERT(model && compare && stepper && out);
     out->n = 0;
     // what slides under a rigid isotropic law without lift is what theory speaks of
-    const cri_compare_row *row = reference(compare, LIFTING | OCTAGON | SOFT);
+    const cri_compare_row *row = reference(compare, LIFTING | OCTAGON | SOFT | OWN);
     if (!row) {
         return;
     }
@@ -377,6 +402,7 @@ void cri_differ_tell(const cr_model *model, const cri_compare *compare, const ch
     }
     if (n_contact == 0) {
         tell_nothing(&s);
+        tell_own(&s);
         return;
     }
     tell_agreement(&s);
@@ -387,4 +413,5 @@ void cri_differ_tell(const cr_model *model, const cri_compare *compare, const ch
     tell_energy(&s);
     tell_averages(&s);
     tell_stepper(&s);
+    tell_own(&s);
 }

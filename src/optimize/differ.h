@@ -22,9 +22,10 @@ typedef enum cri_differ_kind {
     CRI_DIFFER_ENERGY,      // energy grew
     CRI_DIFFER_AVERAGED,    // several impacts at once, gradients are averages
     CRI_DIFFER_END,         // impacts at the end of a step, gradients are those of that map
+    CRI_DIFFER_OWN,         // a law that is a step of its own
 } cri_differ_kind;
 
-enum { CRI_DIFFER_LIMIT = 16 };
+enum { CRI_DIFFER_LIMIT = 24 };
 
 typedef struct cri_differ_sentence {
     cri_differ_kind kind;

@@ -21,8 +21,9 @@
 #include <omp.h>
 #endif
 
-// stream of the starts
+// stream of the starts, and more samples than any start has
 #define STREAM 0x737461727473u
+#define SAMPLE_LIMIT 10000000u
 
 // a gradient that would change the loss by less than this part of it is rounding of zero
 #define EFFECT_LEAST 1e-13
@@ -102,15 +103,37 @@ static cr_status prepare_attempt(const search *s, attempt *a, cr_error *err) {
                               err);
 }
 
-static void draw_start(const search *s, const double *z, int k, double *start) {
-    cri_random stream = cri_random_of(s->options->seed, STREAM + (uint64_t)k);
+static void draw(const search *s, const double *z, uint64_t number, double *start) {
+    cri_random stream = cri_random_of(s->options->seed, STREAM + number);
     for (int j = 0; j < s->n; j++) {
         const cri_domain *d = &s->def->domain[j];
         bool is_bounded = isfinite(d->lower) && isfinite(d->upper);
         double drawn = is_bounded ? cri_random_uniform(&stream, d->lower, d->upper)
                                   : z[j] + s->options->spread * cri_random_normal(&stream);
-        start[j] = k == 0 ? z[j] : cri_domain_clamp(d, z[j], drawn);
+        start[j] = number == 0 ? z[j] : cri_domain_clamp(d, z[j], drawn);
     }
+}
+
+/// Start k: the given one or a drawn one; with samples the best of them and of it.
+static cr_status draw_start(const search *s, attempt *a, const double *z, int k, cr_error *err) {
+    double least = INFINITY, *trial = a->minimiser.trial;
+    draw(s, z, (uint64_t)k, a->start);
+    for (int i = 0; i <= s->options->n_sample && s->options->n_sample > 0; i++) {
+        double loss = INFINITY;
+        // numbers that no start has
+        uint64_t number = ((uint64_t)k + 1) * SAMPLE_LIMIT + (uint64_t)i;
+        draw(s, z, i == 0 ? (uint64_t)k : number, trial);
+        const cri_objective *o = &a->shot.objective;
+        cr_status status = o->loss(o->context, trial, &loss, NULL, err);
+        if (status == CR_ERR_MEMORY) {
+            return status;
+        }
+        if (status == CR_OK && loss < least) {
+            least = loss;
+            memcpy(a->start, trial, (size_t)s->n * sizeof *trial);
+        }
+    }
+    return CR_OK;
 }
 
 /// Takes over the minimiser's point when its loss, not smoothed, is the least so far.
@@ -134,9 +157,11 @@ static cr_status keep(const search *s, attempt *a, cr_error *err) {
 }
 
 static void begin_attempt(const search *s, attempt *a, const double *z, int k) {
-    draw_start(s, z, k, a->start);
     a->kept[0] = INFINITY;
-    a->status = cri_minimiser_begin(&a->minimiser, a->start, &a->err);
+    a->status = draw_start(s, a, z, k, &a->err);
+    if (a->status == CR_OK) {
+        a->status = cri_minimiser_begin(&a->minimiser, a->start, &a->err);
+    }
     if (a->status == CR_OK) {
         memcpy(a->start, a->minimiser.z, (size_t)s->n * sizeof *a->start);
         a->status = keep(s, a, &a->err);
@@ -204,19 +229,17 @@ static int best_attempt(const search *s) {
 /// True when all targets of attempt a are within the tolerance at its best point.
 static cr_status check_reached(const search *s, attempt *a, bool *is_reached, cr_error *err) {
     *is_reached = false;
-    int n_target = s->def->n_target;
     double tolerance = s->options->tolerance;
-    // with a cost the loss is more than the distances
-    double most = n_target * tolerance * tolerance;
-    if (!is_alive(a) || a->kept[0] - cri_shot_cost(&a->shot, a->kept + 1) > most) {
+    // with a cost the loss is more than the distances; where a target counts after every step it
+    // says little about the end
+    double most = s->def->n_target * tolerance * tolerance;
+    bool is_told = a->shot.aim.has_throughout;
+    if (!is_alive(a) || (!is_told && a->kept[0] - cri_shot_cost(&a->shot, a->kept + 1) > most)) {
         return CR_OK;
     }
     double loss = 0.0;
     CR_TRY(cri_shot_run(&a->shot, a->kept + 1, &loss, err));
-    *is_reached = true;
-    for (int i = 0; i < n_target; i++) {
-        *is_reached = *is_reached && cri_shot_distance(&a->shot, i) <= tolerance;
-    }
+    *is_reached = cri_shot_is_reached(&a->shot, tolerance);
     return CR_OK;
 }
 
@@ -384,7 +407,7 @@ static cr_status run(search *s, const double *z, cri_plan *out, cr_error *err) {
 cr_status cri_plan_solve(const cri_shot_def *def, const cri_plan_options *options, const double *z,
                          cr_arena *arena, cri_plan *out, cr_error *err) {
     CR_ASSERT(options->n_start > 0 && options->iteration_limit >= 0 && options->save_every > 0);
-    search s = {.def = def, .options = options, .n = def->selection->n_variable};
+    search s = {.def = def, .options = options, .n = cri_shot_size(def)};
     *out = (cri_plan){0};
     s.attempt = CR_PUSH(arena, attempt, options->n_start);
     s.history = CR_PUSH(arena, double, (size_t)options->iteration_limit + 1);

@@ -24,6 +24,7 @@ typedef struct cri_plan_options {
     double tolerance; // m, a target is reached within
     int n_start;      // at least 1; the first is the given one
     double spread;    // of the other starts, where a variable has no bounds, in its unit
+    int n_sample;     // draws of which each search begins at the best, 0: none
     uint64_t seed;    // of the other starts
     int n_thread;     // 0: as many as the machine has
     const cri_progress *progress;

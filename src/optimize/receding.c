@@ -36,7 +36,7 @@ static void judge(const run *r, int step) {
     for (int i = 0; i < r->def->n_target; i++) {
         const cri_target *t = &r->def->target[i];
         if (step_of(r, t) == step) {
-            r->out->distance[t->order] = sqrt(cri_target_loss(t, r->x));
+            r->out->distance[t->order] = cri_target_distance(t, r->x);
         }
     }
 }
@@ -197,7 +197,9 @@ static void conclude(run *r) {
     out->n_idle = (int)r->count[3];
     bool is_reached = true;
     for (int i = 0; i < r->def->n_target; i++) {
-        is_reached = is_reached && out->distance[i] <= r->options->tolerance;
+        const cri_target *t = &r->def->target[i];
+        double most = fmax(r->options->tolerance, t->radius);
+        is_reached = is_reached && out->distance[t->order] <= most;
     }
     bool is_end = out->stop == CRI_PLAN_MISSED;
     if (is_end && is_reached) {

@@ -163,7 +163,33 @@ bool cri_recording_truth(const cri_recording *recording, const cri_variable *var
     return false;
 }
 
+// rms distance of points from the middle of their frame: about the size of what is seen
+static double cloud_size(const cri_recording *recording) {
+    int w = recording->n_column;
+    double sum = 0.0;
+    for (int i = 0; i < recording->n_sample; i++) {
+        const double *frame = recording->cloud + 3 * (size_t)i * (size_t)w;
+        for (int a = 0; a < 3; a++) {
+            double mean = 0.0;
+            for (int c = 0; c < w; c++) {
+                mean += frame[3 * c + a] / w;
+            }
+            for (int c = 0; c < w; c++) {
+                double d = cri_recording_weight(recording, c) * (frame[3 * c + a] - mean);
+                sum += d * d / w;
+            }
+        }
+    }
+    return sqrt(sum / recording->n_sample);
+}
+
+// of a size that depth cameras see, this part is noise
+static const double cloud_noise = 0.01;
+
 double cri_recording_noise(const cri_recording *recording) {
+    if (recording->cloud) {
+        return cloud_noise * cloud_size(recording);
+    }
     int n = recording->n_sample - 3;
     double *size = n > 0 ? malloc((size_t)n * sizeof *size) : NULL;
     if (!size) {
@@ -185,6 +211,9 @@ double cri_recording_noise(const cri_recording *recording) {
 }
 
 double cri_recording_spread(const cri_recording *recording) {
+    if (recording->cloud) {
+        return cloud_size(recording);
+    }
     double sum = 0.0;
     int w = recording->n_column;
     for (int c = 0; c < w; c++) {

@@ -9,6 +9,7 @@
 
 #include "optimize/replay.h"
 
+#include "optimize/cloud.h"
 #include "optimize/tangent.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static void find_quats(cri_replay *replay) {
     for (int c = 0; c < recording->n_column; c++) {
         int i = recording->x_index[c];
         // a quaternion is found at its first number
-        if (i >= replay->sizes.n_q || cri_model_q_entry(replay->model, i).quat != i) {
+        if (i < 0 || i >= replay->sizes.n_q || cri_model_q_entry(replay->model, i).quat != i) {
             continue;
         }
         int *column = replay->quat[replay->n_quat];
@@ -73,11 +74,12 @@ cr_status cri_replay_init(const cr_model *model, const cri_unknowns *unknowns,
     replay.quat = cri_arena_push(arena, sizeof *replay.quat * (size_t)recording->n_column);
     replay.sign = CR_PUSH(arena, double, recording->n_column);
     replay.x = CR_PUSH(arena, double, replay.sizes.n_x);
+    replay.x_adj = CR_PUSH(arena, double, replay.sizes.n_x);
     replay.x_tan = CR_PUSH(arena, double, n *(size_t)replay.sizes.n_tangent);
     replay.u_tan = CR_PUSH(arena, double, n *(size_t)replay.sizes.n_u);
     replay.p_tan = CR_PUSH(arena, double, n *(size_t)replay.sizes.n_p);
-    if (!replay.base || !replay.quat || !replay.sign || !replay.x || !replay.x_tan ||
-        !replay.u_tan || !replay.p_tan) {
+    if (!replay.base || !replay.quat || !replay.sign || !replay.x || !replay.x_adj ||
+        !replay.x_tan || !replay.u_tan || !replay.p_tan) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for the tangents of %zu unknowns", n);
     }
     cri_unknowns_p_tan(unknowns, replay.p_tan);
@@ -132,6 +134,19 @@ static void compare(const cri_replay *replay, int sample, double *r, double *J) 
     int n_column = recording->n_column;
     int n_unknown = count_unknowns(replay);
     size_t m = (size_t)replay->n_sample * (size_t)n_column;
+    if (recording->cloud) {
+        size_t first = (size_t)sample * (size_t)n_column;
+        const cri_cloud_view view = {.model = replay->model,
+                                     .recording = recording,
+                                     .p = replay->point.p,
+                                     .x = replay->x,
+                                     .n_unknown = n_unknown,
+                                     .x_tan = replay->x_tan,
+                                     .p_tan = replay->p_tan,
+                                     .x_adj = replay->x_adj};
+        cri_cloud_compare(&view, sample, r + first, J ? J + first : NULL, m);
+        return;
+    }
     set_signs(replay, recording->value + (size_t)sample * (size_t)n_column);
     for (int c = 0; c < n_column; c++) {
         size_t i = (size_t)sample * (size_t)n_column + (size_t)c;

@@ -30,6 +30,7 @@ typedef struct cri_replay {
     double *sign;     // (n_column) of the sample at hand
     double *x;        // (n_x)
     double *x_tan;    // (n_unknown, n_tangent)
+    double *x_adj;    // (n_x) scratch
     double *u_tan;    // (n_unknown, n_u)
     double *p_tan;    // (n_unknown, n_p)
 } cri_replay;

@@ -14,6 +14,27 @@
 #include <math.h>
 #include <string.h>
 
+/// From adjoints of the selection's variables to those of z; adds.
+static void add_to_variables(const cri_shot *shot, const double *z, const double *value_adj,
+                             double *z_adj) {
+    if (shot->def->waves) {
+        cri_waves_write_vjp(shot->def->waves, z, value_adj, z_adj);
+        return;
+    }
+    for (int j = 0; j < shot->objective.n; j++) {
+        z_adj[j] += value_adj[j];
+    }
+}
+
+/// The selection's variables at z, in shot->value.
+static void set_values(const cri_shot *shot, const double *z) {
+    if (shot->def->waves) {
+        cri_waves_write(shot->def->waves, z, shot->value);
+    } else {
+        memcpy(shot->value, z, (size_t)shot->objective.n * sizeof *z);
+    }
+}
+
 static cr_status evaluate(void *context, const double *z, double *loss, double *gradient,
                           cr_error *err) {
     cri_shot *shot = context;
@@ -23,9 +44,10 @@ static cr_status evaluate(void *context, const double *z, double *loss, double *
     if (gradient) {
         memset(gradient, 0, (size_t)n * sizeof *gradient);
         CR_TRY(cri_shot_pull(shot, gradient, err));
-        for (int j = 0; j < n; j++) {
-            gradient[j] += 2.0 * shot->def->cost * shot->seconds[j] * z[j];
+        for (int j = 0; j < shot->def->selection->n_variable; j++) {
+            shot->row[j] = 2.0 * shot->def->cost * shot->seconds[j] * shot->value[j];
         }
+        add_to_variables(shot, z, shot->row, gradient);
     }
     return CR_OK;
 }
@@ -49,7 +71,8 @@ static cr_status pull_row(cri_shot *shot, int target, int axis, double *row, cr_
     cr_seed seed = {aim->schedule.step[target], aim->x_adj};
     clear_point(shot, &shot->adjoint);
     double *u_adj = aim->has_control ? shot->adjoint.u : NULL;
-    CR_TRY(cr_sim_rollout_vjp(shot->sim, 1, &seed, shot->adjoint.x0, u_adj, shot->adjoint.p, err));
+    double *p_adj = aim->has_no_params ? NULL : shot->adjoint.p;
+    CR_TRY(cr_sim_rollout_vjp(shot->sim, 1, &seed, shot->adjoint.x0, u_adj, p_adj, err));
     memset(row, 0, (size_t)shot->objective.n * sizeof *row);
     cri_selection_write_vjp(shot->def->selection, &shot->adjoint, row);
     return CR_OK;
@@ -95,7 +118,9 @@ cr_status cri_shot_run(cri_shot *shot, const double *z, double *loss, cr_error *
     if (!cri_all_finite(shot->objective.n, z)) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0, "a variable is not finite");
     }
-    cri_selection_write(shot->def->selection, z, &shot->point);
+    set_values(shot, z);
+    shot->z = z;
+    cri_selection_write(shot->def->selection, shot->value, &shot->point);
     CR_TRY(cri_aim_run(&shot->aim, shot->sim, &shot->point, loss, err));
     shot->grad = cr_sim_report(shot->sim)->grad;
     return CR_OK;
@@ -104,20 +129,32 @@ cr_status cri_shot_run(cri_shot *shot, const double *z, double *loss, cr_error *
 cr_status cri_shot_pull(cri_shot *shot, double *z_adj, cr_error *err) {
     clear_point(shot, &shot->adjoint);
     CR_TRY(cri_aim_gradient(&shot->aim, shot->sim, &shot->adjoint, err));
-    cri_selection_write_vjp(shot->def->selection, &shot->adjoint, z_adj);
+    memset(shot->row, 0, (size_t)shot->def->selection->n_variable * sizeof *shot->row);
+    cri_selection_write_vjp(shot->def->selection, &shot->adjoint, shot->row);
+    add_to_variables(shot, shot->z, shot->row, z_adj);
     return CR_OK;
 }
 
 double cri_shot_cost(const cri_shot *shot, const double *z) {
     double sum = 0.0;
-    for (int j = 0; j < shot->objective.n; j++) {
-        sum += shot->seconds[j] * z[j] * z[j];
+    set_values(shot, z);
+    for (int j = 0; j < shot->def->selection->n_variable; j++) {
+        sum += shot->seconds[j] * shot->value[j] * shot->value[j];
     }
     return shot->def->cost * sum;
 }
 
 double cri_shot_distance(const cri_shot *shot, int i) {
-    return sqrt(cri_target_loss(&shot->aim.target[i], cri_aim_state(&shot->aim, i)));
+    return cri_target_distance(&shot->aim.target[i], cri_aim_state(&shot->aim, i));
+}
+
+bool cri_shot_is_reached(const cri_shot *shot, double tolerance) {
+    bool is_reached = true;
+    for (int i = 0; i < shot->aim.n_target; i++) {
+        double most = fmax(tolerance, shot->aim.target[i].radius);
+        is_reached = is_reached && cri_shot_distance(shot, i) <= most;
+    }
+    return is_reached;
 }
 
 // ---- memory ------------------------------------------------------------------------------------
@@ -136,28 +173,40 @@ static cr_status push_points(cri_shot *shot, cr_arena *arena, cr_error *err) {
     return CR_OK;
 }
 
+bool cri_shot_has_residuals(const cri_shot_def *def) {
+    bool has = !def->waves;
+    for (int i = 0; i < def->n_target; i++) {
+        has = has && !def->target[i].is_throughout && def->target[i].radius == 0.0;
+    }
+    return has;
+}
+
 cr_status cri_shot_init(const cri_shot_def *def, cr_arena *arena, cri_shot *out, cr_error *err) {
     int n = def->selection->n_variable;
     *out = (cri_shot){.def = def};
     cri_target *target = CR_PUSH(arena, cri_target, def->n_target);
     out->seconds = CR_PUSH(arena, double, n);
     out->row = CR_PUSH(arena, double, n);
-    if (!target || !out->seconds || !out->row) {
+    out->value = CR_PUSH(arena, double, n);
+    if (!target || !out->seconds || !out->row || !out->value) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for %d variables", n);
     }
     memcpy(target, def->target, (size_t)def->n_target * sizeof *target);
     CR_TRY(cri_aim_init(def->model, &def->aim, def->n_target, target, arena, &out->aim, err));
     out->aim.has_control = def->has_control;
+    out->aim.has_no_params = !cri_selection_has(def->selection, CR_VECTOR_P);
     CR_TRY(push_points(out, arena, err));
     const cri_schedule *schedule = &out->aim.schedule;
     cri_controls_seconds(def->selection, schedule->n_step, schedule->n_dt, schedule->dt,
                          out->seconds);
-    out->objective = (cri_objective){.n = n,
-                                     .domain = def->domain,
-                                     .loss = evaluate,
-                                     .m = 3 * def->n_target + (def->cost > 0.0 ? n : 0),
-                                     .residuals = residuals,
-                                     .context = out};
+    bool is_square = cri_shot_has_residuals(def);
+    out->objective =
+        (cri_objective){.n = cri_shot_size(def),
+                        .domain = def->domain,
+                        .loss = evaluate,
+                        .m = is_square ? 3 * def->n_target + (def->cost > 0.0 ? n : 0) : 0,
+                        .residuals = is_square ? residuals : NULL,
+                        .context = out};
     cr_sim_options options = *def->sim_options;
     options.use_gradient = true;
     return cr_sim_create(def->model, &options, &out->sim, err);

@@ -8,6 +8,7 @@
 #include "io/number.h"
 #include "optimize/nearest.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,11 +27,13 @@ static cr_status read_place(const char *text, const char *place, cri_target *out
         rest = read_number(rest, ",@", &out->point[i]);
         if (!rest || (i < 2 ? *rest != ',' : *rest == ',')) {
             return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                            "%.80s: expected BODY:X,Y,Z or BODY:X,Y,Z@T in m and s", text);
+                            "%.80s: expected BODY:X,Y,Z, BODY:X,Y,Z@T or BODY:X,Y,Z@all in m and s",
+                            text);
         }
         rest += *rest == ',';
     }
-    out->has_time = *rest == '@';
+    out->is_throughout = strcmp(rest, "@all") == 0;
+    out->has_time = *rest == '@' && !out->is_throughout;
     if (out->has_time && (!read_number(rest + 1, "", &out->time) || out->time < 0.0)) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
                         "%.80s: the time behind @ is not a number of seconds from 0", text);
@@ -97,16 +100,23 @@ static cri_vec3 miss(const cri_target *target, const double *x) {
     return cri_v3_sub(cri_target_place(target, x), cri_v3_load(target->point));
 }
 
+double cri_target_distance(const cri_target *target, const double *x) {
+    return cri_v3_norm(miss(target, x));
+}
+
 double cri_target_loss(const cri_target *target, const double *x) {
     cri_vec3 d = miss(target, x);
-    return cri_v3_dot(d, d);
+    return fmax(0.0, cri_v3_dot(d, d) - target->radius * target->radius);
 }
 
 void cri_target_loss_vjp(const cri_target *target, const double *x, double loss_adj,
                          double *x_adj) {
-    // loss = d . d
-    cri_vec3 d_adj = cri_v3_scale(2.0 * loss_adj, miss(target, x));
-    cri_body_position_vjp(target->model, target->body, target->at, x, d_adj, x_adj);
+    // loss = max(0, d . d - r^2)
+    cri_vec3 d = miss(target, x);
+    if (cri_v3_dot(d, d) > target->radius * target->radius) {
+        cri_vec3 d_adj = cri_v3_scale(2.0 * loss_adj, d);
+        cri_body_position_vjp(target->model, target->body, target->at, x, d_adj, x_adj);
+    }
 }
 
 double cri_target_scale(const cri_target *target, const double *x) {

@@ -242,7 +242,7 @@ static const char *shape_name(cri_shape_kind kind) {
         [CRI_SHAPE_PLANE] = "plane",       [CRI_SHAPE_SPHERE] = "sphere",
         [CRI_SHAPE_CAPSULE] = "capsule",   [CRI_SHAPE_ELLIPSOID] = "ellipsoid",
         [CRI_SHAPE_CYLINDER] = "cylinder", [CRI_SHAPE_BOX] = "box",
-        [CRI_SHAPE_MESH] = "mesh"};
+        [CRI_SHAPE_MESH] = "mesh",         [CRI_SHAPE_FIELD] = "mesh"};
     return name[kind];
 }
 
@@ -277,7 +277,7 @@ static void put_shapes(const cri_report_variant_node *v, const cri_report_varian
         put_numbers(out, 3, shape->size, DIGITS_POSE);
         put_key(out, "pose", false);
         put_numbers(out, 7, pose, DIGITS_POSE);
-        bool is_known = v != first && v->model == first->model;
+        bool is_known = v != first && v->model == first->model && shape->kind != CRI_SHAPE_FIELD;
         if (shape->hull && !is_known) {
             put_hull(shape->hull, out);
         }

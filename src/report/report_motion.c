@@ -95,6 +95,28 @@ static void take_system(cri_report *report, cri_report_variant_node *v) {
     }
 }
 
+// the surface of a field, as faces of three corners; NULL: no memory
+static const cri_hull *surface_of(cri_report *report, const cri_triangles *mesh) {
+    cri_hull *out = CR_PUSH(report->memory, cri_hull, 1);
+    double *vertex = CR_PUSH(report->memory, double, 3 * mesh->n_vertex);
+    int *start = CR_PUSH(report->memory, int, mesh->n_face + 1);
+    int *face = CR_PUSH(report->memory, int, 3 * mesh->n_face);
+    if (!out || !vertex || !start || !face) {
+        return NULL;
+    }
+    memcpy(vertex, mesh->vertex, sizeof *vertex * 3 * (size_t)mesh->n_vertex);
+    memcpy(face, mesh->face, sizeof *face * 3 * (size_t)mesh->n_face);
+    for (int f = 0; f <= mesh->n_face; f++) {
+        start[f] = 3 * f;
+    }
+    *out = (cri_hull){.n_vertex = mesh->n_vertex,
+                      .n_face = mesh->n_face,
+                      .vertex = vertex,
+                      .face_start = start,
+                      .face_vertex = face};
+    return out;
+}
+
 static void take_shapes(cri_report *report, cri_report_variant_node *v, const cr_sim *sim) {
     const cr_model *model = v->model;
     for (int g = 0; g < v->n_shape; g++) {
@@ -107,6 +129,9 @@ static void take_shapes(cri_report *report, cri_report_variant_node *v, const cr
                                     .hull = geom->hull,
                                     .name = cri_report_copy(report, model->geom_name[g])};
         memcpy(shape->size, sim->d.geom[g].size, sizeof shape->size);
+        if (geom->shape == CRI_SHAPE_FIELD) {
+            shape->hull = surface_of(report, &sim->d.forms->form[g].tree.mesh);
+        }
         for (int b = 0; b < v->n_body; b++) {
             shape->body = v->body[b] == geom->body ? b : shape->body;
         }

@@ -378,7 +378,8 @@ cr_status cri_result_laws(const char *path, int n_law, const cri_law_row *law, c
                    put(object, "name", text(law[i].name)) &&
                    put(object, "summary", text(law[i].summary)) &&
                    put(object, "promise", text(law[i].promise ? law[i].promise : "")) &&
-                   put(object, "needs_nets", json_boolean(law[i].needs_nets));
+                   put(object, "needs_nets", json_boolean(law[i].needs_nets)) &&
+                   put(object, "is_energy", json_boolean(law[i].is_energy));
     }
     return write(path, root, is_built, err);
 }
@@ -397,11 +398,9 @@ void cri_grad_text(int grad, char words[64]) {
     static const struct {
         int bit;
         const char *word;
-    } classes[] = {{CR_GRAD_DISCRETE, "discrete"},
-                   {CR_GRAD_AVERAGED, "averaged"},
-                   {CR_GRAD_ONE_SIDED, "one-sided"},
-                   {CR_GRAD_SMOOTHED, "smoothed"},
-                   {CR_GRAD_REFUSED, "refused"}};
+    } classes[] = {{CR_GRAD_DISCRETE, "discrete"},       {CR_GRAD_AVERAGED, "averaged"},
+                   {CR_GRAD_ONE_SIDED, "one-sided"},     {CR_GRAD_SMOOTHED, "smoothed"},
+                   {CR_GRAD_DIFFERENCES, "differences"}, {CR_GRAD_REFUSED, "refused"}};
     size_t n = 0;
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
         if (grad & classes[i].bit) {

@@ -163,6 +163,7 @@ typedef struct cri_law_row {
     const char *summary;
     const char *promise;
     bool needs_nets; // only scenes that name their weights take it
+    bool is_energy;  // needs bodies that are apart at the start
 } cri_law_row;
 
 CR_MUST_CHECK cr_status cri_result_simulate(const char *path, const cri_simulate_result *result,

@@ -2,8 +2,8 @@
 //
 // The file of the nets of contact patches:
 //
-//   {"format": "carom contact patch nets 1", "body", "surface", "mass", "inertia",
-//    "hidden": [32, 32, 16],
+//   {"format": "carom contact patch nets 1", "body", "surface", "mass", "inertia", "law",
+//    "restitution": false, "hidden": [32, 32, 16],
 //    "nets": {"point/class": [..], "point/friction": [..], "line/class": [..], ..},
 //    "ranges": [[lower.., upper..] of a point, the same of a line]}
 //
@@ -97,6 +97,14 @@ static cr_status take_all(const char *path, const json_t *root, cri_ground_nets 
     if (!(nets->mass > 0.0) || !(nets->inertia > 0.0)) {
         return fail_member(path, "mass", "mass and inertia, positive numbers", err);
     }
+    const json_t *restitution = json_object_get(root, "restitution");
+    if (restitution && !json_is_boolean(restitution)) {
+        return fail_member(path, "restitution", "true or false", err);
+    }
+    nets->has_restitution = json_is_true(restitution);
+    if (json_object_get(root, "law") && !take_text(root, "law", sizeof nets->law, nets->law)) {
+        return fail_member(path, "law", "the name of a contact law", err);
+    }
     if (!take_shape(root, nets)) {
         return fail_member(path, "hidden", "1 to 4 widths of 1 to 128", err);
     }
@@ -187,8 +195,9 @@ static json_t *hidden_of(const cri_ground_nets *nets) {
 cr_status cri_ground_file_write(const char *path, const cri_ground_nets *nets, cr_error *err) {
     CR_ASSERT(path && nets && nets->weights);
     json_t *root =
-        json_pack("{s:s, s:s, s:s, s:f, s:f, s:o, s:o, s:o}", "format", format, "body", nets->body,
-                  "surface", nets->surface, "mass", nets->mass, "inertia", nets->inertia, "hidden",
+        json_pack("{s:s, s:s, s:s, s:f, s:f, s:s, s:b, s:o, s:o, s:o}", "format", format, "body",
+                  nets->body, "surface", nets->surface, "mass", nets->mass, "inertia",
+                  nets->inertia, "law", nets->law, "restitution", nets->has_restitution, "hidden",
                   hidden_of(nets), "nets", nets_of(nets), "ranges", ranges_of(nets));
     return cri_json_write(path, root, true, JSON_COMPACT, err);
 }

@@ -88,15 +88,8 @@ static cr_status read_pair(cri_mjcf *m, const cri_mjcf_elem *e, cri_pair_def *pa
                              "friction differs along and across a capsule on a plane: give the "
                              "same number twice, or directions of the world by carom:friction");
     }
-    static const char *const soft[] = {"solref", "solimp", "solreffriction", "margin", "gap"};
-    for (size_t k = 0; k < sizeof soft / sizeof soft[0]; k++) {
-        const cri_xml_node *from = e->node;
-        if (cri_mjcf_get(e, soft[k], &from)) {
-            cri_mjcf_warn(m, CRI_MJCF_WARN_SOFT, from,
-                          "%s has no effect: contacts are rigid, with sliding friction only",
-                          soft[k]);
-        }
-    }
+    CR_TRY(cri_mjcf_softness(m, e, false, &pair->softness));
+    cri_mjcf_warn_margin(m, e, condim);
     if (n == 1 && friction[0] != 1.0 && condim != 1) {
         cri_mjcf_warn(m, CRI_MJCF_WARN_FRICTION, e->node,
                       "<pair> friction has one number, which counts for both directions; in MuJoCo "

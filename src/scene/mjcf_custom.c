@@ -6,20 +6,27 @@
 //   text     carom:stepper                   located, end
 //   text     carom:weights                   file of a learned contact law's nets
 //   text     carom:inertia:BODY              shape: mass and inertia follow size and density
+//   text     carom:shape:GEOM                a distance field (scene/shape_text.h)
+//   numeric  carom:potential:WORD            mu, eps, length, reach, slip of laws that are energies
 //   numeric  carom:restitution:GEOM          one geom; a pair takes the larger of its two
 //   numeric  carom:restitution:GEOM:GEOM     one pair
 //   numeric  carom:friction:GEOM:GEOM        one pair; two numbers: along the two tangents
+//   numeric  carom:slide:GEOM:GEOM           friction of the second geom over the first along a
+//                                            direction, against it, and the direction
 
 #include "scene/ground_file.h"
 #include "scene/mjcf_parts.h"
+#include "scene/shape_text.h"
 
+#include <math.h>
 #include <string.h>
 
 #define PREFIX "carom:"
 
-static const char *const known_entries = "expected carom: law, stepper, weights, inertia:BODY "
-                                         "(text), restitution:GEOM, restitution:GEOM:GEOM, "
-                                         "friction:GEOM:GEOM (numeric)";
+static const char *const known_entries =
+    "expected carom: law, stepper, weights, inertia:BODY, shape:GEOM (text), potential:mu, eps, "
+    "length, reach, slip, restitution:GEOM, restitution:GEOM:GEOM, friction:GEOM:GEOM, "
+    "slide:GEOM:GEOM (numeric)";
 
 // ---- entries -----------------------------------------------------------------------------------
 
@@ -93,6 +100,32 @@ static cr_status set_friction(cri_mjcf *m, const cri_xml_node *node, const char 
     return CR_OK;
 }
 
+// coefficients along and against a direction, and the direction: five numbers
+static cr_status set_slide(cri_mjcf *m, const cri_xml_node *node, const char *names, int n,
+                           const double *value) {
+    cri_vec3 way = {value[2], value[3], value[4]};
+    double length = cri_v3_norm(way);
+    if (n != 5 || !(length > 0.0 && isfinite(length))) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                             "expected five numbers: friction along a direction, friction against "
+                             "it, and the direction, not zero");
+    }
+    int geom[2] = {0, 0};
+    CR_TRY(set_friction(m, node, names, 1, value));
+    if (value[1] < 0.0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "friction is %g, expected 0 or more",
+                             value[1]);
+    }
+    cri_pair_def *pair = NULL;
+    CR_TRY(pair_by_names(m, node, names, &pair));
+    CR_ASSERT(pair);
+    find_geoms(m->def, names, geom);
+    pair->has_sides = true;
+    pair->friction_back = value[1];
+    pair->slide = cri_v3_scale((geom[1] == pair->geom[1] ? 1.0 : -1.0) / length, way);
+    return CR_OK;
+}
+
 static cr_status set_restitution(cri_mjcf *m, const cri_xml_node *node, const char *names,
                                  double value) {
     if (value < 0.0 || value > 1.0) {
@@ -139,6 +172,33 @@ static cr_status set_inertia(cri_mjcf *m, const cri_xml_node *node, const char *
     return CR_OK;
 }
 
+static cr_status set_shape(cri_mjcf *m, const cri_xml_node *node, const char *name,
+                           const char *data) {
+    int geom = find_geom(m->def, name, strlen(name));
+    cri_form_def *form = CR_PUSH(m->def->memory, cri_form_def, 1);
+    cr_error own = {0};
+    if (!form) {
+        return cri_mjcf_fail_memory(m);
+    }
+    if (geom < 0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "names no geom of this scene: '%.60s'", name);
+    }
+    if (m->def->geom[geom].shape == CRI_SHAPE_PLANE) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                             "geom '%.60s' is a plane: give the geom another type", name);
+    }
+    cr_status status = cri_shape_text_read(data, m->def->file, m->def->memory, form, &own);
+    if (status != CR_OK) {
+        return cri_mjcf_fail(m, status, node, "data: %.170s", own.text);
+    }
+    if (form->is_hull && m->def->geom[geom].shape != CRI_SHAPE_MESH) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "data=\"hull\" wants a geom of type mesh");
+    }
+    form->place = cri_mjcf_place(node);
+    m->def->geom[geom].form = form;
+    return CR_OK;
+}
+
 // out (32 bytes) from data
 static cr_status set_word(cri_mjcf *m, const cri_xml_node *node, const char *data, char *out) {
     size_t n = strlen(data);
@@ -161,6 +221,33 @@ static cr_status set_weights(cri_mjcf *m, const cri_xml_node *node, const char *
     return status == CR_OK ? CR_OK : cri_mjcf_fail(m, status, node, "%.150s", own.text);
 }
 
+// a number of laws that are energies, all of them positive
+static cr_status set_potential(cri_mjcf *m, const cri_xml_node *node, const char *word,
+                               double value) {
+    cri_potential_numbers *n = &m->def->potential;
+    const struct {
+        const char *word;
+        double *to;
+    } known[] = {{"mu", &n->mu},
+                 {"eps", &n->eps},
+                 {"length", &n->length},
+                 {"reach", &n->reach},
+                 {"slip", &n->slip}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(word, known[i].word) == 0) {
+            if (!(value > 0.0)) {
+                return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "%s is %g, expected more than 0", word,
+                                     value);
+            }
+            *known[i].to = value;
+            n->has_mu = n->has_mu || i == 0;
+            return CR_OK;
+        }
+    }
+    return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                         "'%.40s' is unknown: expected mu, eps, length, reach or slip", word);
+}
+
 // what follows prefix in name, NULL when name does not begin with it
 static const char *after(const char *name, const char *prefix) {
     size_t n = strlen(prefix);
@@ -173,6 +260,10 @@ static cr_status read_text(cri_mjcf *m, const cri_xml_node *node, const char *na
     const char *body = after(name, PREFIX "inertia:");
     if (body) {
         return set_inertia(m, node, body, data);
+    }
+    const char *geom = after(name, PREFIX "shape:");
+    if (geom) {
+        return set_shape(m, node, geom, data);
     }
     // whether there is such a law or stepper is for the sim to say, who has their tables
     if (strcmp(name, PREFIX "law") == 0) {
@@ -192,15 +283,23 @@ static cr_status read_text(cri_mjcf *m, const cri_xml_node *node, const char *na
 static cr_status read_numeric(cri_mjcf *m, const cri_xml_node *node, const char *name) {
     const char *restitution = after(name, PREFIX "restitution:");
     const char *friction = after(name, PREFIX "friction:");
-    if (!restitution && !friction) {
+    const char *potential = after(name, PREFIX "potential:");
+    const char *slide = after(name, PREFIX "slide:");
+    if (!restitution && !friction && !slide && !potential) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s': %s", name, known_entries);
     }
-    double value[2] = {0.0, 0.0};
+    double value[5] = {0.0};
     int n;
     cri_mjcf_elem e = cri_mjcf_bare(node);
-    CR_TRY(cri_mjcf_numbers(m, &e, "data", 1, friction ? 2 : 1, value, &n));
+    CR_TRY(cri_mjcf_numbers(m, &e, "data", 1, slide ? 5 : (friction ? 2 : 1), value, &n));
     if (n == 0) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s' has no data", name);
+    }
+    if (potential) {
+        return set_potential(m, node, potential, value[0]);
+    }
+    if (slide) {
+        return set_slide(m, node, slide, n, value);
     }
     return restitution ? set_restitution(m, node, restitution, value[0])
                        : set_friction(m, node, friction, n, value);

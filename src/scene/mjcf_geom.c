@@ -171,21 +171,6 @@ static cr_status read_contact(const cri_mjcf *m, const cri_mjcf_elem *e, cri_geo
     return CR_OK;
 }
 
-// says once that softness has no effect
-static void warn_softness(cri_mjcf *m, const cri_mjcf_elem *e, int condim) {
-    static const char *const soft[] = {"solref", "solimp", "solmix", "margin", "gap"};
-    const char *found = condim > 3 ? "condim" : NULL;
-    for (size_t k = 0; !found && k < sizeof soft / sizeof soft[0]; k++) {
-        found = cri_mjcf_get(e, soft[k], NULL) ? soft[k] : NULL;
-    }
-    if (found) {
-        const cri_xml_node *from = e->node;
-        (void)cri_mjcf_get(e, found, &from);
-        cri_mjcf_warn(m, CRI_MJCF_WARN_SOFT, from,
-                      "%s has no effect: contacts are rigid, with sliding friction only", found);
-    }
-}
-
 cr_status cri_mjcf_add_geom(cri_mjcf *m, const cri_xml_node *node, const cri_mjcf_scope *scope) {
     CR_ASSERT(scope->body >= -1 && scope->body < m->def->n_body);
     cri_scene_def *def = m->def;
@@ -209,7 +194,8 @@ cr_status cri_mjcf_add_geom(cri_mjcf *m, const cri_xml_node *node, const cri_mjc
     CR_TRY(read_size(m, &e, scope, &g));
     CR_TRY(read_mass(m, &e, &g));
     CR_TRY(read_contact(m, &e, &g));
-    warn_softness(m, &e, g.condim);
+    CR_TRY(cri_mjcf_softness(m, &e, false, &g.softness));
+    cri_mjcf_warn_margin(m, &e, g.condim);
     CR_TRY(cri_mjcf_name(m, node, scope->suffix, "geom", def->n_geom, &g.name));
     cri_geom_def *list = cri_scene_def_grow(def, def->geom, def->n_geom, sizeof *list);
     if (!list) {

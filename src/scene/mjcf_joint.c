@@ -22,16 +22,9 @@ const cri_mjcf_rules cri_mjcf_joint_rules = {
 
 static const cri_mjcf_rules freejoint_rules = {.read = "name", .ignored = "group align class user"};
 
-// what joints do not have: softness of limits only warns, a range of forces would change the motion
-static cr_status check_joint(cri_mjcf *m, const cri_mjcf_elem *e) {
-    static const char *const soft[] = {"solreflimit", "solimplimit"};
+// what joints do not have
+static cr_status check_joint(const cri_mjcf *m, const cri_mjcf_elem *e) {
     const cri_xml_node *from = e->node;
-    for (size_t k = 0; k < sizeof soft / sizeof soft[0]; k++) {
-        if (cri_mjcf_get(e, soft[k], &from)) {
-            cri_mjcf_warn(m, CRI_MJCF_WARN_LIMIT, from, "%s has no effect: limits are rigid",
-                          soft[k]);
-        }
-    }
     if (cri_mjcf_get(e, "actuatorfrcrange", &from)) {
         return cri_mjcf_fail(m, CR_ERR_UNSUPPORTED, from,
                              "actuatorfrcrange is not simulated: use forcerange of the actuators");
@@ -137,6 +130,7 @@ cr_status cri_mjcf_add_joint(cri_mjcf *m, const cri_xml_node *node, const cri_mj
         CR_TRY(cri_mjcf_open(m, node, CRI_MJCF_JOINT, &cri_mjcf_joint_rules, scope->usual, &e));
         CR_TRY(read_joint(m, &e, scope, &joint));
         CR_TRY(check_joint(m, &e));
+        CR_TRY(cri_mjcf_softness(m, &e, true, &joint.softness));
     }
     CR_TRY(check_joints(m, node, &joint, scope));
     CR_TRY(cri_mjcf_name(m, node, scope->suffix, "joint", def->n_joint, &joint.name));

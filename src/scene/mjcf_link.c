@@ -15,9 +15,9 @@
 #include <string.h>
 
 const cri_mjcf_rules cri_mjcf_tendon_rules = {
-    .read = "name class limited range stiffness damping springlength",
-    .ignored = "group width material rgba user margin solreflimit solimplimit solreffriction "
-               "solimpfriction actuatorfrclimited",
+    .read = "name class limited range stiffness damping springlength solreflimit solimplimit",
+    .ignored = "group width material rgba user margin solreffriction solimpfriction "
+               "actuatorfrclimited",
     .fixed = "frictionloss=0 armature=0",
     .refused = "actuatorfrcrange",
     .remedy = "tendons have stiffness, damping and a range only; remove it",
@@ -87,6 +87,7 @@ static cr_status add_tendon(cri_mjcf *m, const cri_xml_node *node) {
     CR_TRY(cri_mjcf_limits(m, &e, "limited", "range", 1.0, t.range));
     CR_TRY(cri_mjcf_amount(m, &e, "stiffness", &t.stiffness));
     CR_TRY(cri_mjcf_amount(m, &e, "damping", &t.damping));
+    CR_TRY(cri_mjcf_softness(m, &e, true, &t.softness));
     CR_TRY(read_springlength(m, &e, &t));
     CR_TRY(read_joints(m, node, &t));
     CR_TRY(cri_mjcf_name(m, node, "", "tendon", def->n_tendon, &t.name));

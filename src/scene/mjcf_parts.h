@@ -78,6 +78,7 @@ typedef struct cri_mjcf_settings {
 /// What is said once.
 typedef enum cri_mjcf_warning {
     CRI_MJCF_WARN_SOFT,
+    CRI_MJCF_WARN_MARGIN,
     CRI_MJCF_WARN_LIMIT,
     CRI_MJCF_WARN_MESH,
     CRI_MJCF_WARN_COMPILER,
@@ -172,6 +173,13 @@ cr_status cri_mjcf_amount(const cri_mjcf *m, const cri_mjcf_elem *e, const char 
 
 /// As cri_mjcf_numbers for three.
 cr_status cri_mjcf_vec3(const cri_mjcf *m, const cri_mjcf_elem *e, const char *name, cri_vec3 *out);
+
+/// Reads solref, solimp and solmix, or solreflimit and solimplimit, and warns of what is there: it
+/// counts for one law alone.
+cr_status cri_mjcf_softness(cri_mjcf *m, const cri_mjcf_elem *e, bool is_limit, cri_softness *out);
+
+/// Warns of margins and of friction that does not slide.
+void cri_mjcf_warn_margin(cri_mjcf *m, const cri_mjcf_elem *e, int condim);
 
 /// Index of the attribute's value among words, separated by spaces. Without it *out stays.
 cr_status cri_mjcf_choice(const cri_mjcf *m, const cri_mjcf_elem *e, const char *name,

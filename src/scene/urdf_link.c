@@ -117,7 +117,10 @@ static cr_status read_shape(cri_urdf *u, const cri_xml_node *node, cri_geom_def 
         return read_round(u, node, geom->size);
     }
     if (strcmp(node->name, "mesh") == 0) {
+        // collision meshes of robots are made to be hulls
+        static const cri_form_def hull = {.is_hull = true};
         geom->shape = CRI_SHAPE_MESH;
+        geom->form = &hull;
         return cri_urdf_read_mesh(u, node, &geom->mesh);
     }
     return cri_urdf_fail(u, CR_ERR_UNSUPPORTED, node,

@@ -47,7 +47,7 @@ typedef struct search {
     bool is_round;           // centred spheres of free bodies and planes: rotation does not matter
     double bound;            // a
     int n_skip;              // resting touches of a general pair: the others are searched
-    int skip[CRI_MAX_TOUCH]; // (n_skip) their ids
+    int skip[CRI_MOST_SLOT]; // (n_skip) their ids
     double start_gap;        // at t = 0, less the offset
     double start_speed;
 } search;
@@ -172,9 +172,11 @@ static bool work_unit(cr_sim *sim, cri_motion *motion, const search *s, int unit
 
 // the lowest touch of a pair at sim->work that does not rest; false: there is none near
 static bool next_touch(const cr_sim *sim, const search *s, cri_narrow_touch *out) {
-    cri_narrow_touch touch[CRI_MAX_TOUCH];
-    // a tenth of the smaller shape: far enough to see the next touch come
-    double margin = 0.1 * fmin(sim->reach[s->near->geom[0]], sim->reach[s->near->geom[1]]);
+    cri_narrow_touch touch[CRI_MOST_SLOT];
+    // a tenth of the smaller shape: far enough to see the next touch come; of fields, whose points
+    // within it are many, a hundredth
+    double share = s->near->is_field ? 0.01 : 0.1;
+    double margin = share * fmin(sim->reach[s->near->geom[0]], sim->reach[s->near->geom[1]]);
     cri_near_touches(&sim->world, s->near, &sim->work, margin, touch);
     out->gap = INFINITY;
     for (int k = 0; k < s->near->n_slot && isfinite(touch[k].gap); k++) {
@@ -356,7 +358,8 @@ static double step_of(const cr_sim *sim, const search *s, const cri_state *state
     }
     double speed = closing_speed(sim, s, state);
     double least = least_rate(sim, s, state, &sim->scan.now[s->feature], v);
-    tau = s->is_sampled ? g / (1.5 * speed + sqrt(s->bound * g)) : advance(g, least, s->bound);
+    bool is_rough = s->is_sampled || s->near->is_field; // gaps of fields are estimates
+    tau = is_rough ? g / (1.5 * speed + sqrt(s->bound * g)) : advance(g, least, s->bound);
     if (v < 0.0 && g < 1e-3 * sim->reach[s->near->geom[1]]) {
         tau = fmax(tau, advance(g, v, s->bound)); // near the root its kinks are behind
     }

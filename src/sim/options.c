@@ -2,8 +2,10 @@
 //
 // Options of a simulator: defaults, and what is wrong with a choice.
 
+#include "model/ground_nets.h"
 #include "model/system.h"
 #include "sim/sim.h"
+#include "solvers/powell.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +14,8 @@
 cr_sim_options cr_sim_options_default(const cr_model *model) {
     CR_ASSERT(model);
     return (cr_sim_options){
-        .stepper = model->stepper[0] ? model->stepper : "located",
+        // NULL: that of the law
+        .stepper = model->stepper[0] ? model->stepper : NULL,
         .law = model->law[0] ? model->law : "ncp",
         .eps_gap = 1e-9,
         // a hop at this speed is 5e-10 m high, within eps_gap
@@ -49,7 +52,7 @@ static cr_status check_smoothing(const cr_sim_options *o, cr_error *err) {
                         "smoothing is %g; give 0 for the exact gradient, or a positive number",
                         o->smoothing);
     }
-    if (o->smoothing == 0.0 || cri_law_find(o->law)->n_byte_smooth) {
+    if (o->smoothing == 0.0 || cri_law_find_any(o->law)->n_byte_smooth) {
         return CR_OK;
     }
     for (int i = 0; cri_law_at(i); i++) {
@@ -84,32 +87,75 @@ static cr_status check_system(const cr_model *m, const cr_sim_options *o, cr_err
     return CR_OK;
 }
 
+static cr_status check_law(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+    char names[200] = "";
+    if (o->law && cri_law_find_any(o->law)) {
+        return CR_OK;
+    }
+    for (int i = 0; cri_law_at(i); i++) {
+        list_name(names, sizeof names, cri_law_at(i)->name);
+    }
+    for (int i = 0; cri_law_stepped_at(i); i++) {
+        list_name(names, sizeof names, cri_law_stepped_at(i)->name);
+    }
+    for (int i = 0; cri_law_learned_at(i); i++) {
+        list_name(names, sizeof names, cri_law_learned_at(i)->name);
+    }
+    cri_place place = o->law == m->law ? m->law_place : (cri_place){0};
+    return fail_choice("contact law", o->law, place, names, err);
+}
+
 static cr_status check_choice(const cr_model *m, const cr_sim_options *o, cr_error *err) {
     char names[120] = "";
-    if (!o->stepper || !cri_stepper_find(o->stepper)) {
+    if (o->stepper && !cri_stepper_find(o->stepper)) {
         for (int i = 0; cri_stepper_at(i); i++) {
             list_name(names, sizeof names, cri_stepper_at(i)->name);
         }
         cri_place place = o->stepper == m->stepper ? m->stepper_place : (cri_place){0};
         return fail_choice("stepper", o->stepper, place, names, err);
     }
-    if (!o->law || !cri_law_find(o->law)) {
-        for (int i = 0; cri_law_at(i); i++) {
-            list_name(names, sizeof names, cri_law_at(i)->name);
-        }
-        for (int i = 0; cri_law_learned_at(i); i++) {
-            list_name(names, sizeof names, cri_law_learned_at(i)->name);
-        }
-        cri_place place = o->law == m->law ? m->law_place : (cri_place){0};
-        return fail_choice("contact law", o->law, place, names, err);
+    CR_TRY(check_law(m, o, err));
+    const cri_law *law = cri_law_find_any(o->law);
+    if (!cri_stepper_of(o->law, o->stepper)) {
+        const char *own = law->stepper;
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "the stepper %.40s does not have the contact law %.40s; %s%s", o->stepper,
+                        o->law, own ? "leave the stepper out, or take " : "take located or end",
+                        own ? own : "");
     }
-    if (cri_law_find(o->law)->needs_nets && !m->nets) {
+    if (law->needs_nets && !m->nets) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
                         "the contact law %.40s needs trained nets; train them with carom learn "
                         "augmented, and name their file in the scene's carom:weights",
                         o->law);
     }
+    if (law->needs_nets && m->nets->is_linked && !cri_powell_exists()) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "body %.40s hangs on a joint, whose force under the law %.40s needs "
+                        "cminpack; build with libcminpack-dev, or choose another law",
+                        m->nets->body, o->law);
+    }
     return check_smoothing(o, err);
+}
+
+static const char *const outside_word[] = {"net", "analytic", "stop"};
+
+cri_outside cri_sim_outside(const char *word) {
+    for (int i = 0; word && i < 3; i++) {
+        if (strcmp(word, outside_word[i]) == 0) {
+            return (cri_outside)i;
+        }
+    }
+    return CRI_OUTSIDE_NET;
+}
+
+static cr_status check_outside(const cr_sim_options *o, cr_error *err) {
+    const char *word = o->outside;
+    if (word && strcmp(word, outside_word[cri_sim_outside(word)]) != 0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "outside is %.40s; expected net, analytic or stop",
+                        word);
+    }
+    return CR_OK;
 }
 
 cr_status cri_sim_check_options(const cr_model *m, const cr_sim_options *o, cr_error *err) {
@@ -120,5 +166,6 @@ cr_status cri_sim_check_options(const cr_model *m, const cr_sim_options *o, cr_e
                         "eps_gap, eps_speed, eps_time and event_cap must be positive, "
                         "checkpoint_every not negative");
     }
+    CR_TRY(check_outside(o, err));
     return m->system_kind ? check_system(m, o, err) : check_choice(m, o, err);
 }

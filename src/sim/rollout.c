@@ -276,6 +276,8 @@ cr_status cr_sim_rollout_vjp(cr_sim *sim, int n_seed, const cr_seed *seed, doubl
     sim->last = NULL;
     cri_arena_reset(sim->scratch);
     memset(sim->d_adj.block, 0, sizeof(double) * (size_t)sim->d_adj.n_double);
+    sim->wants_u = u_adj != NULL;
+    sim->wants_p = p_adj != NULL;
     cr_status status = pull_all(sim, &p, err);
     bool is_finite =
         cri_all_finite((int)n_x, p.x_adj) && cri_all_finite(sim->d_adj.n_double, sim->d_adj.block);

@@ -39,6 +39,7 @@ static double width_of(const cri_shape *shape) {
     case CRI_SHAPE_BOX:
         return 2.0 * fmin(s[0], fmin(s[1], s[2]));
     case CRI_SHAPE_MESH:
+    case CRI_SHAPE_FIELD:
         break;
     }
     // of a hull: from its centre to the nearest face
@@ -51,15 +52,31 @@ static double width_of(const cri_shape *shape) {
     return fmax(least, 0.0);
 }
 
+// the narrow phase of any two forms
+static bool reserve_narrow(cr_sim *sim) {
+    size_t most = 0;
+    const cri_form *form = sim->d.forms ? sim->d.forms->form : NULL;
+    for (int g = 0; form && g < sim->model->sizes.n_geom; g++, form++) {
+        size_t need = form->plan ? cri_skins_scratch_bytes(&form->tree.mesh) : 0;
+        most = need > most ? need : most;
+    }
+    return most == 0 || cri_arena_reserve(sim->narrow, most);
+}
+
 bool cri_scan_prepare(cr_sim *sim) {
     const cr_model *m = sim->model;
     int n_geom = m->sizes.n_geom, n_pair = 0;
     for (int g = 0; g < n_geom; g++) {
         const cri_geom *geom = &m->geom[g];
         cri_shape shape = {geom->shape, sim->d.geom[g].size, geom->hull};
-        sim->ball[g] = cri_bounding_radius(&shape);
+        const cri_form *form = geom->shape == CRI_SHAPE_FIELD ? &sim->d.forms->form[g] : NULL;
+        sim->ball[g] = form ? form->radius : cri_bounding_radius(&shape);
         sim->reach[g] = cri_v3_norm(geom->pos) + sim->ball[g];
-        sim->width[g] = width_of(&shape);
+        // walls of a field may be a tenth of its least extent
+        sim->width[g] = form ? 0.1 * form->width : width_of(&shape);
+    }
+    if (!reserve_narrow(sim)) {
+        return false;
     }
     if (n_geom > MAX_LISTED_GEOM || sim->pair) {
         return true;

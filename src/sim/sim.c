@@ -8,6 +8,7 @@
 //   x_adj  ->  y_adj     position, velocity as they are, rotation by cri_quat_tangent_vjp at x_next
 //   y_adj  ->  x_adj     rotation by cri_quat_normalise_vjp at the raw x
 
+#include "model/ground_nets.h"
 #include "model/system.h"
 #include "sim/scan.h"
 
@@ -46,6 +47,8 @@ static bool allocate(cr_sim *sim) {
     sim->unit_mark = CR_PUSH(a, int, m->mech.n_unit);
     sim->n_unit_event = CR_PUSH(a, int, m->mech.n_unit);
     sim->is_moved = CR_PUSH(a, bool, m->mech.n_unit);
+    sim->soft.body = CR_PUSH(a, double, z->n_body);
+    sim->soft.limit = CR_PUSH(a, double, m->n_limit);
     sim->d.mech.plan = CR_PUSH(a, struct cri_tree_plan *, m->mech.n_unit);
     for (int u = 0; u < m->mech.n_unit && sim->d.mech.plan; u++) {
         bool is_tree = !m->mech.unit[u].is_free_body;
@@ -60,6 +63,25 @@ static bool allocate(cr_sim *sim) {
     return !cri_arena_has_failed(a);
 }
 
+// surfaces of a law that is an energy
+static cr_status push_potential(cr_sim *sim, cr_error *err) {
+    const cr_model *m = sim->model;
+    CR_TRY(cri_joint_energy_check(&m->mech, err));
+    for (int i = 0; i < m->n_limit; i++) {
+        if (m->limit[i].ball >= 0) {
+            return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                            "the law %.40s has no limits of ball joints; remove the range",
+                            sim->world.law->name);
+        }
+    }
+    sim->potential = CR_PUSH(sim->memory, cri_potential, 1);
+    if (!sim->potential || !cri_frames_push(m, sim->memory, &sim->frames)) {
+        return cri_no_memory(err);
+    }
+    return cri_potential_push(m, (cri_potential_form)sim->world.law->form, &sim->d, sim->memory,
+                              sim->potential, err);
+}
+
 cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr_sim **out,
                         cr_error *err) {
     CR_ASSERT(model && options && out);
@@ -70,7 +92,8 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
         return cri_no_memory(err);
     }
     sim->model = model;
-    sim->stepper = model->system_kind ? &cri_stepper_system : cri_stepper_find(options->stepper);
+    sim->stepper =
+        model->system_kind ? &cri_stepper_system : cri_stepper_of(options->law, options->stepper);
     sim->system_law =
         model->system_kind ? cri_system_find_law(model->system_kind, options->law) : -1;
     sim->eps_gap = options->eps_gap;
@@ -85,8 +108,10 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
     sim->scratch = cri_arena_create(SCRATCH_BYTES);
     sim->output = cri_arena_create(OUTPUT_BYTES);
     sim->list = cri_arena_create(LIST_BYTES);
-    bool has_memory =
-        sim->memory && sim->tape && sim->scratch && sim->output && sim->list && allocate(sim);
+    sim->narrow = cri_arena_create(LIST_BYTES);
+    bool has_memory = sim->memory && sim->tape && sim->scratch && sim->output && sim->list &&
+                      sim->narrow && allocate(sim) && cri_forms_begin(model, &sim->forms[0]) &&
+                      cri_forms_begin(model, &sim->forms[1]);
     if (!has_memory) {
         cr_sim_destroy(sim);
         return cri_no_memory(err);
@@ -94,11 +119,16 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
     cri_sim_move_all(sim);
     sim->world = (cri_world){.model = model,
                              .d = &sim->d,
-                             .law = cri_law_find(options->law),
-                             .smoothing = options->use_gradient ? options->smoothing : 0.0};
+                             .scratch = sim->narrow,
+                             .law = cri_law_find_any(options->law),
+                             .smoothing = options->use_gradient ? options->smoothing : 0.0,
+                             .outside = cri_sim_outside(options->outside)};
     sim->report = cri_report_none();
     cr_model_defaults(model, -1, sim->p, NULL, NULL);
     cr_status status = cr_sim_set_params(sim, sim->p, err);
+    if (status == CR_OK && sim->stepper == &cri_stepper_implicit) {
+        status = push_potential(sim, err);
+    }
     if (status != CR_OK) {
         cr_sim_destroy(sim);
         return status;
@@ -114,6 +144,9 @@ void cr_sim_destroy(cr_sim *sim) {
         cri_arena_destroy(sim->scratch);
         cri_arena_destroy(sim->output);
         cri_arena_destroy(sim->list);
+        cri_arena_destroy(sim->narrow);
+        cri_forms_clear(&sim->forms[0]);
+        cri_forms_clear(&sim->forms[1]);
         cri_history_clear(&sim->history);
         free(sim->warm.entry);
         free(sim);
@@ -129,13 +162,28 @@ static void forget(cr_sim *sim) {
 cr_status cr_sim_set_params(cr_sim *sim, const double *p, cr_error *err) {
     CR_ASSERT(sim && p);
     CR_TRY(cri_params_check(sim->model, p, err));
+    // new forms stand beside the old ones until all is well
+    bool is_same = cri_forms_are_of(sim->model, p, &sim->forms[sim->which_forms]);
+    int which = is_same ? sim->which_forms : 1 - sim->which_forms;
+    CR_TRY(cri_forms_make(sim->model, p, &sim->forms[which], err));
+    sim->d_tan.forms = sim->model->n_form > 0 ? &sim->forms[which] : NULL;
     cri_derive(sim->model, p, &sim->d_tan);
     CR_TRY(cri_derived_check(sim->model, &sim->d_tan, err));
     memmove(sim->p, p, sizeof *p * (size_t)sim->model->sizes.n_p);
+    sim->d.forms = sim->d_tan.forms;
+    sim->which_forms = which;
     cri_derive(sim->model, sim->p, &sim->d);
     cri_warm_clear(&sim->warm);
     forget(sim);
-    return sim->model->system_kind || cri_scan_prepare(sim) ? CR_OK : cri_no_memory(err);
+    bool is_good = sim->model->system_kind || cri_scan_prepare(sim);
+    if (is_good && sim->potential) {
+        cri_potential_fit(sim->potential);
+    }
+    if (is_good && sim->stepper == &cri_stepper_soft) {
+        cri_arena_reset(sim->scratch);
+        is_good = cri_soft_weigh(sim->model, &sim->d, &sim->soft, sim->scratch);
+    }
+    return is_good ? CR_OK : cri_no_memory(err);
 }
 
 cr_status cri_sim_check_state(const cr_sim *sim, const double *x, cr_error *err) {
@@ -200,6 +248,12 @@ cr_status cri_sim_step(cr_sim *sim, double dt, const double *x, const double *u,
     CR_TRY(sim->stepper->step(sim, record, end, err));
     // Euler's motion is its own, not that of the bodies
     record->report.grad |= sim->has_euler ? CR_GRAD_DISCRETE : 0;
+    if (sim->world.outside == CRI_OUTSIDE_STOP && record->report.n_outside > 0) {
+        return cri_fail(err, CR_ERR_NUMERIC, 0,
+                        "a contact is outside what the nets of body %.40s were trained for; train "
+                        "them on a wider range, or go on with analytic or net outside",
+                        sim->model->nets->body);
+    }
     if (!cri_all_finite(z->n_x, end)) {
         return cri_fail(err, CR_ERR_NUMERIC, 0,
                         "the motion left all bounds; check speeds, sizes and the step length");
@@ -292,6 +346,8 @@ cr_status cr_sim_step_vjp(cr_sim *sim, const double *x_next_adj, double *x_adj, 
     }
     memset(sim->d_adj.block, 0, sizeof(double) * (size_t)sim->d_adj.n_double);
     memset(sim->u_adj, 0, sizeof(double) * (size_t)z->n_u);
+    sim->wants_u = u_adj != NULL;
+    sim->wants_p = p_adj != NULL;
     CR_TRY(cri_sim_step_vjp(sim, sim->last, x_next_adj, work, sim->u_adj, err));
     for (int i = 0; x_adj && i < z->n_x; i++) {
         x_adj[i] += work[i];

@@ -5,8 +5,10 @@
 #pragma once
 
 #include "base/arena.h"
-#include "contact/jump.h"
+#include "contact/potential.h"
+#include "contact/soft.h"
 #include "dynamics/flow.h"
+#include "model/forms.h"
 
 /// What a step leaves for its derivatives, on the tape.
 typedef struct cri_step_record {
@@ -50,8 +52,13 @@ typedef struct cri_stepper {
 const cri_stepper *cri_stepper_at(int i);
 const cri_stepper *cri_stepper_find(const char *name);
 
+/// The stepper of a law: its own, or the named one (NULL: located). NULL when they do not fit.
+const cri_stepper *cri_stepper_of(const char *law, const char *name);
+
 extern const cri_stepper cri_stepper_located;
 extern const cri_stepper cri_stepper_end;
+extern const cri_stepper cri_stepper_soft;
+extern const cri_stepper cri_stepper_implicit;
 
 /// Of models that bring their own step (model/system.h). Not in the table: it fits no scene.
 extern const cri_stepper cri_stepper_system;
@@ -127,26 +134,33 @@ struct cr_sim {
     cr_arena *scratch; // empty between calls
     cr_arena *output;  // contacts for the user
     cr_arena *list;    // the scan of a sub-step
+    cr_arena *narrow;  // the narrow phase of fields
 
     double *p; // (n_p)
     cri_derived d, d_adj, d_tan;
-    cri_warm_list warm; // the warm data w
-    double *zero_u;     // (n_u)
-    double *u_adj;      // (n_u) work
-    double *y;          // (n_x) work: state during the event search
-    double *y_rate;     // (n_tangent) work: its rate
-    double *y_adj;      // (n_tangent) work
-    double *body_tan;   // (n_body, 6) work
-    bool *is_moved;     // (n_unit) units that a seed moves, the others' entries are zero
-    cri_state work;     // of y
-    double *time_of;    // (n_unit) time that y and work stand for, by unit; NAN: none
-    double *reach;      // (n_geom) radius of the ball around the body's origin that holds it
-    double *ball;       // (n_geom) radius around the geom itself
-    double *width;      // (n_geom) of its narrowest side, infinite for a plane
-    int n_pair;         // pairs that may collide, when they are few enough to be listed
-    cri_near *pair;     // (n_pair), NULL: found anew in every sub-step
-    int *unit_mark;     // (n_unit) islands of units
-    int *n_unit_event;  // (n_unit) impacts of each unit in this step
+    cri_forms forms[2];       // those of d and those before or next
+    int which_forms;          // of d
+    cri_warm_list warm;       // the warm data w
+    double *zero_u;           // (n_u)
+    double *u_adj;            // (n_u) work
+    double *y;                // (n_x) work: state during the event search
+    double *y_rate;           // (n_tangent) work: its rate
+    double *y_adj;            // (n_tangent) work
+    double *body_tan;         // (n_body, 6) work
+    bool *is_moved;           // (n_unit) units that a seed moves, the others' entries are zero
+    cri_state work;           // of y
+    double *time_of;          // (n_unit) time that y and work stand for, by unit; NAN: none
+    double *reach;            // (n_geom) radius of the ball around the body's origin that holds it
+    double *ball;             // (n_geom) radius around the geom itself
+    double *width;            // (n_geom) of its narrowest side, infinite for a plane
+    int n_pair;               // pairs that may collide, when they are few enough to be listed
+    cri_near *pair;           // (n_pair), NULL: found anew in every sub-step
+    int *unit_mark;           // (n_unit) islands of units
+    int *n_unit_event;        // (n_unit) impacts of each unit in this step
+    cri_potential *potential; // of the implicit stepper, else NULL
+    cri_frames frames;        // likewise: paths of bodies
+    cri_soft_weights soft;    // of the stepper soft; by the parameters that are set
+    bool wants_u, wants_p;    // what the adjoint that runs is for
     cri_scan scan;
 
     const cri_step_record *last; // of cr_sim_step, NULL when there is none
@@ -162,6 +176,9 @@ CR_MUST_CHECK cr_status cri_sim_step(cr_sim *sim, double dt, const double *x, co
 CR_MUST_CHECK cr_status cri_sim_step_vjp(cr_sim *sim, const cri_step_record *record,
                                          const double *x_next_adj, double *x_adj, double *u_adj,
                                          cr_error *err);
+
+/// The word of cr_sim_options; what is none counts as net.
+cri_outside cri_sim_outside(const char *word);
 
 /// Every choice one that there is, every number in its range; else a message that names it.
 CR_MUST_CHECK cr_status cri_sim_check_options(const cr_model *model, const cr_sim_options *options,

@@ -40,7 +40,15 @@ typedef struct end_data {
 // so that a step costs the same whatever the number of contacts.
 static int keep_ends(cr_sim *sim, int n) {
     cri_scan *scan = &sim->scan;
-    cri_vec3 along = sim->model->nets->along;
+    const cri_ground_nets *nets = sim->model->nets;
+    cri_vec3 along = nets->along;
+    for (int i = 0; i < n; i++) {
+        const cri_near *near = cri_scan_near(scan, scan->hit[i]);
+        if (near->body[1] != nets->body_index || near->unit[0] >= 0) {
+            // something else touches as well: the law sees all of it
+            return n;
+        }
+    }
     int low = scan->hit[0], high = low;
     double least = INFINITY, most = -INFINITY;
     for (int i = 0; i < n; i++) {

@@ -10,6 +10,8 @@
 static const cri_stepper *const steppers[] = {
     &cri_stepper_located,
     &cri_stepper_end,
+    &cri_stepper_soft,
+    &cri_stepper_implicit,
 };
 
 const cri_stepper *cri_stepper_at(int i) {
@@ -27,6 +29,26 @@ const cri_stepper *cri_stepper_find(const char *name) {
     return NULL;
 }
 
+// the law whose own stepper this is, NULL: that of any impulse law
+static const cri_law *owner(const char *stepper) {
+    for (int i = 0; cri_law_stepped_at(i); i++) {
+        if (strcmp(cri_law_stepped_at(i)->stepper, stepper) == 0) {
+            return cri_law_stepped_at(i);
+        }
+    }
+    return NULL;
+}
+
+const cri_stepper *cri_stepper_of(const char *law, const char *name) {
+    const cri_law *found = law ? cri_law_find_any(law) : NULL;
+    const char *own = found ? found->stepper : NULL;
+    if (own) {
+        return !name || strcmp(name, own) == 0 ? cri_stepper_find(own) : NULL;
+    }
+    name = name ? name : cri_stepper_located.name;
+    return owner(name) ? NULL : cri_stepper_find(name);
+}
+
 cr_step_report cri_report_none(void) {
     return (cr_step_report){.least_speed = INFINITY, .slip_margin = 1.0};
 }
@@ -42,6 +64,8 @@ void cri_report_add(cr_step_report *sum, const cr_step_report *step) {
     sum->least_speed = fmin(sum->least_speed, step->least_speed);
     sum->penetration = fmax(sum->penetration, step->penetration);
     sum->slip_margin = fmin(sum->slip_margin, step->slip_margin);
+    sum->n_outside += step->n_outside;
+    sum->n_joint_force += step->n_joint_force;
 }
 
 void cri_report_jump(const cr_sim *sim, const cri_jump *jump, cr_step_report *report) {
@@ -50,6 +74,8 @@ void cri_report_jump(const cr_sim *sim, const cri_jump *jump, cr_step_report *re
     report->n_iteration += r->n_iteration;
     report->residual = fmax(report->residual, r->residual);
     report->slip_margin = fmin(report->slip_margin, r->margin);
+    report->n_outside += r->is_outside;
+    report->n_joint_force += r->n_evaluation;
     report->grad |= r->is_one_sided ? CR_GRAD_ONE_SIDED : 0;
     report->grad |= r->is_smoothed ? CR_GRAD_SMOOTHED : 0;
     report->grad |= r->outcome == CR_SOLVED && !r->is_refused ? 0 : CR_GRAD_REFUSED;
@@ -63,6 +89,12 @@ void cri_report_jump(const cr_sim *sim, const cri_jump *jump, cr_step_report *re
 
 cr_status cri_refuse_gradient(const cr_sim *sim, const cr_step_report *report, cr_error *err) {
     CR_ASSERT(report->grad & CR_GRAD_REFUSED);
+    if (report->outcome == CR_SOLVED && sim->world.law->needs_nets) {
+        return cri_fail(err, CR_ERR_NUMERIC, 0,
+                        "the law %s has no gradient while a linked body slides; take one of the "
+                        "analytic laws",
+                        sim->world.law->name);
+    }
     if (report->outcome == CR_SOLVED) {
         return cri_fail(err, CR_ERR_NUMERIC, 0,
                         "no smoothed derivative was found at smoothing %g; there is no gradient, "

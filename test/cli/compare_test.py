@@ -19,21 +19,30 @@ KEYS = ["law", "status", "loss", "max_penetration", "energy_change", "gradient_e
         "gradient_norm", "step_us", "gradient_us"]
 
 
+# laws that are steps of their own
+OWN = ("soft", "longrange", "ipc", "sdrs", "rough")
+
+
 class Compare(Command):
     def compare(self, *arguments, scene=None):
         result = self.json_of("compare", scene or self.scene, *arguments)
-        kinds = [sentence["kind"] for sentence in result["sentences"]]
+        # laws with steps of their own are spoken of in any case
+        kinds = [sentence["kind"] for sentence in result["sentences"]
+                 if sentence["kind"] != "own step"]
         return result, {row["law"]: row for row in result["rows"]}, kinds
 
     def test_every_law_has_a_row_with_the_keys_of_the_contract(self):
-        laws = [law["name"] for law in self.json_of("laws")["laws"] if not law["needs_nets"]]
+        laws = [law["name"] for law in self.json_of("laws")["laws"] 
+                if not law["needs_nets"] and not law["is_energy"]]
         result, rows, _ = self.compare("--target", "ball:1,0,0.3@0.5")
         self.assertEqual([row["law"] for row in result["rows"]], laws)
         self.assertEqual(list(result)[0], "rows")
         self.assertEqual(result["steps"], 100)
         self.assertEqual(result["entries"], [f"x0:ball/qvel[{i}]" for i in range(6)])
-        for row in rows.values():
+        for law, row in rows.items():
             self.assertEqual(list(row)[:9], KEYS)
+            if law in OWN:
+                continue
             self.assertEqual((row["status"], row["reason"]), ("exact", None))
             self.assertEqual((row["checked"], row["wrong"], row["undecided"]), (6, 0, 0))
             self.assertLess(row["gradient_error"], 1e-5)
@@ -61,7 +70,7 @@ class Compare(Command):
         self.assertIn("must agree, and do", result["sentences"][0]["text"])
         for law, row in rows.items():
             close = abs(row["targets"][0][2] - bounce_height(1.0)) < 1e-9
-            self.assertEqual(close, law != "cone-reg")
+            self.assertEqual(close, law != "cone-reg" and law not in OWN)
         # and so is a flight
         _, _, kinds = self.compare("--target", "ball:0,0,0@0.1")
         self.assertEqual(kinds, ["no contact"])
@@ -71,7 +80,7 @@ class Compare(Command):
         slide = ["--set", "x0:ball/qpos[2]=0.1", "--set", "floor:ball/restitution=0"]
         result, _, kinds = self.compare(*slide, *turned, "--target", "ball:1,0,0@0.05")
         self.assertEqual(kinds, ["lift", "octagon", "soft"])
-        lift, octagon, _ = (sentence["text"] for sentence in result["sentences"])
+        lift, octagon = (sentence["text"] for sentence in result["sentences"][:2])
         self.assertIn("cone and cone-reg lift what slides", lift)
         self.assertIn("floor and ball", lift)
         angle = math.degrees(math.atan(0.2))
@@ -87,11 +96,11 @@ class Compare(Command):
         for law, row in rows.items():
             line = next(line for line in text.splitlines() if line.startswith(law + " "))
             self.assertIn(f"{row['loss']:.7g}", line)
-            self.assertIn("6 of 6", line)
+            self.assertTrue("6 of 6" in line or law in OWN, line)
         flat = " ".join(text.split())
         for sentence in result["sentences"]:
             self.assertIn(sentence["text"], flat)
-        self.assertLessEqual(max(map(len, text.splitlines())), 110)
+        self.assertLessEqual(max(map(len, text.splitlines())), 120)
 
     def test_steppers_and_controls(self):
         result, rows, kinds = self.compare("--target", "ball:1,0,0.3@0.5", "--stepper", "end")

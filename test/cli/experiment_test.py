@@ -4,9 +4,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 CAROM = sys.argv.pop(1)
@@ -30,6 +32,124 @@ class Ball(unittest.TestCase):
         self.assertLess(abs(row["cdl annealed mean force, relative error"]), 0.03)
 
 
+class Kept(unittest.TestCase):
+    """Finished runs in a file."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    @staticmethod
+    def command(*words):
+        return [CAROM, "experiment", "cdl-pendulum", "--quick", "--model", "vin", *words]
+
+    def rows(self, *words):
+        result = self.path("r.json")
+        subprocess.run(self.command("--json", result, *words), check=True, capture_output=True,
+                       timeout=300)
+        with open(result, encoding="utf-8") as file:
+            return {r["name"]: r["value"] for r in json.load(file)["rows"]}
+
+    def test_an_interrupted_experiment_goes_on_to_the_same_bits(self):
+        kept, page = self.path("runs.ck"), self.path("r.html")
+        work = subprocess.Popen(self.command("--runs", "60", "--checkpoint", kept),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not os.path.exists(kept) and work.poll() is None:
+            time.sleep(0.02)
+        work.send_signal(signal.SIGINT)
+        out, told = work.communicate(timeout=60)
+        self.assertEqual(work.returncode, 130, told)
+        self.assertIn("give the same options to go on", told)
+        self.assertIn("vin annealed rmse median", out)
+        whole = self.rows("--runs", "3")
+        pieces = self.rows("--runs", "3", "--checkpoint", kept, "--report", page)
+        with open(page, encoding="utf-8") as file:
+            self.assertIn("phase portrait", file.read())
+        again = self.rows("--runs", "3", "--checkpoint", kept)
+        self.assertEqual(pieces, again)  # nothing is trained again, not even its seconds change
+        for name, value in whole.items():
+            if not name.endswith("training"):
+                self.assertEqual(value, pieces[name], name)
+
+    def test_files_of_other_work_are_refused(self):
+        kept = self.path("runs.ck")
+        self.rows("--checkpoint", kept)
+        for experiment, code, word in (("cdl-ball", 1, "other work"), ("lrc-grid", 2, "no runs")):
+            done = subprocess.run([CAROM, "experiment", experiment, "--checkpoint", kept],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(word, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+        with open(kept, "r+b") as file:
+            file.seek(100)
+            file.write(b"spoiled")
+        done = subprocess.run(self.command("--checkpoint", kept), capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("damaged", done.stderr)
+
+
+def rows_of(name, *more):
+    """Rows of a quick experiment, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = os.path.join(folder, "r.json")
+        subprocess.run([CAROM, "experiment", name, "--quick", "--json", result, *more], check=True,
+                       capture_output=True, timeout=600)
+        with open(result, encoding="utf-8") as file:
+            return {r["name"]: r["value"] for r in json.load(file)["rows"]}
+
+
+class Billiards(unittest.TestCase):
+    def test_a_break_shot_is_planned_and_the_rival_starts_where_its_authors_do(self):
+        row = rows_of("dcs-billiards")
+        rule = "time-of-impact rule, descent"
+        self.assertAlmostEqual(row[rule + " first loss"], 0.0454, delta=5e-5)
+        self.assertAlmostEqual(row[rule + " second loss"], 0.0293, delta=5e-5)
+        self.assertLess(row["cone, gauss-newton loss at the end"], 1e-3)
+        self.assertLessEqual(row["cone, gauss-newton iterations to below 1e-3"], 200)
+
+
+class Penetration(unittest.TestCase):
+    def test_a_penetration_is_repaired_in_as_many_steps_as_asked_for(self):
+        row = rows_of("dcs-penetration")
+        self.assertEqual(row["share 1, repaired after"], 1)
+        self.assertEqual(row["share 4, repaired after"], 4)
+        self.assertGreater(row["no target, what is left of 0.02 after 40 steps"], 0.0199)
+
+
+class Throw(unittest.TestCase):
+    def test_a_disk_bounces_straight_up_by_what_was_learned(self):
+        row = rows_of("dcs-throw-vertical")
+        self.assertAlmostEqual(row["learned friction, truth 0.2"], 0.2, delta=0.002)
+        # of 0.40 m/s and 0.10 m without a spin
+        true = "plan, true properties: "
+        self.assertLess(row[true + "speed along the ground behind the touch"], 0.01)
+        self.assertLess(row[true + "way along the ground to the apex"], 0.003)
+
+
+class Interrupted(unittest.TestCase):
+    def test_a_training_goes_on_from_its_checkpoint_to_the_same_numbers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            keep = os.path.join(folder, "keep")
+            whole = rows_of("dcs-cp3e", "--model", "cm-clnn", "--checkpoint", keep)
+            self.assertTrue(os.path.exists(keep + ".cm-clnn"))
+            again = rows_of("dcs-cp3e", "--model", "cm-clnn", "--checkpoint", keep)
+        for name in whole:
+            if "training" not in name:
+                self.assertEqual(whole[name], again[name], name)
+
+    def test_a_directory_that_is_not_there_is_named(self):
+        done = subprocess.run([CAROM, "experiment", "dcs-cp3e", "--model", "cm-clnn",
+                               "--checkpoint", "/nowhere/keep"], check=False, capture_output=True,
+                              text=True, timeout=600)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/nowhere/keep", done.stderr)
+
+
 class Chain(unittest.TestCase):
     def test_a_chain_over_ground_is_learned_in_seconds(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -46,6 +166,41 @@ class Chain(unittest.TestCase):
         self.assertLess(row["cm-clnn restitution, error"], 0.002)
         self.assertLess(row["cm-clnn mass ratios, largest relative error"], 1e-3)
         self.assertLess(row["cm-clnn trajectory error, 5 states"], 2.83e-3)
+
+
+class Potential(unittest.TestCase):
+    def rows(self, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            result = os.path.join(folder, "r.json")
+            subprocess.run([CAROM, "experiment", *words, "--json", result], check=True,
+                           capture_output=True, timeout=300)
+            with open(result, encoding="utf-8") as file:
+                return {r["name"]: (r["value"], r["paper"]) for r in json.load(file)["rows"]}
+
+    def test_laws_have_the_properties_of_table_1(self):
+        for law in ("longrange", "soft", "ncp"):
+            rows = self.rows("lrc-properties", "--model", law)
+            told = [row for name, row in rows.items() if name.startswith(law)]
+            self.assertEqual(len(told), 4)
+            for value, paper in told:
+                self.assertEqual(value, paper)
+
+    def test_terms_of_two_grids_grow_with_their_triangles(self):
+        rows = self.rows("lrc-grid")
+        # 19.6 with eps 0.1, and less than 1.1 in the last doubling of N
+        self.assertLess(rows["T = 4096, terms a triangle"][0], 21)
+        self.assertLess(rows["T = 4096, exponent of T from the last"][0], 1.1)
+
+
+class Tasks(unittest.TestCase):
+    def test_a_law_without_reach_moves_what_it_touches_alone(self):
+        laws = subprocess.run([CAROM, "laws"], check=True, capture_output=True, text=True).stdout
+        if "longrange" not in laws:
+            self.skipTest("the law longrange is not there")
+        rows = Potential.rows(self, "lrc-push", "--model", "soft")
+        self.assertEqual(rows["soft, trivial start, reached"][0], 0)
+        self.assertEqual(rows["soft, trivial start, iterations"][0], 0)
+        self.assertEqual(rows["soft, touching start, reached"][0], 1)
 
 
 if __name__ == "__main__":

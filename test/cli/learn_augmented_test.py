@@ -33,6 +33,10 @@ RECTANGLE = """<mujoco><option timestep="0.002"/>
 NETS = """<text name="carom:law" data="augmented"/><text name="carom:weights" data="nets.json"/>"""
 
 
+KEY = """<keyframe><key qpos="0 0.2 0.3" qvel="300 -200 9"/></keyframe>"""
+THROW = """<keyframe><key qpos="0 0 0.3" qvel="2 0 9"/></keyframe>"""
+
+
 class Augmented(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.TemporaryDirectory()
@@ -59,16 +63,37 @@ class Augmented(unittest.TestCase):
             self.assertEqual(sum(map(sum, kind["confusion"])), kind["test"])
         run = self.write("run.xml", RECTANGLE % (NETS, 1))
         self.assertIn("with augmented", carom("simulate", run, "--steps", "300").stdout)
+        fast = self.write("fast.xml", (RECTANGLE % (NETS, 1)).replace("</mujoco>", KEY + "</mujoco>"))
+        for word, code in (("net", 0), ("analytic", 0), ("stop", 1)):
+            said = carom("simulate", fast, "--steps", "20", "--outside", word, code=code).stderr
+            self.assertIn("outside", said)
         heavy = self.write("heavy.xml", RECTANGLE % (NETS, 2))
         said = carom("simulate", heavy, "--steps", "3", code=1).stderr
         self.assertIn("for body rectangle (1 kg", said)
         self.assertIn("has rectangle (2 kg", said)
 
+    def test_recordings_teach(self):
+        scene = self.write("plain.xml", (RECTANGLE % ("", 1)).replace("</mujoco>", THROW + "</mujoco>"))
+        throws = self.path("throws.csv")
+        carom("simulate", scene, "--law", "lcp", "--stepper", "end", "--steps", "600", "-o", throws)
+        out = carom("learn", "augmented", scene, throws, "--epochs", "5", "-o", self.path("nets.json")).stdout
+        self.assertIn("600 transitions recorded", out)
+        self.assertIn("labels by recorded", out)
+        run = self.write("run.xml", RECTANGLE % (NETS, 1))
+        carom("simulate", run, "--steps", "300")
+
     def test_bad_input_is_named(self):
         scene = self.write("plain.xml", RECTANGLE % ("", 1))
         self.assertIn("carom:weights", carom("simulate", scene, "--law", "augmented", code=2).stderr)
         self.assertIn(".json", carom("learn", "augmented", scene, "-o", "w.h5", code=2).stderr)
-        self.assertIn("one scene", carom("learn", "augmented", scene, scene, code=2).stderr)
+        self.assertIn("not a number", carom("learn", "augmented", scene, scene, code=1).stderr)
+        throws = self.write("throws.csv", "t,x,z\n0,1,2\n1,1,2\n")
+        self.assertIn("no column rectangle/qpos[0]", carom("learn", "augmented", scene, throws, code=1).stderr)
+        self.assertIn("three columns", carom("learn", "augmented", scene, throws, "--q", "x,z", code=2).stderr)
+        throws = self.write("high.csv", "t,x,z,a\n0,0,2,0\n1,0,2,0\n2,0,2,0\n")
+        self.assertIn("no contact", carom("learn", "augmented", scene, throws, "--q", "x,z,a", code=1).stderr)
+        self.assertIn("--l2", carom("learn", "augmented", scene, "--l2", "much", code=2).stderr)
+        self.assertIn("net, analytic or stop", carom("simulate", scene, "--outside", "maybe", code=2).stderr)
         self.assertIn("take lcp or ncp",
                       carom("learn", "augmented", scene, "--law", "nil", code=1).stderr)
         run = self.write("run.xml", RECTANGLE % (NETS, 1))

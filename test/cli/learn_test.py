@@ -83,6 +83,14 @@ class Learn(unittest.TestCase):
         ball(data)
         self.assertIn("contact +height", self.learn(data).stdout)
 
+    def test_damping_is_given_or_learned(self):
+        data, weights = self.path("a.csv"), self.path("w.h5")
+        ball(data)
+        self.assertIn("damping 0.5 N s/m (given)", self.learn(data, "--damping", "0.5").stdout)
+        self.learn(data, "--damping", "learn", "-o", weights)
+        line = next(x for x in carom("params", weights).stdout.splitlines() if "damping" in x)
+        self.assertNotEqual(float(line.split()[1]), 0.0)
+
     def test_wrong_input_is_told_with_its_row(self):
         data = self.path("a.csv")
         cases = [
@@ -102,6 +110,11 @@ class Learn(unittest.TestCase):
         self.assertIn("+height", self.learn(data, "--touch", "floor:+z", code=2).stderr)
         self.assertIn("--model", self.learn(data, "--model", "gru", code=2).stderr)
         self.assertIn(".h5", self.learn(data, "-o", self.path("w.txt"), code=2).stderr)
+        self.assertIn("vin", self.learn(data, "--model", "vin", "--damping", "1", code=2).stderr)
+        self.assertIn("from 0", self.learn(data, "--damping", "much", code=2).stderr)
+        done = self.learn(data, "-o", self.path("nowhere/w.h5"), code=1)
+        self.assertIn("cannot be written", done.stderr)
+        self.assertEqual(done.stdout, "")  # before the training
         self.assertIn("central-difference", carom("learn", "pinball", data, code=2).stderr)
 
 
@@ -111,6 +124,21 @@ class Experiment(unittest.TestCase):
         self.assertEqual(out, carom("experiments").stdout)
         for name in ("cdl-pendulum", "cdl-ball", "cdl-ball-inelastic", "cdl-cradle"):
             self.assertIn(name, out)
+
+    def test_the_step_keeps_what_it_should(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = os.path.join(folder, "r.json")
+            carom("experiment", "cdl-step", "--json", result)
+            with open(result, encoding="utf-8") as file:
+                rows = json.load(file)["rows"]
+        exact = [r["value"] for r in rows if r["paper"] == 0]
+        self.assertEqual(len(exact), 12)
+        self.assertLess(max(exact), 1e-14)
+        self.assertGreater(min(r["value"] for r in rows if "impacts" in r["name"]), 100)
+        # of order h
+        fall = [r["value"] for r in rows if "gravity" in r["name"]]
+        self.assertLess(abs(fall[0] / fall[1] - 10), 1)
+        self.assertLess(abs(fall[1] / fall[2] - 10), 1)
 
     def test_wrong_words_are_told(self):
         self.assertIn("experiments", carom("experiment", "cdl-bell", code=2).stderr)

@@ -48,6 +48,23 @@ class Plan(Command):
         with open(self.path(name), encoding="utf-8") as file:
             return file.read()
 
+    def test_radius_all_sines_and_samples(self):
+        push = [self.cart, "--target", "cart:1,0,0@all", "--steps", "50", "--controls", "u:push[*]",
+                "--radius", "0.1", "--beta", "0.3,0.5"]
+        result = self.json_of("plan", *push, "--sines", "2", "--samples", "8")
+        self.assertEqual(result["status"], "reached")
+        self.assertEqual(len(result["controls"]), 6)
+        self.assertEqual(result["controls"][1]["name"], "u:push sine 1 frequency")
+        self.assertLessEqual(result["targets"][0]["distance"], 0.1)
+        # a horizon beyond the end is the whole run
+        result = self.json_of("plan", *push, "--horizon", "500", "--execute", "500")
+        self.assertEqual(result["status"], "reached")
+        self.bad(2, "--sines 2", "plan", *push, "--sines", "2", "--knots", "3")
+        self.bad(2, "gauss-newton", "plan", *push, "--method", "gauss-newton")
+        self.bad(2, "u:push is no sequence", "plan", self.cart, "--target", "cart:1,0,0",
+                   "--controls", "u:push", "--sines", "2")
+        self.bad(2, "@all", "compare", self.cart, "--target", "cart:1,0,0@all")
+
     def failed(self, parts, *arguments):
         """Expects a plan that is shown, and one line that says why it is not good."""
         done = self.run_carom(*arguments)

@@ -10,6 +10,8 @@
 #include "support/cr_test.h"
 #include "support/random_shape.h"
 
+enum { N_CONVEX = CRI_SHAPE_FIELD }; // kinds of shapes before it, and the plane
+
 // rounding of sums of numbers of order 1, a few hundred of them
 #define TOLERANCE 2e-13
 
@@ -159,7 +161,7 @@ TEST(a_round_ellipsoid_is_a_sphere) {
     corners c;
     random_corners(&rng, 12, &c);
     for (int run = 0; run < 20; run++) {
-        for (int kind = CRI_SHAPE_SPHERE; kind < CRI_N_SHAPE; kind++) {
+        for (int kind = CRI_SHAPE_SPHERE; kind < N_CONVEX; kind++) {
             random_shape other;
             random_shape_init(&rng, kind, 0.05, 1.0, &c.hull, &other);
             double r = cr_test_uniform(&rng, 0.05, 1.0);
@@ -177,7 +179,7 @@ TEST(a_round_ellipsoid_is_a_sphere) {
 TEST(a_box_is_the_hull_of_its_corners) {
     cr_test_rng rng = cr_test_rng_of(4);
     for (int run = 0; run < 20; run++) {
-        for (int kind = CRI_SHAPE_SPHERE; kind < CRI_N_SHAPE; kind++) {
+        for (int kind = CRI_SHAPE_SPHERE; kind < N_CONVEX; kind++) {
             random_shape box;
             random_shape other;
             corners c;
@@ -197,9 +199,9 @@ TEST(a_box_is_the_hull_of_its_corners) {
 
 TEST(planted_gaps_are_found) {
     cr_test_rng rng = cr_test_rng_of(5);
-    for (int kind = 0; kind < CRI_N_SHAPE * CRI_N_SHAPE; kind++) {
-        cri_shape_kind kind0 = kind / CRI_N_SHAPE;
-        cri_shape_kind kind1 = kind % CRI_N_SHAPE;
+    for (int kind = 0; kind < N_CONVEX * N_CONVEX; kind++) {
+        cri_shape_kind kind0 = kind / N_CONVEX;
+        cri_shape_kind kind1 = kind % N_CONVEX;
         if (kind0 == CRI_SHAPE_PLANE || kind1 == CRI_SHAPE_PLANE) {
             continue;
         }

@@ -271,8 +271,8 @@ int main(int argc, char **argv) {
         print_head(table, n, true);
     }
     bool is_all_good = true;
-    for (int a = CRI_SHAPE_PLANE; a < CRI_N_SHAPE; a++) {
-        for (int b = a == CRI_SHAPE_PLANE ? CRI_SHAPE_SPHERE : a; b < CRI_N_SHAPE; b++) {
+    for (int a = CRI_SHAPE_PLANE; a < CRI_SHAPE_FIELD; a++) {
+        for (int b = a == CRI_SHAPE_PLANE ? CRI_SHAPE_SPHERE : a; b < CRI_SHAPE_FIELD; b++) {
             const cri_shape_kind kind[2] = {a, b};
             is_all_good = sweep(n, kind, arena, table) && is_all_good;
         }

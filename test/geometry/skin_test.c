@@ -78,7 +78,7 @@ typedef struct body {
 } body;
 
 static cri_skin skin_of(const body *b) {
-    return (cri_skin){&b->field.field, &b->tree};
+    return (cri_skin){&b->field.field, &b->tree, false, false};
 }
 
 static void march_body(body *b, int n) {

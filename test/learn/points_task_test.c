@@ -25,17 +25,24 @@ static cri_points_data draw(const char *name, uint64_t seed, int n, cr_arena *ar
     return data;
 }
 
+// a law, or what stands for it: net, relations or alone
 static cri_points_learner open_learner(const char *scene, const char *law, cri_points_form form) {
-    bool has_hit_net = strcmp(law, "net") == 0;
+    static const char *const name[] = {"", "net", "relations", "alone"};
+    cri_points_hit hit = CRI_HIT_LAW;
+    for (int k = 1; k < 4; k++) {
+        hit = strcmp(law, name[k]) == 0 ? (cri_points_hit)k : hit;
+    }
     cri_points_learner l;
     cr_error err = {0};
     const cri_points_learner_def def = {.name = scene,
                                         .n = 10,
-                                        .law = has_hit_net ? "cone" : law,
+                                        .law = hit == CRI_HIT_LAW ? law : "cone",
                                         .form = form,
                                         .n_hidden = 2,
                                         .width = 8,
-                                        .has_hit_net = has_hit_net};
+                                        .hit = hit,
+                                        .relations = {2, 7, 5, 1, 6},
+                                        .learns_epsilon = strcmp(law, "cone-reg") == 0};
     assert_int_equal(cri_points_learner_create(&def, &l, &err), CR_OK);
     return l;
 }
@@ -90,7 +97,11 @@ static void check_slope(const char *scene, const char *law, cri_points_form form
     cri_random r = cri_random_of(9, 9);
     for (int i = 0; i < l.n_w; i++) {
         bool is_constant = i >= l.scene->s.i_gravity && i < l.scene->law.i_mu;
-        is_constant = is_constant || i == l.scene->law.i_epsilon;
+        is_constant = is_constant || (i == l.scene->law.i_epsilon && !l.learns_epsilon);
+        // what an interaction network is given
+        is_constant = is_constant || (l.relations && i >= l.scene->law.i_mu && i < l.i_hit &&
+                                      i < l.scene->potential.first);
+        is_constant = is_constant || (!l.net && i < l.i_hit);
         way[i] = is_constant ? 0.0 : cri_random_normal(&r);
         slope += way[i] * adj[i];
     }
@@ -119,6 +130,11 @@ TEST(the_slope_of_the_loss_is_its_derivative) {
     check_slope("gyro", "cone", CRI_HAMILTON);
     check_slope("rope", "cone", CRI_LAGRANGE);
     check_slope("cp3", "net", CRI_LAGRANGE);
+    check_slope("cp3", "relations", CRI_LAGRANGE);
+    check_slope("gyro", "relations", CRI_LAGRANGE);
+    check_slope("bd5", "relations", CRI_LAGRANGE);
+    check_slope("bp5", "alone", CRI_LAGRANGE);
+    check_slope("rope", "alone", CRI_LAGRANGE);
 }
 
 TEST(a_true_model_without_potential_has_no_loss) {

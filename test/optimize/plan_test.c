@@ -103,6 +103,96 @@ TEST(a_cost_trades_distance_for_control_and_converges) {
     CHECK_CLOSE(distance[0], distance[1], 1e-5, 0.0);
 }
 
+// within the radius nothing is left to do, and the search stops at its border
+TEST(a_radius_is_reached_at_its_border) {
+    plan_task t;
+    task_open(&t, cart_scene, cart_target, "u:push", 20, 0);
+    t.target[0].radius = 0.25;
+    cri_plan_options options = options_of(CRI_METHOD_LBFGS);
+    cri_plan plan = task_solve(&t, &options);
+    CHECK_INT(plan.stop, CRI_PLAN_REACHED);
+    CHECK(plan.loss == 0.0 && plan.distance[0] <= 0.25 && plan.distance[0] > 0.0);
+    task_close(&t);
+}
+
+static const char *const throughout[] = {"cart:1,0,0@all", NULL};
+
+// what counts after every step pushes earlier than what counts at the end
+TEST(a_target_throughout_the_run_has_its_gradient) {
+    plan_task t;
+    task_open(&t, cart_scene, throughout, "u:push[*]", 20, 0);
+    t.target[0].radius = 0.1;
+    cri_shot shot;
+    cr_error err = {0};
+    task_must(cri_shot_init(&t.def, t.arena, &shot, &err), &err);
+    const cri_objective *o = &shot.objective;
+    CHECK(o->residuals == NULL);
+    double g[20], loss = 0.0, sum = 0.0;
+    for (int j = 0; j < 20; j++) {
+        t.z[j] = 3.0 - 0.4 * j;
+    }
+    assert_int_equal(o->loss(o->context, t.z, &loss, g, NULL), CR_OK);
+    for (int k = 1; k <= 20; k++) {
+        sum += cri_target_loss(&t.target[0], shot.aim.x_path + (size_t)k * 2);
+    }
+    CHECK_CLOSE(loss, sum, 0.0, 1e-14);
+    for (int j = 0; j < 20; j++) {
+        double at = t.z[j], f[2];
+        for (int side = 0; side < 2; side++) {
+            t.z[j] = at + (side == 0 ? 1e-5 : -1e-5);
+            assert_int_equal(o->loss(o->context, t.z, &f[side], NULL, NULL), CR_OK);
+        }
+        t.z[j] = at;
+        CHECK_CLOSE((f[0] - f[1]) / 2e-5, g[j], 1e-8, 1e-6);
+    }
+    cri_shot_clear(&shot);
+    task_close(&t);
+}
+
+TEST(sines_bring_a_cart_to_its_target) {
+    plan_task t;
+    task_open(&t, cart_scene, cart_target, "u:push[*]", 20, 0);
+    cr_error err = {0};
+    double dt = 0.05, z[6];
+    cri_domain domain[6];
+    cri_waves waves;
+    task_must(cri_waves_create(t.selection, 20, 1, &dt, 2, t.arena, &waves, &err), &err);
+    CHECK_INT(waves.n, 6);
+    CHECK_TEXT(waves.name[4], "u:push sine 2 frequency");
+    cri_waves_begin(&waves, t.domain, domain, z);
+    CHECK(z[0] == 0.0 && z[1] == 0.5 && z[4] == 1.0 && domain[0].upper == 6.0);
+    t.def.waves = &waves;
+    t.def.domain = domain;
+    t.z = z;
+    cri_plan_options options = options_of(CRI_METHOD_LBFGS);
+    cri_plan plan = task_solve(&t, &options);
+    CHECK_INT(plan.stop, CRI_PLAN_REACHED);
+    CHECK(plan.z[0] != 0.0);
+    task_close(&t);
+    task_open(&t, cart_scene, cart_target, "u:push", 20, 0);
+    CHECK_INT(cri_waves_create(t.selection, 20, 1, &dt, 2, t.arena, &waves, &err), CR_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "u:push is no sequence") != NULL);
+    task_close(&t);
+}
+
+// of draws between the bounds -6 and 6 the nearest to 4
+TEST(a_search_begins_at_the_best_of_its_samples) {
+    double start[2];
+    for (int k = 0; k < 2; k++) {
+        plan_task t;
+        task_open(&t, cart_scene, cart_target, "u:push", 20, 0);
+        cri_plan_options options = options_of(CRI_METHOD_LBFGS);
+        options.n_sample = k ? 256 : 0;
+        options.seed = 3;
+        cri_plan plan = task_solve(&t, &options);
+        CHECK_INT(plan.stop, CRI_PLAN_REACHED);
+        start[k] = plan.start[0];
+        task_close(&t);
+    }
+    CHECK(start[0] == 0.0);
+    CHECK_CLOSE(start[1], 4.0, 0.2, 0.0);
+}
+
 TEST(a_target_out_of_reach_keeps_the_best_plan) {
     static const char *const far[] = {"cart:5,0,0", NULL};
     for (int method = 1; method < CRI_N_METHOD; method++) {
@@ -246,8 +336,10 @@ TEST(a_bundle_of_losses_finds_what_gradients_cannot) {
 
 CR_TEST_MAIN(residuals_and_gradient_are_those_of_the_loss,
              a_cart_is_pushed_to_its_target_by_every_method,
-             a_cost_trades_distance_for_control_and_converges,
-             a_target_out_of_reach_keeps_the_best_plan, a_body_that_no_control_moves_is_said,
+             a_cost_trades_distance_for_control_and_converges, a_radius_is_reached_at_its_border,
+             a_target_throughout_the_run_has_its_gradient, sines_bring_a_cart_to_its_target,
+             a_search_begins_at_the_best_of_its_samples, a_target_out_of_reach_keeps_the_best_plan,
+             a_body_that_no_control_moves_is_said,
              an_interrupted_plan_is_kept_and_goes_on_to_the_same_bits,
              a_checkpoint_that_cannot_be_written_keeps_the_plan,
              starts_give_the_same_bits_on_one_and_on_four_threads,

@@ -281,8 +281,9 @@ static void what_has_no_effect_is_said_once_each(void **state) {
               "\n<geom size='1'/><geom size='1' margin='1'/></body></worldbody>"));
     assert_string_equal(
         def.warning,
-        "s.xml:2: solreflimit has no effect: limits are rigid; s.xml:1: solref has no effect: "
-        "contacts are rigid, with sliding friction only");
+        "s.xml:2: solreflimit counts for the law soft alone: limits of the others are rigid; "
+        "s.xml:1: solref counts for the law soft alone: contacts of the others are rigid; "
+        "s.xml:3: margin has no effect: contacts begin at touching, with sliding friction only");
     cri_scene_def_clear(&def);
 }
 

@@ -368,9 +368,9 @@ static void bad_keyframes_are_reported(void **state) {
 static void bad_custom_entries_are_reported(void **state) {
     (void)state;
 #define KNOWN                                                                                      \
-    "expected carom: law, stepper, weights, inertia:BODY (text), restitution:GEOM, "               \
-    "restitution:GEOM:GEOM, "                                                                      \
-    "friction:GEOM:GEOM (numeric)"
+    "expected carom: law, stepper, weights, inertia:BODY, shape:GEOM (text), potential:mu, eps, "  \
+    "length, reach, slip, restitution:GEOM, restitution:GEOM:GEOM, friction:GEOM:GEOM, "           \
+    "slide:GEOM:GEOM (numeric)"
     static const refused cases[] = {
         {CUSTOM("<text name='carom:lwa' data='ncp'/>"), CR_ERR_SYNTAX, 2,
          "<text> 'carom:lwa': " KNOWN},

@@ -95,10 +95,12 @@ TEST(options_are_refused_by_name) {
     o = good, o.stepper = "backwards";
     REFUSES(CREATE, "backwards");
     CHECK(sim == NULL);
-    o = good, o.stepper = NULL;
-    REFUSES(CREATE, "stepper");
-    o = good, o.law = "soft";
-    REFUSES(CREATE, "soft");
+    o = good, o.law = "soft", o.stepper = "end";
+    REFUSES(CREATE, "leave the stepper out, or take soft");
+    o = good, o.stepper = "soft";
+    REFUSES(CREATE, "take located or end");
+    o = good, o.law = "hard";
+    REFUSES(CREATE, "hard");
     o = good, o.law = NULL;
     REFUSES(CREATE, "law");
     o = good, o.eps_gap = 0.0;
@@ -351,8 +353,8 @@ TEST(batches_refuse_as_a_whole_or_by_item) {
     REFUSES(BATCH(1), "x0");
     b = good, b.p = params_of(&f, p, "one/mass", -2.0);
     REFUSES(BATCH(2), "one/mass");
-    b = good, options.law = "soft";
-    REFUSES(BATCH(2), "soft");
+    b = good, options.law = "hard";
+    REFUSES(BATCH(2), "hard");
     options = cr_sim_options_default(f.model);
 #undef BATCH
 

@@ -94,7 +94,7 @@ static void check_same(const sample *s, const char *what, const double *a, const
 
 TEST(the_impulse_of_a_regular_problem_is_the_dense_one) {
     sample s = sample_open();
-    for (int k = 0; k < N_PROBLEM; k++) {
+    for (int k = 0; k < cr_test_share(N_PROBLEM); k++) {
         double f[2][M_MOST] = {{0}};
         sample_next(&s, CRI_CONVEX);
         for (int way = 0; way < 2; way++) {
@@ -226,7 +226,7 @@ static void dense_system(const cri_newton_system *s, int n, double *M) {
 TEST(newtons_step_is_the_dense_one) {
     sample s = sample_open();
     cr_test_rng rng = cr_test_rng_of(7);
-    for (int k = 0; k < N_PROBLEM; k++) {
+    for (int k = 0; k < cr_test_share(N_PROBLEM); k++) {
         sample_next(&s, CRI_COULOMB);
         int n = s.problem.n, m = 3 * n, *pivot = CR_PUSH(s.scratch, int, m);
         double f[M_MOST] = {0}, D[9 * CRI_PROBLEM_CONTACTS], b[M_MOST], x[M_MOST];

@@ -403,7 +403,7 @@ static planted without_restitution(planted p) {
 static void check_rates(double decades, double least_small, double least_large) {
     for (int n = 1; n <= N_MAX; n++) {
         tally newton = {0}, poisson = {0};
-        for (int seed = 0; seed < 300; seed++) {
+        for (int seed = 0; seed < cr_test_share(300); seed++) {
             cr_test_rng rng = cr_test_rng_of((uint64_t)(1000 * n + seed));
             int n_body = 1 + (int)(chance(&rng) * n);
             planted p = draw_problem(n, n_body, decades, 1.2, &rng);
@@ -461,7 +461,7 @@ TEST(the_cache_of_the_derivatives_does_not_change_the_impulse) {
         problem.target = aim;
         check_cache(t->name, &problem);
     }
-    for (int seed = 0; seed < 400; seed++) {
+    for (int seed = 0; seed < cr_test_share(400); seed++) {
         cr_test_rng rng = cr_test_rng_of((uint64_t)seed);
         int n = 1 + seed % N_MAX, n_body = 1 + (int)(chance(&rng) * n);
         planted p = draw_problem(n, n_body, 2.0, 1.2, &rng);
@@ -478,7 +478,7 @@ TEST(the_cache_of_the_derivatives_does_not_change_the_impulse) {
 
 // a quadratic program, whose velocity is unique also where the impulse is not
 TEST(without_friction_the_planted_velocity_is_recovered) {
-    for (int seed = 0; seed < 400; seed++) {
+    for (int seed = 0; seed < cr_test_share(400); seed++) {
         cr_test_rng rng = cr_test_rng_of((uint64_t)seed);
         int n = 1 + seed % N_MAX, n_body = 1 + (int)(chance(&rng) * n), m = 3 * n;
         planted p = draw_problem(n, n_body, 3.0, 0.0, &rng);

@@ -127,6 +127,7 @@ void brute_body_of(const cri_shape *shape, const cri_pose *pose, brute_body *out
     }
     switch (shape->kind) {
     case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_FIELD:
         abort();
     case CRI_SHAPE_SPHERE:
         out->radius = out->size[0];

@@ -29,6 +29,17 @@ int cr_test_exit(int n_failed_group) {
     return n_failed_group != 0 || atomic_load(&n_total) != 0;
 }
 
+int cr_test_stride(void) {
+    const char *text = getenv("CAROM_TEST_STRIDE");
+    int stride = text ? atoi(text) : 1;
+    return stride > 1 ? stride : 1;
+}
+
+int cr_test_share(int n) {
+    int stride = cr_test_stride();
+    return n > stride ? n / stride : n;
+}
+
 void cr_test_fail(const char *format, ...) {
     atomic_fetch_add(&n_failure, 1);
     if (atomic_load(&is_silent)) {

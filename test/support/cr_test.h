@@ -16,6 +16,8 @@
 // Environment:
 //   CAROM_TOLERANCE_SCALE   multiplies every tolerance; 0 prints all residuals and fails none
 //   CAROM_TEST_STOP         if set, the first failed check ends the program
+//   CAROM_TEST_STRIDE       of many cases alike one in so many is tried; set under the sanitizers,
+//                           which are after memory
 
 #pragma once
 
@@ -73,6 +75,10 @@ bool cr_test_int(long long a, long long b, const char *a_text, const char *b_tex
 bool cr_test_text(const char *a, const char *b, const char *a_text, const char *b_text,
                   const char *file, int line);
 void cr_test_skip(const char *reason, const char *file, int line);
+
+/// CAROM_TEST_STRIDE, else 1; and of n cases alike how many to try: all when they are few.
+int cr_test_stride(void);
+int cr_test_share(int n);
 
 /// Counts a failure that the caller describes.
 void cr_test_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

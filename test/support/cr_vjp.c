@@ -279,11 +279,10 @@ static double tolerance_of(const cr_vjp_case *c) {
     return c->tolerance > 0.0 ? c->tolerance : 1e-7;
 }
 
-// of how many inputs one is differentiated; all but under the sanitizers, which are after memory
+// of how many inputs one is differentiated
 static int entry_stride(int n) {
-    const char *text = getenv("CAROM_ENTRY_STRIDE");
-    int stride = text ? atoi(text) : 1;
-    return stride > 1 && n > stride ? stride : 1;
+    int stride = cr_test_stride();
+    return n > stride ? stride : 1;
 }
 
 static void check_entries(bench *b) {

@@ -248,6 +248,7 @@ static double height_of(const cri_shape *shape, cri_vec3 d) {
     double highest = -INFINITY;
     switch (shape->kind) {
     case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_FIELD:
         return 0.0;
     case CRI_SHAPE_SPHERE:
         return s[0];
@@ -281,6 +282,7 @@ double fixture_outside(const fixture_pair *pair, int i, cri_vec3 point) {
     double most = -INFINITY;
     switch (shape->kind) {
     case CRI_SHAPE_PLANE:
+    case CRI_SHAPE_FIELD:
         return x.z;
     case CRI_SHAPE_SPHERE:
         return cri_v3_norm(x) - s[0];

@@ -109,9 +109,10 @@ function options(chart, colours, width, show) {
         value: (u, value) => formatted(value) + (xUnit && value !== null ? ` ${xUnit}` : ''),
     }];
     let number = 0;
+    const hasCurves = lines.some((line) => line.style !== 'points');
     lines.forEach((line) => {
         // recorded points are neutral, under the curves that explain them
-        const colour = line.style === 'points' ? colours.dim
+        const colour = hasCurves && line.style === 'points' ? colours.dim
             : colours.series[number++ % colours.series.length];
         series.push({
             label: line.name,

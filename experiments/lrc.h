@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+//
+// Experiments of paper 002 about the potential itself, and its tasks.
+
+#pragma once
+
+#include "experiment.h"
+
+extern const cri_experiment cri_lrc_properties;
+extern const cri_experiment cri_lrc_grid;
+extern const cri_experiment cri_lrc_books;
+extern const cri_experiment cri_lrc_cost;
+
+// tasks (lrc_tasks.c)
+extern const cri_experiment cri_lrc_billiards;
+extern const cri_experiment cri_lrc_push;
+extern const cri_experiment cri_lrc_gather;
+extern const cri_experiment cri_lrc_sort;
+extern const cri_experiment cri_lrc_ant;

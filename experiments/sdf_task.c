@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+//
+// loss = weight sum over steps and entries (x - target)^2, with the gradient of the rollout.
+
+#include "sdf_task.h"
+
+#include "base/base.h"
+#include "geometry/mass.h"
+#include "optimize/fit.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double least_change = 1e-5; // of the loss: the paper's stop
+
+cr_status cri_sdf_open(cri_sdf_task *t, const char *scene, const char *sought, const char *law,
+                       const char *stepper, cr_error *err) {
+    t->name = sought;
+    CR_TRY(cr_model_parse(scene, strlen(scene), "scene of the experiment", &t->model, err));
+    t->n = cr_model_sizes(t->model);
+    t->options = cr_sim_options_default(t->model);
+    t->options.law = law;
+    t->options.stepper = stepper;
+    CR_TRY(cr_sim_create(t->model, &t->options, &t->sim, err));
+    t->memory = cri_arena_create(1 << 16);
+    bool is_good = t->memory != NULL;
+    if (is_good) {
+        size_t n = (size_t)(CRI_SDF_STEPS + 1) * (size_t)t->n.n_x;
+        t->p = CR_PUSH(t->memory, double, t->n.n_p);
+        t->x0 = CR_PUSH(t->memory, double, t->n.n_x);
+        t->target = CR_PUSH(t->memory, double, n);
+        t->path = CR_PUSH(t->memory, double, n);
+        is_good = !cri_arena_has_failed(t->memory);
+    }
+    if (!is_good) {
+        return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+    }
+    cr_model_defaults(t->model, 0, t->p, t->x0, NULL);
+    char name[128];
+    t->n_sought = 0;
+    for (const char *at = sought; at;) {
+        const char *comma = strchr(at, ',');
+        size_t n_byte = comma ? (size_t)(comma - at) : strlen(at);
+        CR_ASSERT(n_byte < sizeof name && t->n_sought < CRI_SDF_MOST);
+        memcpy(name, at, n_byte);
+        name[n_byte] = '\0';
+        int slot = cr_model_find(t->model, CR_VECTOR_P, name, err);
+        if (slot < 0) {
+            return CR_ERR_ARGUMENT;
+        }
+        t->slot[t->n_sought++] = slot;
+        at = comma ? comma + 1 : NULL;
+    }
+    return CR_OK;
+}
+
+void cri_sdf_close(cri_sdf_task *t) {
+    cr_sim_destroy(t->sim);
+    cr_model_destroy(t->model);
+    cri_arena_destroy(t->memory);
+    *t = (cri_sdf_task){0};
+}
+
+static cr_rollout rollout_of(const cri_sdf_task *t) {
+    return (cr_rollout){
+        .n_step = t->n_step, .dt = &t->dt, .n_dt = 1, .u = t->u, .n_u_row = t->u ? t->n_step : 0};
+}
+
+cr_status cri_sdf_move(cri_sdf_task *t, double *path, cr_error *err) {
+    CR_ASSERT(t->n_step <= CRI_SDF_STEPS);
+    cr_rollout rollout = rollout_of(t);
+    CR_TRY(cr_sim_set_params(t->sim, t->p, err));
+    return cr_sim_rollout(t->sim, &rollout, t->x0, path, NULL, err);
+}
+
+void cri_sdf_put(cri_sdf_task *t, const double *value) {
+    for (int i = 0; i < t->n_sought; i++) {
+        t->p[t->slot[i]] = value[i];
+    }
+    if (t->density >= 0) {
+        double size[3] = {0.0, 0.0, 0.0}, m[4];
+        memcpy(size, value, sizeof *value * (size_t)t->n_sought);
+        cri_shape_moments(t->kind, size, m, NULL);
+        t->p[t->density] = 1.0 / m[0];
+    }
+}
+
+// loss at value, and its gradient
+static cr_status loss_of(cri_sdf_task *t, const double *value, double *loss, double *gradient,
+                         cr_error *err) {
+    cri_sdf_put(t, value);
+    CR_TRY(cri_sdf_move(t, t->path, err));
+    cri_arena_mark mark = cri_arena_get_mark(t->memory);
+    size_t n_x = (size_t)t->n.n_x;
+    double *x_adj = CR_PUSH(t->memory, double, n_x *(size_t)(t->n_step + 1));
+    double *p_adj = CR_PUSH(t->memory, double, t->n.n_p);
+    cr_seed seed[CRI_SDF_STEPS + 1];
+    if (!x_adj || !p_adj) {
+        return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+    }
+    *loss = 0.0;
+    int first = t->is_last_only ? t->n_step : 1, n = 0;
+    for (int k = first; k <= t->n_step; k++) {
+        for (int e = t->first_entry; e < t->first_entry + t->n_entry; e++) {
+            size_t at = (size_t)k * n_x + (size_t)e;
+            double apart = t->path[at] - t->target[at];
+            *loss += t->weight * apart * apart;
+            x_adj[at] = 2.0 * t->weight * apart;
+        }
+        seed[n++] = (cr_seed){k, x_adj + (size_t)k * n_x};
+    }
+    cr_status status = cr_sim_rollout_vjp(t->sim, n, seed, NULL, NULL, p_adj, err);
+    for (int i = 0; i < t->n_sought; i++) {
+        gradient[i] = p_adj[t->slot[i]];
+    }
+    if (t->density >= 0) {
+        // density = 1/volume
+        double size[3] = {0.0, 0.0, 0.0}, m[4], m_size[4][3], density = t->p[t->density];
+        memcpy(size, value, sizeof *value * (size_t)t->n_sought);
+        cri_shape_moments(t->kind, size, m, m_size);
+        for (int i = 0; i < t->n_sought; i++) {
+            gradient[i] -= p_adj[t->density] * density * density * m_size[0][i];
+        }
+    }
+    cri_arena_rewind(t->memory, mark);
+    return status;
+}
+
+cr_status cri_sdf_descend(cri_sdf_task *t, double *value, int *n_done, cr_error *err) {
+    double m[CRI_SDF_MOST] = {0}, v[CRI_SDF_MOST] = {0}, last = INFINITY;
+    int k = 0;
+    for (; k < t->n_iteration; k++) {
+        double loss, gradient[CRI_SDF_MOST];
+        CR_TRY(loss_of(t, value, &loss, gradient, err));
+        if (fabs(loss - last) < least_change) {
+            break;
+        }
+        last = loss;
+        for (int i = 0; i < t->n_sought; i++) {
+            double step = gradient[i];
+            if (t->rule == CRI_SDF_ADAM) {
+                // the usual decays of Adam
+                m[i] = 0.9 * m[i] + 0.1 * step;
+                v[i] = 0.999 * v[i] + 0.001 * step * step;
+                double first = m[i] / (1.0 - pow(0.9, k + 1));
+                step = first / (sqrt(v[i] / (1.0 - pow(0.999, k + 1))) + 1e-8);
+            }
+            value[i] = fmin(fmax(value[i] - t->rate * step, t->lower[i]), t->upper[i]);
+        }
+    }
+    if (n_done) {
+        *n_done = k;
+    }
+    return CR_OK;
+}
+
+// the target as a recording
+static bool record(cri_sdf_task *t, cri_recording *out) {
+    int n = t->n_step + 1;
+    *out = (cri_recording){.n_sample = n, .n_column = t->n_entry, .file = "the target"};
+    out->time = CR_PUSH(t->memory, double, n);
+    out->value = CR_PUSH(t->memory, double, n * t->n_entry);
+    out->x_index = CR_PUSH(t->memory, int, t->n_entry);
+    if (!out->time || !out->value || !out->x_index) {
+        return false;
+    }
+    for (int k = 0; k < n; k++) {
+        out->time[k] = k * t->dt;
+        for (int e = 0; e < t->n_entry; e++) {
+            out->x_index[e] = t->first_entry + e;
+            out->value[k * t->n_entry + e] = t->target[k * t->n.n_x + t->first_entry + e];
+        }
+    }
+    return true;
+}
+
+cr_status cri_sdf_fit(cri_sdf_task *t, double *value, cr_error *err) {
+    cri_selection *selection = NULL;
+    cri_recording recording;
+    CR_TRY(cri_selection_create(t->model, t->name, &selection, err));
+    cri_arena_mark mark = cri_arena_get_mark(t->memory);
+    cr_status status = CR_ERR_MEMORY;
+    cri_sdf_put(t, value);
+    if (record(t, &recording)) {
+        cri_fit_problem problem = {.model = t->model,
+                                   .sim_options = t->options,
+                                   .selection = selection,
+                                   .n_recording = 1,
+                                   .recording = &recording,
+                                   .dt = t->dt,
+                                   .p = t->p,
+                                   .x0 = t->x0,
+                                   .u = t->u,
+                                   .n_thread = 1};
+        cri_fit fit;
+        status = cri_fit_run(&problem, t->memory, &fit, err);
+        for (int i = 0; i < t->n_sought && status == CR_OK; i++) {
+            value[i] = fit.entry[i].value;
+        }
+    }
+    cri_arena_rewind(t->memory, mark);
+    cri_selection_destroy(selection);
+    return status;
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// What the experiments of paper 004 share: a motion, some sought numbers of p, a loss against
+// another motion, the paper's descent, and the fit of carom fit on the same data.
+
+#pragma once
+
+#include "experiment.h"
+
+#include "carom/carom.h"
+#include "geometry/shape.h"
+
+enum { CRI_SDF_MOST = 4, CRI_SDF_STEPS = 64 };
+
+typedef enum cri_sdf_rule {
+    CRI_SDF_SGD,
+    CRI_SDF_ADAM,
+} cri_sdf_rule;
+
+/// A motion of one body and the numbers that are sought.
+typedef struct cri_sdf_task {
+    cr_model *model;
+    cr_sim *sim;
+    cr_sim_options options;
+    cr_sizes n;
+    int n_step;
+    double dt;
+    double *p, *x0, *u; // u (n_step, n_u), NULL: zero
+    int n_sought;
+    int slot[CRI_SDF_MOST];                          // in p
+    const char *name;                                // of them all, for carom fit
+    int first_entry, n_entry;                        // of x that count
+    bool is_last_only;                               // the last state alone counts
+    double weight;                                   // of its square
+    double *target;                                  // (n_step + 1, n_x)
+    double *path;                                    // (n_step + 1, n_x)
+    double lower[CRI_SDF_MOST], upper[CRI_SDF_MOST]; // of sought numbers
+    int density;                                     // slot that keeps the mass at 1; -1: none
+    cri_shape_kind kind; // whose sizes are sought, when the mass is kept
+    double rate;         // of the descent
+    int n_iteration;     // at most
+    cri_sdf_rule rule;
+    cr_arena *memory;
+} cri_sdf_task;
+
+/// Opens a scene; sought are names of p with commas between. Release with cri_sdf_close, also after
+/// a failure.
+CR_MUST_CHECK cr_status cri_sdf_open(cri_sdf_task *task, const char *scene, const char *sought,
+                                     const char *law, const char *stepper, cr_error *err);
+void cri_sdf_close(cri_sdf_task *task);
+
+/// Writes values (n_sought) into p, with the density that keeps the mass, if there is one.
+void cri_sdf_put(cri_sdf_task *task, const double *value);
+
+/// Moves with the values in p: into target, or into path.
+CR_MUST_CHECK cr_status cri_sdf_move(cri_sdf_task *task, double *path, cr_error *err);
+
+/// The paper's rule: descent until the loss changes by less than 1e-5. value (n_sought) is the
+/// start, then the end; *n_done, if not NULL, gets the iterations.
+CR_MUST_CHECK cr_status cri_sdf_descend(cri_sdf_task *task, double *value, int *n_done,
+                                        cr_error *err);
+
+/// carom fit, from the same start.
+CR_MUST_CHECK cr_status cri_sdf_fit(cri_sdf_task *task, double *value, cr_error *err);

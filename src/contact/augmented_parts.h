@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+//
+// One solve of the laws made of nets, and what their derivatives replay. Private to src/contact.
+
+#pragma once
+
+#include "contact/augmented.h"
+#include "solvers/lcp.h"
+
+enum { CRI_AUGMENTED_MOST = CRI_GROUND_ROWS, CRI_AUGMENTED_ENDS = CRI_AUGMENTED_MOST - 1 };
+
+/// One solve.
+typedef struct cri_augmented_cache {
+    cri_ground ground;
+    cri_ground_class said;
+    cri_augmented_mode mode;
+    double g[CRI_AUGMENTED_MOST];
+    double rest[CRI_AUGMENTED_MOST];                        // c, with what closing ends rebound by
+    double factor[CRI_AUGMENTED_MOST * CRI_AUGMENTED_MOST]; // static: Cholesky of A
+    double input[CRI_GROUND_INPUTS];
+    double out[CRI_AUGMENTED_MOST + 1]; // of the regressor
+    bool has_out;                       // there is
+    bool has_e;                         // restitution counts, and its net moves it
+    bool is_linked;                     // inputs are those of the body alone
+    double e;                           // restitution
+    double scale;                       // of impulses
+    cri_mlp_cache net;
+    double M[CRI_AUGMENTED_ENDS * CRI_AUGMENTED_ENDS]; // of the complementarity problem
+    double q[CRI_AUGMENTED_ENDS];
+    cri_lcp_cache lcp;
+    const cri_law *inner; // that solved instead, NULL: none
+    const void *inner_cache;
+} cri_augmented_cache;
+
+/// Class of the inputs, and by how much it leads in probability.
+cri_ground_class cri_augmented_classify(const cri_contact_problem *problem,
+                                        const cri_augmented_cache *c, double *margin,
+                                        cr_arena *scratch);
+
+/// Algorithm 1 with its guards, for the class and inputs that are there.
+void cri_augmented_choose(const cri_contact_problem *problem, cri_augmented_cache *c,
+                          bool has_cache, cri_law_report *report, cr_arena *keep,
+                          cr_arena *scratch);
+
+/// Algorithm 2: the inputs and the class of the body alone, under the force of its joint. False
+/// when nothing moves.
+bool cri_augmented_join(const cri_contact_problem *problem, cri_augmented_cache *c,
+                        cri_law_report *report, cr_arena *keep, cr_arena *scratch);
+
+/// cri_law's derivatives.
+void cri_augmented_vjp(const cri_contact_problem *problem, const void *cache, const double *f,
+                       const double *f_adj, cri_contact_adj *adj, cr_arena *scratch);
+void cri_augmented_jvp(const cri_contact_problem *problem, const void *cache, const double *f,
+                       const cri_contact_tan *tan, double *f_tan, cr_arena *scratch);

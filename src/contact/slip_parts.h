@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// The velocity of a massless plane between corners that slip on it. Private to contact/slip*.c.
+
+#pragma once
+
+#include "contact/potential_law.h"
+#include "contact/slip.h"
+
+/// A slip solved: min over u of sum a_k rho_k, rho_k^2 = |e_k|^2 + v^2, e_k = w_k - u.
+typedef struct cri_slip_plane {
+    cri_vec3 e[6];
+    double rho[6];
+    double K[6][6]; // a/rho (1 - e e'/rho^2), xx yy zz xy xz yz
+    double inv[6];  // of the sum of K
+    double value;
+} cri_slip_plane;
+
+/// w (6): velocities of the corners along the plane.
+void cri_slip_solve(const cri_slip *slip, double speed, const cri_vec3 w[6], cri_slip_plane *out);
+
+/// Position of a corner at poses, and from its body's origin; the still point of a plane is where
+/// it was.
+typedef struct cri_slip_corner {
+    cri_vec3 x, r;
+    int body; // -1: none that moves
+} cri_slip_corner;
+
+cri_slip_corner cri_slip_corner_at(const cri_potential *potential, const cri_slip *slip, int k,
+                                   const cri_pose *pose);
+
+/// a - n (n . a)
+static inline cri_vec3 cri_slip_along(cri_vec3 n, cri_vec3 a) {
+    return cri_v3_mad(a, -cri_v3_dot(n, a), n);
+}
+
+/// For coefficients of pairs.
+static inline cri_world cri_slip_world(const cri_potential *potential) {
+    return (cri_world){.model = potential->model, .d = potential->d, .law = &cri_law_longrange};
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// A planar body at a state on its surface, and the solve of a law there. Private to src/learn.
+
+#pragma once
+
+#include "base/arena.h"
+#include "contact/jump.h"
+#include "learn/ground_data.h"
+
+enum { CRI_GROUND_NEAR_MOST = 16, CRI_GROUND_FACE_MOST = 128 };
+
+typedef struct cri_ground_sampler {
+    const cr_model *model;
+    cri_ground_body ground;
+    cri_derived d;
+    cri_world world;
+    double *x; // (n_x) the state
+    cri_near near[CRI_GROUND_NEAR_MOST];
+    cri_narrow_touch touch[CRI_GROUND_NEAR_MOST][CRI_MAX_TOUCH];
+    int n_near;
+    double face[CRI_GROUND_FACE_MOST]; // angles, rad
+    int n_face;
+    cri_state state;
+    cr_arena *memory, *keep, *scratch;
+} cri_ground_sampler;
+
+/// The solve of a state in the rows of its patch.
+typedef struct cri_ground_solved {
+    cri_ground ground;
+    double g[CRI_GROUND_ROWS];
+} cri_ground_solved;
+
+/// law may be one of nets. Error: no planar body, nothing that touches, no memory. Close it anyhow.
+CR_MUST_CHECK cr_status cri_ground_open(const cr_model *model, const cri_law *law,
+                                        cri_ground_sampler *out, cr_error *err);
+void cri_ground_close(cri_ground_sampler *s);
+
+/// The state of x and all touches there; keep is emptied first.
+void cri_ground_look(cri_ground_sampler *s);
+
+/// The least gap of them.
+const cri_narrow_touch *cri_ground_lowest(const cri_ground_sampler *s);
+
+/// Puts the lowest point of x on the surface, and looks.
+void cri_ground_settle(cri_ground_sampler *s);
+
+/// The jump of what is nearer than reach, with velocities v (3) before and v_out (3) after, which
+/// may be NULL. False: nothing touches, no plane, no memory, or the law did not solve it.
+bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, double *v_out,
+                      cri_ground_solved *out);
+
+/// Writes sample at: a velocity below noise (m/s) is none.
+void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_ground_data *out);
+
+/// Arrays for n samples; false for lack of memory.
+bool cri_ground_data_push(cri_ground_kind kind, int n, cri_ground_data *out, cr_arena *arena);

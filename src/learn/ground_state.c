@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+//
+// One contact state of a planar body. Labels by the impulse g and the velocity after it, u = A g +
+// c, with s = sum |c_i|, a the largest inverse mass, w = max(1e-6 s, noise):
+//
+//   e         u/-c at the closing end that pushes most, within 0 and 1; 0 where it is below 0.02
+//   detach    a |g_i| <= max(1e-8 s, noise) for all i
+//   static    |u_0| <= w, and |u_i - e max(0, -c_i)| <= w at all ends
+//   dynamic   else
+//
+// The velocity decides, not the displacement over a step, by which turning bodies would seldom
+// stick. Without restitution static is what stands still.
+
+#include "learn/ground_parts.h"
+
+#include "base/base.h"
+
+#include <math.h>
+#include <string.h>
+
+// friction at one end of a tilted line and at its middle differ by this much
+static const double least_e = 0.02;
+// of a regressor's target: what jams has impulses of any size, which would drown all others
+static const double most_impulse = 8.0;
+
+void cri_ground_look(cri_ground_sampler *s) {
+    cri_arena_reset(s->keep);
+    cri_state_push(s->model, s->x, &s->state, s->keep);
+    cri_state_set(s->model, &s->state);
+    for (int k = 0; k < s->n_near; k++) {
+        cri_near_touches(&s->world, &s->near[k], &s->state, INFINITY, s->touch[k]);
+    }
+}
+
+const cri_narrow_touch *cri_ground_lowest(const cri_ground_sampler *s) {
+    const cri_narrow_touch *best = &s->touch[0][0];
+    for (int k = 0; k < s->n_near; k++) {
+        for (int i = 0; i < s->near[k].n_slot; i++) {
+            best = s->touch[k][i].gap < best->gap ? &s->touch[k][i] : best;
+        }
+    }
+    return best;
+}
+
+void cri_ground_settle(cri_ground_sampler *s) {
+    const cri_ground_body *g = &s->ground;
+    cri_ground_look(s);
+    double gap = cri_ground_lowest(s)->gap;
+    for (int k = 0; k < 2; k++) {
+        s->x[g->slide[k]] -= gap * cri_v3_dot(g->normal, g->slide_axis[k]);
+    }
+    cri_ground_look(s);
+}
+
+cr_status cri_ground_open(const cr_model *model, const cri_law *law, cri_ground_sampler *s,
+                          cr_error *err) {
+    *s = (cri_ground_sampler){.model = model};
+    CR_TRY(cri_ground_find(model, &s->ground, err));
+    s->memory = cri_arena_create(65536);
+    s->keep = cri_arena_create(262144);
+    s->scratch = cri_arena_create(262144);
+    bool is_good = s->memory && s->keep && s->scratch;
+    double *p = is_good ? CR_PUSH(s->memory, double, model->sizes.n_p) : NULL;
+    s->x = is_good ? CR_PUSH(s->memory, double, model->sizes.n_x) : NULL;
+    s->d = is_good ? cri_derived_push(model, s->memory) : (cri_derived){0};
+    if (!p || !s->x || !s->d.block || !cri_arena_reserve(s->keep, cri_state_bytes(model))) {
+        return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+    }
+    cr_model_defaults(model, -1, p, s->x, NULL);
+    cri_derive(model, p, &s->d);
+    s->world = (cri_world){.model = model, .d = &s->d, .law = law};
+    for (int g = 0; g < model->sizes.n_geom; g++) {
+        int pair;
+        bool is_own = model->geom[g].body == s->ground.body && s->n_near < CRI_GROUND_NEAR_MOST;
+        if (is_own && cri_model_may_collide(model, s->ground.surface, g, &pair)) {
+            if (model->geom[g].shape == CRI_SHAPE_FIELD) {
+                return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                                "geom %.40s is a distance field; a learned contact law wants a "
+                                "primitive or a convex mesh",
+                                model->geom_name[g]);
+            }
+            s->near[s->n_near++] = cri_near_geoms(model, s->ground.surface, g, pair);
+        }
+    }
+    if (s->n_near == 0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "body %.40s never touches %.40s",
+                        model->body_name[s->ground.body], model->geom_name[s->ground.surface]);
+    }
+    return CR_OK;
+}
+
+void cri_ground_close(cri_ground_sampler *s) {
+    cri_arena_destroy(s->memory);
+    cri_arena_destroy(s->keep);
+    cri_arena_destroy(s->scratch);
+}
+
+// ---- the solve ---------------------------------------------------------------------------------
+
+// total impulses of the rows: means in R, sums here
+static void totals(const cri_ground *ground, const double *f, double *g) {
+    for (int i = 0; i < ground->n_row; i++) {
+        const double *row = ground->R + (size_t)i * 3 * (size_t)ground->n;
+        g[i] = 0.0;
+        for (int k = 0; k < 3 * ground->n; k++) {
+            g[i] += row[k] > 0.0 ? f[k] : 0.0;
+        }
+    }
+}
+
+bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, double *v_out,
+                      cri_ground_solved *out) {
+    cri_contact_ref ref[CRI_GROUND_NEAR_MOST * CRI_MAX_TOUCH];
+    int n = 0, n_v = s->model->sizes.n_v;
+    for (int k = 0; k < s->n_near; k++) {
+        for (int i = 0; i < s->near[k].n_slot; i++) {
+            if (s->touch[k][i].gap <= reach) {
+                ref[n++] = (cri_contact_ref){&s->near[k], &s->touch[k][i]};
+            }
+        }
+    }
+    size_t room = n > 0 ? cri_jump_bytes(&s->world, n, ref) : 0;
+    if (n == 0 || !cri_arena_reserve(s->keep, 2 * room + cri_ground_bytes(n)) ||
+        !cri_arena_reserve(s->scratch, room)) {
+        return false;
+    }
+    cri_jump jump;
+    double *after = CR_PUSH(s->keep, double, n_v);
+    cri_jump_begin(&s->world, n, ref, &s->state, &jump, s->keep, s->scratch);
+    cri_jump_solve(&s->world, &jump, v, false, after, s->keep, s->scratch);
+    if (v_out) {
+        memcpy(v_out, after, sizeof *after * (size_t)n_v);
+    }
+    cri_contact_problem problem = {.n = n, .A = jump.A, .b = jump.b, .target = jump.target};
+    bool is_plane = cri_ground_reduce(&problem, &out->ground, s->keep);
+    totals(&out->ground, jump.f, out->g);
+    cri_arena_reset(s->scratch);
+    double size = 0.0;
+    for (int i = 0; i < out->ground.n_row; i++) {
+        size += fabs(out->ground.c[i]);
+    }
+    return is_plane && jump.report.outcome == CR_SOLVED && size > 0.0;
+}
+
+// ---- labels ------------------------------------------------------------------------------------
+
+static cri_ground_class label_of(const cri_ground *ground, const double *g, double noise,
+                                 double *restitution) {
+    int k = ground->n_row;
+    double s = 0.0, a = 0.0, most_g = 0.0, off = 0.0, u[CRI_GROUND_ROWS];
+    for (int i = 0; i < k; i++) {
+        u[i] = ground->c[i];
+        for (int j = 0; j < k; j++) {
+            u[i] += ground->A[i * k + j] * g[j];
+        }
+        s += fabs(ground->c[i]);
+        a = fmax(a, ground->A[i * (k + 1)]);
+        most_g = fmax(most_g, fabs(g[i]));
+    }
+    double e = 0.0, most_push = 0.0;
+    for (int i = 1; i < k; i++) {
+        // slower than a ten thousandth of everything it is rounding that rebounds
+        if (-ground->c[i] > fmax(1e-4 * s, noise) && g[i] > most_push) {
+            most_push = g[i];
+            e = u[i] / -ground->c[i];
+        }
+    }
+    e = e > least_e ? fmin(e, 1.0) : 0.0;
+    *restitution = e;
+    for (int i = 0; i < k; i++) {
+        double goal = i > 0 ? e * fmax(0.0, -ground->c[i]) : 0.0;
+        off = fmax(off, fabs(u[i] - goal));
+    }
+    if (a * most_g <= fmax(1e-8 * s, noise)) {
+        return CRI_GROUND_DETACH;
+    }
+    return off <= fmax(1e-6 * s, noise) ? CRI_GROUND_STATIC : CRI_GROUND_DYNAMIC;
+}
+
+void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_ground_data *out) {
+    double input[CRI_GROUND_INPUTS];
+    double scale = cri_ground_input(&from->ground, input);
+    memcpy(out->input + (size_t)at * (size_t)out->n_input, input,
+           sizeof *input * (size_t)out->n_input);
+    for (int i = 0; i < out->n_row; i++) {
+        double g = scale > 0.0 ? from->g[i] / scale : 0.0;
+        out->impulse[at * out->n_row + i] = fmin(fmax(g, -most_impulse), most_impulse);
+    }
+    out->scale[at] = scale;
+    out->label[at] = (int)label_of(&from->ground, from->g, noise, &out->restitution[at]);
+    out->has_restitution = out->has_restitution || out->restitution[at] > 0.0;
+}
+
+bool cri_ground_data_push(cri_ground_kind kind, int n, cri_ground_data *out, cr_arena *arena) {
+    *out = (cri_ground_data){
+        .kind = kind, .n = n, .n_input = cri_ground_inputs(kind), .n_row = cri_ground_rows(kind)};
+    out->input = CR_PUSH(arena, double, n * out->n_input);
+    out->impulse = CR_PUSH(arena, double, n * out->n_row);
+    out->scale = CR_PUSH(arena, double, n);
+    out->restitution = CR_PUSH(arena, double, n);
+    out->label = CR_PUSH(arena, int, n);
+    return !cri_arena_has_failed(arena);
+}

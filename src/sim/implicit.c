@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+//
+// The energy of an implicit step (long-range contact potential, section 6, in tree coordinates):
+//
+//   E(q') = sum over bodies of inertia and gravity  (dynamics/inertial.c)
+//         + mu P(q'), and limits of joints          (contact/potential.h)
+//         + friction of the motion from q           (contact/slip.c)
+//         + springs, drives and damping             (dynamics/joint_energy.c)
+//
+// The pose before is not part of the state: q_last = q - h v for linear coordinates, and R_last =
+// R exp(-h w), which is exact, since the step returns the velocities that belong to it.
+
+#include "sim/implicit.h"
+
+#include "math/dense.h"
+
+#include <math.h>
+#include <string.h>
+
+double cri_implicit_mu(const cr_sim *sim) {
+    return sim->d.mu[0] > 0.0 ? sim->d.mu[0] : sim->world.law->mu;
+}
+
+void cri_implicit_retract(const cri_mechanism *mech, const double *q, double part, const double *d,
+                          double *q_out) {
+    for (int j = 0; j < mech->n_joint; j++) {
+        const cri_joint *joint = &mech->joint[j];
+        int n_linear = joint->n_q >= 4 ? joint->n_q - 4 : joint->n_q;
+        for (int i = 0; i < n_linear; i++) {
+            q_out[joint->q + i] = q[joint->q + i] + part * d[joint->v + i];
+        }
+        if (joint->n_q >= 4) {
+            int at = joint->q + n_linear;
+            cri_vec3 turn = cri_v3_scale(part, cri_v3_load(d + joint->v + n_linear));
+            cri_quat to = cri_quat_mul(cri_q4_load(q + at), cri_quat_exp(turn));
+            cri_q4_store(cri_quat_normalise(to), q_out + at);
+        }
+    }
+}
+
+// ---- the problem -------------------------------------------------------------------------------
+
+static void move(void *self, double part, const double *d) {
+    cri_implicit *s = self;
+    cri_implicit_retract(&s->sim->model->mech, s->q_stand, part, d, s->q_tried);
+    cri_frames_set(&s->tried, s->q_tried);
+}
+
+static void accept(void *self) {
+    cri_implicit *s = self;
+    const cri_mechanism *mech = &s->sim->model->mech;
+    memcpy(s->q_stand, s->q_tried, sizeof(double) * (size_t)mech->n_q);
+    memcpy(s->stand.pose, s->tried.pose, sizeof *s->stand.pose * (size_t)mech->n_body);
+    memcpy(s->stand.w, s->tried.w, sizeof *s->stand.w * (size_t)mech->n_v);
+    memcpy(s->stand.v, s->tried.v, sizeof *s->stand.v * (size_t)mech->n_v);
+}
+
+// adds the sums over bodies to the gradient
+static void pull(cri_implicit *s, double *g) {
+    for (int b = 0; b < s->sim->model->mech.n_body; b++) {
+        cri_v3_store(cri_affine_torque(s->N + 9 * b), s->force + 6 * b);
+        memcpy(s->force + 6 * b + 3, s->F + 3 * b, 3 * sizeof(double));
+    }
+    cri_frames_pull(&s->tried, s->force, g);
+}
+
+static double add_limits(cri_implicit *s, double *g, double *H) {
+    const cr_model *m = s->sim->model;
+    double sum = 0.0;
+    for (int i = 0; i < m->n_limit; i++) {
+        cri_joint_term t;
+        cri_limit_term_at(m, i, s->q_tried, s->mu, &t);
+        sum += t.value;
+        cri_joint_term_add(&t, m->mech.n_v, g, H);
+    }
+    return sum;
+}
+
+// everything that is proportional to mu, and then friction, which is not the next position's alone
+static double add_contact(cri_implicit *s, double *g, double *H) {
+    cri_body_sum sum = {s->F, s->N, H};
+    int n_v = s->sim->model->mech.n_v;
+    double value =
+        cri_potential_sum(s->sim->potential, &s->tried, s->mu, &sum, s->touch, s->sim->scratch);
+    if (!isfinite(value)) {
+        return value;
+    }
+    value += add_limits(s, g, H);
+    memcpy(s->contact, g, sizeof *g * (size_t)n_v);
+    pull(s, s->contact);
+    for (int i = 0; i < n_v; i++) {
+        s->contact[i] /= s->mu;
+    }
+    return value + cri_slip_sum(s->sim->potential, &s->slips, &s->tried, &sum);
+}
+
+static cri_inertial_path path_of(const cri_implicit *s, int body) {
+    return (cri_inertial_path){&s->tried.pose[body], &s->now.pose[body], &s->last.pose[body],
+                               s->sim->d.mech.gravity, s->h};
+}
+
+static double add_inertia(cri_implicit *s, double *H, double *size) {
+    const cri_mechanism *mech = &s->sim->model->mech;
+    double sum = 0.0;
+    for (int b = 0; b < mech->n_body; b++) {
+        const cri_link_derived *link = &s->sim->d.mech.link[b];
+        if (mech->link[b].unit < 0 || link->mass == 0.0) {
+            continue;
+        }
+        cri_inertial_path path = path_of(s, b);
+        cri_inertial_force f;
+        double block[36];
+        cri_inertial_energy(link, &path, &f);
+        cri_inertial_hessian(link, path.next, s->h, block);
+        cri_frames_add_block(&s->tried, b, b, block, 6, H);
+        sum += f.value;
+        *size += fabs(f.value);
+        cri_add_scaled(3, 1.0, f.F, s->F + 3 * b);
+        cri_add_scaled(9, 1.0, f.N, s->N + 9 * b);
+    }
+    return sum;
+}
+
+static cri_joint_step joints_of(const cri_implicit *s) {
+    const cr_sim *sim = s->sim;
+    return (cri_joint_step){&sim->model->mech,
+                            &sim->d.mech,
+                            s->q_tried,
+                            s->x,
+                            s->x + sim->model->sizes.n_q,
+                            s->u,
+                            s->h};
+}
+
+static double value(void *self, double *g, double *H, double *noise) {
+    cri_implicit *s = self;
+    const cri_mechanism *mech = &s->sim->model->mech;
+    size_t n_v = (size_t)mech->n_v, n_body = (size_t)mech->n_body;
+    memset(g, 0, sizeof *g * n_v);
+    memset(H, 0, sizeof *H * n_v * n_v);
+    memset(s->F, 0, sizeof *s->F * 3 * n_body);
+    memset(s->N, 0, sizeof *s->N * 9 * n_body);
+    double contact = add_contact(s, g, H);
+    if (!isfinite(contact)) {
+        return contact;
+    }
+    double size = fabs(contact);
+    double inertia = add_inertia(s, H, &size);
+    cri_frames_add_curvature(&s->tried, s->F, s->N, s->joint, H);
+    pull(s, g);
+    cri_joint_step joints = joints_of(s);
+    double springs = cri_joint_energy(&joints, g, H);
+    *noise = 2.2e-16 * (size + fabs(springs));
+    return contact + inertia + springs;
+}
+
+// the motion of each body may not turn further in one step, rad
+static const double most_turn = 1.5;
+
+static double limit(void *self, const double *d) {
+    cri_implicit *s = self;
+    const cr_model *m = s->sim->model;
+    double part = cri_limit_part(m, s->q_stand, d);
+    cri_frames_motion(&s->stand, d, s->force);
+    for (int b = 0; b < m->mech.n_body; b++) {
+        double turn = cri_v3_norm(cri_v3_load(s->force + 6 * b));
+        part = turn * part > most_turn ? most_turn / turn : part;
+    }
+    // a tree's way there depends on how far it goes, a free body's does not
+    for (int i = 0; i < 20; i++) {
+        move(self, part, d);
+        double room = cri_potential_limit(s->sim->potential, s->stand.pose, s->tried.pose);
+        part *= room;
+        if (!s->sim->has_tree || room >= 1.0) {
+            return part;
+        }
+    }
+    return 0.0;
+}
+
+static void stiffen(void *self, double factor, double *H) {
+    cri_implicit *s = self;
+    const cri_mechanism *mech = &s->sim->model->mech;
+    for (int b = 0; b < mech->n_body; b++) {
+        const cri_link_derived *link = &s->sim->d.mech.link[b];
+        double block[36];
+        cri_inertial_hessian(link, &s->stand.pose[b], s->h, block);
+        for (int i = 0; i < 36; i++) {
+            block[i] *= factor;
+        }
+        cri_frames_add_block(&s->stand, b, b, block, 6, H);
+    }
+}
+
+static double size(void *self, const double *d) {
+    cri_implicit *s = self;
+    double most = 0.0;
+    cri_frames_motion(&s->stand, d, s->force);
+    for (int b = 0; b < s->sim->model->mech.n_body; b++) {
+        const double *m = s->force + 6 * b;
+        double own = cri_v3_norm(cri_v3_load(m + 3)) / s->body_size[b];
+        most = fmax(most, own + cri_v3_norm(cri_v3_load(m)));
+    }
+    return most;
+}
+
+cri_descent cri_implicit_problem(cri_implicit *step) {
+    return (cri_descent){.n = step->sim->model->mech.n_v,
+                         .self = step,
+                         .move = move,
+                         .accept = accept,
+                         .value = value,
+                         .limit = limit,
+                         .stiffen = stiffen,
+                         .size = size,
+                         .tolerance = 1e-9,
+                         .most = 200};
+}
+
+// ---- a step begins -----------------------------------------------------------------------------
+
+static void measure(cri_implicit *s) {
+    const cri_potential *p = s->sim->potential;
+    for (int b = 0; b < s->sim->model->mech.n_body; b++) {
+        s->body_size[b] = 0.0;
+    }
+    for (int i = 0; i < p->n_mantle; i++) {
+        if (p->mantle[i].body >= 0) {
+            double *own = &s->body_size[p->mantle[i].body];
+            *own = fmax(*own, p->mantle[i].reach);
+        }
+    }
+    for (int b = 0; b < s->sim->model->mech.n_body; b++) {
+        s->body_size[b] = s->body_size[b] > 0.0 ? s->body_size[b] : 1.0;
+    }
+}
+
+bool cri_implicit_begin(cr_sim *sim, const cri_step_record *record, cr_arena *keep,
+                        cr_arena *scratch, cri_implicit *s) {
+    const cr_sizes *z = &sim->model->sizes;
+    size_t n_body = (size_t)z->n_body;
+    *s = (cri_implicit){
+        .sim = sim, .h = record->h, .mu = cri_implicit_mu(sim), .x = record->x, .u = record->u};
+    const cri_potential *p = sim->potential;
+    bool is_good = cri_frames_push_like(&sim->frames, keep, &s->now) &&
+                   cri_frames_push_like(&sim->frames, keep, &s->last) &&
+                   cri_frames_push_like(&sim->frames, keep, &s->stand) &&
+                   cri_frames_push_like(&sim->frames, scratch, &s->tried);
+    s->q_stand = CR_PUSH(scratch, double, 2 * z->n_q);
+    s->F = CR_PUSH(scratch, double, 19 * n_body);
+    s->joint = CR_PUSH(scratch, double, 12 * sim->model->mech.n_joint);
+    s->step = CR_PUSH(scratch, double, z->n_v);
+    s->contact = CR_PUSH(keep, double, z->n_v);
+    s->touch = CR_PUSH(keep, cri_potential_touch, p->n_pair + p->n_half);
+    if (!is_good || cri_arena_has_failed(scratch) || cri_arena_has_failed(keep)) {
+        return false;
+    }
+    s->q_tried = s->q_stand + z->n_q;
+    s->N = s->F + 3 * n_body;
+    s->force = s->N + 9 * n_body;
+    s->body_size = s->force + 6 * n_body;
+    measure(s);
+    cri_implicit_retract(&sim->model->mech, s->x, -s->h, s->x + z->n_q, s->q_tried);
+    cri_frames_set(&s->last, s->q_tried);
+    memcpy(s->q_stand, s->x, sizeof(double) * (size_t)z->n_q);
+    cri_frames_set(&s->now, s->q_stand);
+    cri_frames_set(&s->stand, s->q_stand);
+    return true;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+//
+// What the files of the implicit step share: its energy, and the record of a step.
+
+#pragma once
+
+#include "contact/slip.h"
+#include "dynamics/inertial.h"
+#include "dynamics/joint_energy.h"
+#include "sim/sim.h"
+#include "solvers/descent.h"
+
+/// A step: where it is, and what its energy is made of.
+typedef struct cri_implicit {
+    cr_sim *sim;
+    double h, mu;
+    const double *x; // (n_x) now
+    const double *u; // (n_u)
+    cri_frames now, last;
+    cri_frames stand, tried;   // of the unknown positions
+    double *q_stand, *q_tried; // (n_q)
+    cri_slip_list slips;
+    double *F, *N;     // (n_body, 3), (n_body, 9) work
+    double *force;     // (n_body, 6) work
+    double *joint;     // (n_joint, 12) work
+    double *step;      // (n_v) work
+    double *contact;   // (n_v) gradient of all that is proportional to mu, over mu, where it tried
+    double *body_size; // (n_body) m
+    cri_potential_touch *touch; // (n_pair + n_half) where it tried
+} cri_implicit;
+
+/// What a step leaves on the tape.
+typedef struct cri_implicit_record {
+    double mu;
+    int n_pair;
+    const double *factor; // (n_v, n_v) of the second derivatives
+    cri_frames now, last, next;
+    cri_slip_list slips;
+    double *contact; // (n_v)
+    double *turn;    // (n_v) displacements over the step, log of rotations
+    cri_potential_touch *touch;
+    const cri_potential *potential;
+} cri_implicit_record;
+
+/// Frames now and last of a state; the unknown positions stand where the state is. False when there
+/// is no memory.
+bool cri_implicit_begin(cr_sim *sim, const cri_step_record *record, cr_arena *keep,
+                        cr_arena *scratch, cri_implicit *out);
+
+/// The problem that a step solves.
+cri_descent cri_implicit_problem(cri_implicit *step);
+
+/// mu of the law, or that of the scene.
+double cri_implicit_mu(const cr_sim *sim);
+
+/// q_out (n_q) = q moved by part d (n_v).
+void cri_implicit_retract(const cri_mechanism *mech, const double *q, double part, const double *d,
+                          double *q_out);

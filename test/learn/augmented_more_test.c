@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+//
+// Nets beyond their training, of bodies that rebound, at the end of a chain, and from recordings.
+
+#include "cr_test.h"
+
+#include "learn/augmented.h"
+#include "scene/load.h"
+#include "solvers/powell.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GROUND                                                                                     \
+    "<option timestep='0.002'/><worldbody>"                                                        \
+    "<geom name='ground' type='plane' size='5 5 0.1' friction='0.5'/>"
+#define PLANAR                                                                                     \
+    "<joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 0 1'/>"                         \
+    "<joint type='hinge' axis='0 -1 0'/>"
+#define LINK(at, touches)                                                                          \
+    "<geom name='" at "' type='box' pos='0.1 0 0' size='0.1 0.025 0.025' mass='0.5' "              \
+    "friction='0.5' contype='" touches "' conaffinity='" touches "'/>"
+#define HINGE "<joint type='hinge' axis='0 -1 0'/>"
+
+static const char alone[] =
+    "<mujoco>" GROUND "<body name='last'>" PLANAR LINK("c", "1") "</body></worldbody></mujoco>";
+static const char bouncy[] =
+    "<mujoco><custom><numeric name='carom:restitution:c' data='0.6'/></custom>" GROUND
+    "<body name='last'>" PLANAR LINK("c", "1") "</body></worldbody></mujoco>";
+static const char chain[] = "<mujoco>" GROUND "<body name='first' pos='0 0 0.5'>" HINGE
+    LINK("a", "0") "<body name='second' pos='0.2 0 0'>" HINGE LINK(
+        "b", "0") "<body name='last' "
+                  "pos='0.2 0 0'>" HINGE LINK("c",
+                                              "1") "</body></body></body></worldbody></mujoco>";
+static const char limp[] = "<mujoco>" GROUND "<body name='first' pos='0 0 0.5'>" HINGE
+    LINK("a", "0") "<body name='last' pos='0.2 0 0'><joint type='ball'/>" LINK(
+        "c", "1") "</body></body></worldbody></mujoco>";
+
+static cr_arena *arena;
+static cri_ground_nets nets_alone; // of the first test
+
+static void train(const char *scene, const cri_ground_record *record, cri_ground_nets *nets,
+                  cri_augmented_score *score) {
+    cr_error err = {0};
+    cr_model *model = NULL;
+    cri_augmented_options o = cri_augmented_options_default();
+    o.n_sample[0] = o.n_sample[1] = 2000;
+    o.n_epoch = 40;
+    o.batch = 64;
+    o.record = record;
+    arena = arena ? arena : cri_arena_create(1 << 20);
+    CHECK_INT(cr_model_parse(scene, strlen(scene), "scene.xml", &model, &err), CR_OK);
+    CHECK_INT(cri_augmented_train(model, &o, nets, score, arena, &err), CR_OK);
+    cr_model_destroy(model);
+}
+
+static cr_model *parse(const char *text, cri_ground_nets *nets) {
+    cr_model *model = NULL;
+    cr_error err = {0};
+    CHECK_INT(cri_model_parse_with(text, strlen(text), "scene.xml", nets, &model, &err), CR_OK);
+    return model;
+}
+
+static cr_sim *open_sim(const cr_model *model, const char *law, const char *stepper,
+                        const char *outside) {
+    cr_sim *sim = NULL;
+    cr_error err = {0};
+    cr_sim_options options = cr_sim_options_default(model);
+    options.law = law;
+    options.stepper = stepper;
+    options.outside = outside;
+    CHECK_INT(cr_sim_create(model, &options, &sim, &err), CR_OK);
+    return sim;
+}
+
+TEST(a_state_beyond_training_is_flagged_and_falls_back) {
+    cri_augmented_score score[CRI_GROUND_KINDS];
+    train(alone, NULL, &nets_alone, score);
+    cr_model *model = parse(alone, &nets_alone);
+    static const char *const word[] = {NULL, "net", "analytic", "stop"};
+    // a throw within, then one at 200 m/s
+    const double x[2][6] = {{0, 0.02, 0.7, 2, -2, 1}, {0, 0.318, 0.7, 150, -150, 1}};
+    double end[2][6], same[6];
+    cr_error err = {0};
+    cr_sim *lcp = open_sim(model, "lcp", "end", NULL);
+    for (int k = 0; k < 4; k++) {
+        cr_sim *sim = open_sim(model, "augmented", "end", word[k]);
+        for (int fast = 0; fast < 2; fast++) {
+            memcpy(same, x[fast], sizeof same);
+            memcpy(end[fast], x[fast], sizeof same);
+            cr_status status = cr_sim_step(sim, 0.002, same, NULL, end[fast], &err);
+            CHECK_INT(status, fast && k == 3 ? CR_ERR_NUMERIC : CR_OK);
+            if (status == CR_OK) {
+                CHECK_INT(cr_sim_report(sim)->n_outside, fast);
+                CHECK(cr_sim_report(sim)->n_event > 0);
+            }
+        }
+        if (k == 2) {
+            double by_law[6], adj[6] = {1, 0, 1, 1, 0, 1}, x_adj[2][6] = {{0}};
+            CHECK_INT(cr_sim_step_vjp(sim, adj, x_adj[0], NULL, NULL, &err), CR_OK);
+            CHECK_INT(cr_sim_step(lcp, 0.002, x[1], NULL, by_law, &err), CR_OK);
+            CHECK_INT(cr_sim_step_vjp(lcp, adj, x_adj[1], NULL, NULL, &err), CR_OK);
+            for (int i = 0; i < 6; i++) {
+                CHECK_CLOSE(end[1][i], by_law[i], 1e-9, 1e-9);
+                CHECK_CLOSE(x_adj[0][i], x_adj[1][i], 1e-6, 1e-6);
+            }
+        }
+        cr_sim_destroy(sim);
+    }
+    CHECK(strstr(err.text, "last") != NULL);
+    cr_sim_destroy(lcp);
+    cr_sim_options options = cr_sim_options_default(model);
+    options.outside = "maybe";
+    CHECK_INT(cr_sim_create(model, &options, &lcp, &err), CR_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "net, analytic or stop") != NULL);
+    cr_model_destroy(model);
+}
+
+TEST(what_rebounds_is_learned) {
+    cri_ground_nets nets;
+    cri_augmented_score score[CRI_GROUND_KINDS];
+    train(bouncy, NULL, &nets, score);
+    CHECK(nets.has_restitution);
+    CHECK(score[0].rebound < 0.25);
+    cr_model *model = parse(bouncy, &nets);
+    cr_sim *sim = open_sim(model, "augmented", "located", NULL);
+    // on its corner, without turning: speeds of 2 m/s come back as 1.2
+    double x[6] = {0, 0.3, 0.8, 0, -2, 0}, least = 0.0, most = 0.0;
+    cr_error err = {0};
+    for (int i = 0; i < 400; i++) {
+        CHECK_INT(cr_sim_step(sim, 0.002, x, NULL, x, &err), CR_OK);
+        least = fmin(least, x[4]);
+        most = fmax(most, x[4]);
+        CHECK(cr_sim_report(sim)->penetration <= 1e-6);
+    }
+    CHECK(most > 0.1 && most < -least);
+    cr_sim_destroy(sim);
+    cr_model_destroy(model);
+}
+
+TEST(a_chain_takes_nets_of_its_last_link) {
+    if (!cri_powell_exists()) {
+        SKIP("this build has no cminpack");
+    }
+    cri_ground_nets nets = nets_alone;
+    cr_model *model = parse(chain, &nets);
+    cr_sim *ours = open_sim(model, "augmented", "located", NULL);
+    cr_sim *truth = open_sim(model, "lcp", "located", NULL);
+    double x[6] = {0}, y[6] = {0};
+    int n_solve = 0, n_evaluation = 0;
+    cr_error err = {0};
+    for (int i = 0; i < 300; i++) {
+        CHECK_INT(cr_sim_step(ours, 0.002, x, NULL, x, &err), CR_OK);
+        CHECK_INT(cr_sim_step(truth, 0.002, y, NULL, y, &err), CR_OK);
+        const cr_step_report *r = cr_sim_report(ours);
+        n_solve += r->n_joint_force > 0;
+        n_evaluation += r->n_joint_force;
+        CHECK(r->penetration <= 1e-6);
+        CHECK_INT(r->outcome, CR_SOLVED);
+    }
+    CHECK(n_solve > 10 && n_evaluation < 40 * n_solve);
+    for (int i = 0; i < 3; i++) {
+        CHECK_CLOSE(x[i], y[i], 0.2, 0.0);
+    }
+    cr_sim_destroy(ours);
+    cr_sim_destroy(truth);
+    cr_model_destroy(model);
+
+    // bodies and joints that do not fit are named
+    CHECK_INT(cri_model_parse_with(limp, strlen(limp), "limp.xml", &nets, &model, &err),
+              CR_ERR_UNSUPPORTED);
+    CHECK(strstr(err.text, "no hinge") != NULL);
+    strcpy(nets.body, "foot");
+    CHECK_INT(cri_model_parse_with(chain, strlen(chain), "chain.xml", &nets, &model, &err),
+              CR_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "foot") && strstr(err.text, "last"));
+}
+
+// transitions of the scene's own simulation are what it samples
+TEST(recordings_teach_what_samples_do) {
+    enum { N = 3000 };
+    static double q[3 * N], before[3 * N], after[3 * N];
+    cr_model *model = parse(alone, NULL);
+    cr_sim *sim = open_sim(model, "lcp", "end", NULL);
+    cr_error err = {0};
+    int n = 0;
+    for (int k = 0; n < N; k++) {
+        double x[6] = {0, 0.15, 0.37 * k, 3 * sin(1.0 + k), -2, 9 * sin(2.0 * k)}, next[6];
+        for (int i = 0; i < 150 && n < N; i++) {
+            CHECK_INT(cr_sim_step(sim, 0.002, x, NULL, next, &err), CR_OK);
+            if (cr_sim_report(sim)->n_event > 0) {
+                memcpy(q + 3 * n, next, sizeof(double) * 3);
+                memcpy(before + 3 * n, x + 3, sizeof(double) * 3);
+                before[3 * n + 1] -= 9.81 * 0.002;
+                memcpy(after + 3 * n++, next + 3, sizeof(double) * 3);
+            }
+            memcpy(x, next, sizeof x);
+        }
+    }
+    cr_sim_destroy(sim);
+    cri_ground_record record = {.n = n,
+                                .q = q,
+                                .before = before,
+                                .after = after,
+                                .noise = 1e-4,
+                                .reach = 1e-3,
+                                .gap = 1e-3};
+    cri_ground_nets nets;
+    cri_augmented_score score[CRI_GROUND_KINDS];
+    train(alone, &record, &nets, score);
+    CHECK(score[0].n_train + score[1].n_train > 2000);
+    CHECK(score[0].accuracy > 0.8);
+
+    // and a law predicts its own
+    static double said[3 * N];
+    record.n = 200;
+    CHECK_INT(cri_ground_predict(model, "lcp", &record, said, &err), CR_OK);
+    int n_near = 0;
+    for (int i = 0; i < 200; i++) {
+        n_near +=
+            fabs(said[3 * i] - after[3 * i]) + fabs(said[3 * i + 1] - after[3 * i + 1]) < 0.05;
+    }
+    CHECK(n_near > 150);
+    record.gap = -1.0;
+    cri_augmented_options o = cri_augmented_options_recorded(&record);
+    CHECK_INT(cri_augmented_train(model, &o, &nets, score, arena, &err), CR_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "no contact") != NULL);
+    cr_model_destroy(model);
+    cri_arena_destroy(arena);
+}
+
+CR_TEST_MAIN(a_state_beyond_training_is_flagged_and_falls_back, what_rebounds_is_learned,
+             a_chain_takes_nets_of_its_last_link, recordings_teach_what_samples_do)
