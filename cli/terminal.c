@@ -29,6 +29,7 @@
 #define SIGNAL_BASE 128
 
 static volatile sig_atomic_t caught; // the first signal, 0: none came
+static bool is_heard;                // the work was told of it, and so did not come to its end
 
 static const int signals[] = {SIGINT, SIGTERM};
 
@@ -167,7 +168,7 @@ static bool tick(void *context, const cri_progress_state *state) {
             draw(state, now);
         }
     }
-    return caught == 0;
+    return !cli_terminal_is_interrupted();
 }
 
 // ---- begin and end -----------------------------------------------------------------------------
@@ -213,9 +214,10 @@ void cli_terminal_end(void) {
 }
 
 bool cli_terminal_is_interrupted(void) {
-    return caught != 0;
+    is_heard = is_heard || caught != 0;
+    return is_heard;
 }
 
 int cli_terminal_code(int code) {
-    return code == CLI_DONE && caught != 0 ? SIGNAL_BASE + (int)caught : code;
+    return code == CLI_DONE && is_heard ? SIGNAL_BASE + (int)caught : code;
 }
