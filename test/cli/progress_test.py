@@ -27,7 +27,7 @@ ENDLESS = "2000000000"
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
-LONGEST = 30.0
+LONGEST = 120.0
 
 
 class Shown:
