@@ -2,8 +2,6 @@
 //
 // carom learn: trains a system on recordings and saves its weights.
 
-#define _POSIX_C_SOURCE 200809L // access
-
 #include "commands.h"
 
 #include "io/number.h"
@@ -11,16 +9,15 @@
 #include "learn/learner_train.h"
 #include "learn_augmented.h"
 #include "learn_data.h"
+#include "learn_points.h"
 #include "report.h"
 #include "report/result.h"
 #include "scene.h"
 #include "terminal.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { HORIZON = 10, EPOCHS = 300, HIDDEN = 500, HIDDEN_TOUCH = 100 };
 
@@ -47,31 +44,13 @@ static int take_number(const char *name, const char *text, double most, double *
                : cli_usage("%s %.40s: expected a number from 0 to %g", name, text, most);
 }
 
-// an output that cannot be written is told before hours of training
-static int check_output(const char *path) {
-    if (!path) {
-        return CLI_DONE;
-    }
-    const char *extension = cli_extension(path);
-    if (strcmp(extension, ".h5") != 0 && strcmp(extension, ".hdf5") != 0) {
-        return cli_usage("-o %.80s: weights are HDF5, the name should end in .h5", path);
-    }
-    const char *slash = strrchr(path, '/');
-    char folder[4096];
-    int n = slash ? (int)(slash - path) + 1 : 0;
-    (void)snprintf(folder, sizeof folder, "%.*s.", n, path);
-    return access(folder, W_OK) == 0
-               ? CLI_DONE
-               : cli_failed("%s: cannot be written: %s", path, strerror(errno));
-}
-
 static bool learns_damping(const cli_options *o) {
     return o->damping && strcmp(o->damping, "learn") == 0;
 }
 
 static int find_kind(const cli_options *o, int *kind) {
     if (strcmp(o->word[0], "central-difference") != 0) {
-        return cli_usage("unknown system %.60s; there are central-difference, augmented",
+        return cli_usage("unknown system %.60s; there are central-difference, points, augmented",
                          o->word[0]);
     }
     *kind = o->model ? cri_learner_find(o->model) : CRI_LEARN_CDL;
@@ -293,7 +272,7 @@ static int write_json(const task *t) {
     }
     cri_learn_contact contact[LEARN_TOUCH_MOST];
     for (int k = 0; k < d->n_touch; k++) {
-        contact[k] = (cri_learn_contact){d->touch[k].name, restitution_of(t, k), d->n_hit[k]};
+        contact[k] = (cri_learn_contact){d->touch[k].name, restitution_of(t, k), d->n_hit[k], NAN};
     }
     cri_learn_result result = {.kind = o->word[0],
                                .model = cri_learner_name(t->learner.kind),
@@ -325,11 +304,14 @@ static int run(const cli_options *options) {
     if (strcmp(options->word[0], "augmented") == 0) {
         return cli_learn_augmented(options);
     }
+    if (strcmp(options->word[0], "points") == 0) {
+        return cli_learn_points(options);
+    }
     task t = {.options = options, .data = {.arena = cri_arena_create(1 << 16)}};
     if (!t.data.arena) {
         return cli_failed("no memory");
     }
-    int code = check_output(options->output);
+    int code = learn_check_output(options->output);
     code = code == CLI_DONE ? prepare(&t) : code;
     code = code == CLI_DONE ? train(&t) : code;
     code = code == CLI_DONE ? cli_report_open(options, "Learning", NULL, &t.report) : code;
@@ -348,7 +330,8 @@ static int run(const cli_options *options) {
 
 const cli_command cli_learn = {
     .name = "learn",
-    .arguments = "central-difference DATA... -o FILE.h5 | augmented SCENE [THROWS...] -o FILE.json",
+    .arguments = "central-difference DATA... -o FILE.h5 | points SYSTEM [DATA...] -o FILE.h5 | "
+                 "augmented SCENE [THROWS...] -o FILE.json",
     .summary = "train a system on recordings",
     .help =
         "DATA are tables, CSV or HDF5, with a column of times at equal steps. See "
@@ -373,6 +356,15 @@ const cli_command cli_learn = {
         "  -o FILE.h5            the weights; 'carom simulate FILE.h5' runs them\n"
         "  --json FILE           the result as JSON\n"
         "  --report FILE.html    a page with the recordings beside what was learned\n\n"
+        "points trains masses, friction, restitution and a potential of a system of points with\n"
+        "solved contacts: bp5-e, bp5, bd5, bd1, cp3-e, cp3, gyro-e, gyro or rope:N. DATA have a\n"
+        "position and a velocity of every coordinate; without any, windows are drawn from the\n"
+        "system itself. See docs/points.md.\n\n"
+        "  --time, --q, --v      columns, as above; else t, BODY/qpos[i] and BODY/qvel[i], as\n"
+        "                        'carom simulate -o' writes them\n"
+        "  --model M             cm-clnn, cm-chnn, cmr-clnn, cmr-chnn or lcp-clnn, else cm-clnn;\n"
+        "                        true: no training, the system as it is from a drawn state\n"
+        "  --epochs N, --rate R  else 60 and 0.001, which falls to 0 over the last half\n\n"
         "augmented trains the nets of the contact law of that name for the one planar body of a\n"
         "scene. It samples contact states itself, or takes them from recordings of throws: tables\n"
         "with times, three positions and three velocities, as 'carom simulate -o' writes them.\n\n"

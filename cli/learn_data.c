@@ -7,35 +7,37 @@
 // which is what the central-difference step means by them. Without --touch contacts are proposed
 // from velocity jumps (src/learn/propose.c).
 
+#define _POSIX_C_SOURCE 200809L // access
+
 #include "learn_data.h"
 
 #include "learn/propose.h"
 #include "scene.h"
+#include "text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const double forwards[1] = {1.0};
 static const double backwards[1] = {-1.0};
 
-// splits at commas onto the arena; -1 after a line on stderr
-static int split(cr_arena *arena, const char *option, const char *text, const char **out,
-                 int most) {
-    int n = 0;
-    char *copy = cri_arena_push_text(arena, text);
-    for (char *at = copy; at; n++) {
-        char *comma = strchr(at, ',');
-        if (comma) {
-            *comma++ = '\0';
-        }
-        if (n == most || *at == '\0') {
-            cli_usage("%s %.60s: expected 1 to %d columns with commas between", option, text, most);
-            return -1;
-        }
-        out[n] = at;
-        at = comma;
+int learn_check_output(const char *path) {
+    if (!path) {
+        return CLI_DONE;
     }
-    return n;
+    const char *extension = cli_extension(path);
+    if (strcmp(extension, ".h5") != 0 && strcmp(extension, ".hdf5") != 0) {
+        return cli_usage("-o %.80s: weights are HDF5, the name should end in .h5", path);
+    }
+    const char *slash = strrchr(path, '/');
+    char folder[4096];
+    int n = slash ? (int)(slash - path) + 1 : 0;
+    (void)snprintf(folder, sizeof folder, "%.*s.", n, path);
+    return access(folder, W_OK) == 0
+               ? CLI_DONE
+               : cli_failed("%s: cannot be written: %s", path, strerror(errno));
 }
 
 static int find_q(const learn_data *d, const char *name, size_t n_byte) {
@@ -95,13 +97,13 @@ static int take_touch(const char *text, learn_data *d) {
 }
 
 static int take_columns(const cli_options *options, learn_data *d) {
-    d->n_q = split(d->arena, "--q", options->q ? options->q : "q", d->q, LEARN_Q_MOST);
+    d->n_q = cli_split_names(d->arena, "--q", options->q ? options->q : "q", d->q, LEARN_Q_MOST);
     if (d->n_q < 0) {
         return CLI_USAGE;
     }
     d->has_v = options->v != NULL;
     if (d->has_v) {
-        int n = split(d->arena, "--v", options->v, d->v, LEARN_Q_MOST);
+        int n = cli_split_names(d->arena, "--v", options->v, d->v, LEARN_Q_MOST);
         if (n != d->n_q) {
             return n < 0 ? CLI_USAGE
                          : cli_usage("--v has %d columns and --q %d: one velocity a position", n,

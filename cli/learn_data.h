@@ -28,5 +28,9 @@ typedef struct learn_data {
     cr_arena *arena;
 } learn_data;
 
+/// An output that cannot be written is told before hours of training. NULL is none. Returns an
+/// exit code.
+int learn_check_output(const char *path);
+
 /// Reads the files behind the system's name and --holdout. Returns an exit code.
 int learn_data_read(const cli_options *options, int horizon, learn_data *out);

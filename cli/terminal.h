@@ -33,6 +33,6 @@ void cli_terminal_clear(void);
 /// True from the first signal on, also after the end.
 bool cli_terminal_is_interrupted(void);
 
-/// The exit code of the process for that of a command: after a signal that reached the work CLI_DONE
-/// is not done. One that came after its last tick cut nothing off.
+/// The exit code of the process for that of a command: after a signal that reached the work
+/// CLI_DONE is not done. One that came after its last tick cut nothing off.
 int cli_terminal_code(int code);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Text for the terminal's width.
+// Text for the terminal's width, and lists in options.
 
 #include "text.h"
+
+#include "options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,4 +21,23 @@ void cli_print_paragraph(int indent, const char *text) {
         printf("%*s%.*s\n", indent, "", (int)n, text);
         text += n + strspn(text + n, " ");
     }
+}
+
+int cli_split_names(cr_arena *arena, const char *option, const char *text, const char **out,
+                    int most) {
+    int n = 0;
+    char *copy = cri_arena_push_text(arena, text);
+    for (char *at = copy; at; n++) {
+        char *comma = strchr(at, ',');
+        if (comma) {
+            *comma++ = '\0';
+        }
+        if (n == most || *at == '\0') {
+            cli_usage("%s %.60s: expected 1 to %d columns with commas between", option, text, most);
+            return -1;
+        }
+        out[n] = at;
+        at = comma;
+    }
+    return n;
 }

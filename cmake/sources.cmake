@@ -237,6 +237,8 @@ set(CAROM_SOURCES
     src/learn/learner_train.c
     src/learn/names.c
     src/learn/points_data.c
+    src/learn/points_file.c
+    src/learn/points_record.c
     src/learn/interaction.c
     src/learn/points_relations.c
     src/learn/points_task.c
@@ -326,6 +328,7 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/dcs_billiards.c
     experiments/dcs_cases.c
     experiments/dcs_penetration.c
+    experiments/dcs_precision.c
     experiments/dcs_run.c
     experiments/dcs_scaling.c
     experiments/dcs_score.c
@@ -374,6 +377,7 @@ set(CAROM_CLI_SOURCES
     cli/laws.c
     cli/learn.c
     cli/learn_augmented.c
+    cli/learn_points.c
     cli/learn_throws.c
     cli/learn_data.c
     cli/linearize.c

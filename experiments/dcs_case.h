@@ -89,13 +89,18 @@ typedef struct dcs_trained {
     const cri_points_scene *truth;
     const cri_points_learner *learner;
     const cri_points_data *train;
-    const double *p; // values of what was learned
+    const double *p;      // values of what was learned
+    const double *spread; // (2 n_coefficient) standard errors of friction and restitution, or NULL
     dcs_score score;
 } dcs_trained;
 
 /// Fills the score of a model on windows of the truth. False when there is no memory.
 CR_MUST_CHECK bool cri_dcs_score(const cri_points_scene *truth, const cri_points_runner *model,
                                  const cri_points_data *test, dcs_score *out);
+
+/// Fills error (2 n_coefficient): standard errors of friction, then of restitution, for a model
+/// with a law. False when there is no memory.
+CR_MUST_CHECK bool cri_dcs_precision(const dcs_trained *t, double *error, cr_arena *arena);
 
 /// Trains what options ask for, or the one model of a twist.
 CR_MUST_CHECK cr_status cri_dcs_run(const dcs_case *c, const dcs_twist *twist,

@@ -158,6 +158,13 @@ static cr_status work(study *s, const dcs_model *model, const cri_points_learner
     t->score.best = result.best;
     t->score.best_epoch = result.best_epoch;
     t->score.n_dropped = (double)result.n_dropped;
+    if (s->truth->n_coefficient > 1 && model->hit == CRI_HIT_LAW) {
+        double *spread = CR_PUSH(s->arena, double, 2 * s->truth->n_coefficient);
+        if (!spread || !cri_dcs_precision(t, spread, s->arena)) {
+            return no_memory(err);
+        }
+        t->spread = spread;
+    }
     cri_dcs_tell(t, s->options->report, s->out);
     return s->twist && s->twist->law ? compare_laws(s, name, &runner, err) : CR_OK;
 }

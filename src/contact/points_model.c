@@ -160,14 +160,8 @@ static bool fill_bodies(const cri_points_scene *sc, cri_system_def *def) {
     cri_system_body *body = CR_PUSH(sc->arena, cri_system_body, s->n_point);
     cri_system_coordinate *q = CR_PUSH(sc->arena, cri_system_coordinate, s->n_dof);
     for (int i = 0; body && q && i < s->n_point; i++) {
-        const cri_mass_block *b = &s->block[s->block_of[i]];
         char name[48];
-        int end = i - b->first;
-        snprintf(name, sizeof name, "%s%d%s", sc->body_name, s->block_of[i] + 1,
-                 end == 1   ? ".x"
-                 : end == 2 ? ".y"
-                 : end == 3 ? ".z"
-                            : "");
+        cri_points_point_name(sc, i, name, sizeof name);
         body[i] = (cri_system_body){.name = cri_arena_push_text(sc->arena, name),
                                     .radius = radius_of(sc, i)};
         if (!body[i].name) {
@@ -237,12 +231,14 @@ static bool fill_walls(const cri_points_scene *sc, cri_system_def *def) {
 
 cr_status cri_points_model_create(cri_points_scene *scene, cr_model **out, cr_error *err) {
     CR_ASSERT(scene && out);
+    CR_ASSERT(cri_system_find_law(&cri_points_system, scene->law.law->name) >= 0);
     *out = NULL;
     points_self *self = CR_PUSH(scene->arena, points_self, 1);
     spares *s = CR_PUSH(scene->arena, spares, 1);
     cri_system_def def = {.kind = &cri_points_system,
                           .self = self,
                           .release = release,
+                          .law = scene->law.law->name,
                           .dt = scene->dt,
                           .n_q = scene->s.n_dof,
                           .n_p = scene->n_p,

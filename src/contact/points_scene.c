@@ -498,6 +498,13 @@ void cri_points_param_name(const cri_points_scene *sc, int i, char *out, size_t 
     }
 }
 
+void cri_points_point_name(const cri_points_scene *sc, int i, char *out, size_t n_byte) {
+    static const char *const end[] = {"", ".x", ".y", ".z"};
+    const cri_points *s = &sc->s;
+    int block = s->block_of[i];
+    snprintf(out, n_byte, "%s%d%s", sc->body_name, block + 1, end[i - s->block[block].first]);
+}
+
 cr_status cri_points_check(const cri_points_scene *sc, const double *p, cr_error *err) {
     const cri_points *s = &sc->s;
     const cri_points_law *law = &sc->law;

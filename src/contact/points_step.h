@@ -71,6 +71,10 @@ bool cri_points_scene_set_law(cri_points_scene *scene, const char *law);
 /// contact/restitution, epsilon, potential[0]. Cut to n_byte.
 void cri_points_param_name(const cri_points_scene *scene, int i, char *out, size_t n_byte);
 
+/// Name of point i: ball1; disk1 for a body's centre, disk1.x, disk1.y for the ends of its axes.
+/// Cut to n_byte.
+void cri_points_point_name(const cri_points_scene *scene, int i, char *out, size_t n_byte);
+
 /// Are all n_p parameters in their domains: masses and moments positive, friction and epsilon not
 /// negative, restitution in [0, 1], all finite? The error names the first that is not. Steps
 /// assert.

@@ -28,13 +28,13 @@ typedef enum cri_projection {
     CRI_PROJECT_HOME,    // both bodies go to their home
 } cri_projection;
 
-typedef enum cri_potential {
+typedef enum cri_potential_kind {
     CRI_POTENTIAL_NONE,
     CRI_POTENTIAL_GRAVITY,  // V = -sum m g.q          gravity[k]
     CRI_POTENTIAL_PENDULUM, // V = sum m (g/l)(1 - cos q), m the moment of inertia; gravity, length
     CRI_POTENTIAL_SPRING,   // V = sum k/2 |q - r|^2   stiffness, rest[k]
     CRI_POTENTIAL_NET,      // V = net(q of all bodies)
-} cri_potential;
+} cri_potential_kind;
 
 /// Two bodies, or a body and a wall. gap = n.(q_i - q_j) - offset, or |q_i - q_j| - offset.
 typedef struct cri_central_contact {
@@ -56,7 +56,7 @@ typedef struct cri_central_def {
     cri_projection projection;        //
     const double *home;               // (n_body n_dim), NULL: zero
     double damping;                   // N s/m
-    cri_potential potential;          //
+    cri_potential_kind potential;     //
     const double *potential_value;    // its parameters; NULL with a net
     cri_mlp potential_net;            // n_q to 1
     cri_mlp contact_net;              // 2 n_q to n_contact
@@ -71,7 +71,7 @@ typedef struct cri_central {
     cri_signal source;
     cri_projection projection;
     double *home; // (n_q)
-    cri_potential potential;
+    cri_potential_kind potential;
     cri_mlp potential_net;
     cri_mlp contact_net;
     int at_restitution, at_offset, at_damping, at_potential, at_contact_net; // places in p

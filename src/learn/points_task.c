@@ -112,7 +112,7 @@ bool cri_points_learner_start(const cri_points_learner *l, uint64_t seed, double
         w[i] = 0.1 * cri_random_normal(&r);
     }
     for (int k = 0; !l->relations && k < sc->n_coefficient; k++) {
-        w[sc->law.i_mu + k] = cri_random_uniform(&r, 0.0, 1.0);
+        w[sc->law.i_mu + k] = cri_random_uniform(&r, 0.0, sc->n_coefficient > 1 ? 0.1 : 1.0);
         w[sc->law.i_e + k] = fmax(-3.0, fmin(3.0, cri_random_normal(&r)));
     }
     if (l->learns_epsilon) {

@@ -68,9 +68,9 @@ CR_MUST_CHECK cr_status cri_points_learner_create(const cri_points_learner_def *
                                                   cri_points_learner *out, cr_error *err);
 void cri_points_learner_clear(cri_points_learner *l);
 
-/// First numbers of a training: log masses 0.1 N(0, 1), friction U(0, 1), restitution's N(0, 1),
-/// epsilon's N(0, 1), nets orthogonal. What a model is given stands there as it is. False when
-/// there is no memory.
+/// First numbers of a training: log masses 0.1 N(0, 1), friction U(0, 1) if all contacts share it,
+/// else U(0, 0.1), restitution's N(0, 1), epsilon's N(0, 1), nets orthogonal. What a model is given
+/// stands there as it is. False when there is no memory.
 bool cri_points_learner_start(const cri_points_learner *l, uint64_t seed, double *w);
 
 /// Parameters p (n_w) of the scene from w (n_w).

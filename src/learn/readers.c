@@ -3,12 +3,11 @@
 // The readers of weight files, by system.
 
 #include "learn/learner_file.h"
+#include "learn/points_file.h"
 #include "model/system_file.h"
 
 const cri_system_reader cri_system_readers[] = {
-    {"central-difference", cri_learner_read},
-    {"resnet", cri_learner_read},
-    {"resnetcontact", cri_learner_read},
-    {"vin", cri_learner_read},
-    {NULL, NULL},
+    {"central-difference", cri_learner_read}, {"resnet", cri_learner_read},
+    {"resnetcontact", cri_learner_read},      {"vin", cri_learner_read},
+    {"points", cri_points_file_read},         {NULL, NULL},
 };

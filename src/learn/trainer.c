@@ -184,8 +184,9 @@ static cr_status step(run *r, bool *is_over, cri_train_result *out, cr_error *er
     if (t.n_used > 0) {
         long long n_all = (long long)o->n_epoch * r->n_batch;
         long long done = r->count[EPOCH] * (long long)r->n_batch + r->count[BATCH];
-        cri_adam_step(&r->adam, cri_rate_at(&o->rate, done, n_all), r->task->n_group,
-                      r->task->group, r->slope, r->w);
+        double rate = cri_rate_at(&o->rate, done, n_all);
+        r->adam.pull = rate / o->rate.rate;
+        cri_adam_step(&r->adam, rate, r->task->n_group, r->task->group, r->slope, r->w);
         r->count[STEPS]++;
     }
     r->real[LOSS_SUM] += t.loss;
@@ -239,7 +240,8 @@ static uint64_t hash_run(const cri_train_task *task, const cri_train_options *o)
     }
     for (int k = 0; k < task->n_group; k++) {
         const cri_adam_group *g = &task->group[k];
-        const double own[] = {g->first, g->n, g->rate, g->l2, g->decay, g->lower, g->upper};
+        const double own[] = {g->first, g->n,     g->rate, g->l2,  g->decay,
+                              g->lower, g->upper, g->pull, g->home};
         for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
             hash = mix(hash, own[i]);
         }

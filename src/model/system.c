@@ -152,7 +152,7 @@ static bool fill(const cri_system_def *def, cr_model *m) {
         m->static_pose[b] = (cri_pose){def->body[b].pos, cri_quat_rotation((cri_quat){.w = 1.0})};
         m->system_radius[b] = def->body[b].radius;
     }
-    snprintf(m->law, sizeof m->law, "%s", def->kind->law[0]);
+    snprintf(m->law, sizeof m->law, "%s", def->law ? def->law : def->kind->law[0]);
     snprintf(m->stepper, sizeof m->stepper, "%s", def->kind->name);
     return fill_joints(def, m) && fill_control(def, m) && fill_names(def, m) &&
            fill_walls(def, m) && fill_slots(def, m) && !cri_arena_has_failed(m->memory);

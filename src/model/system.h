@@ -89,6 +89,7 @@ typedef struct cri_system_def {
     const cri_system_kind *kind;
     void *self;
     void (*release)(void *self); // NULL: nothing to do
+    const char *law;             // that runs when none is asked for, NULL: the kind's first
     double dt;                   // s
     int n_q;                     // = n_v
     int n_u;

@@ -16,6 +16,8 @@ typedef struct cri_adam_group {
     double decay; // AdamW's: w -= rate decay w beside Adam's step
     double lower; // bounds of every number, by which a slope that points outside counts as 0;
     double upper; // both 0: none
+    double pull;  // w -= rate pull (w - home), times that of adam: out of where there is no slope
+    double home;
 } cri_adam_group;
 
 typedef enum cri_rate_kind {
@@ -37,6 +39,7 @@ typedef struct cri_adam {
     double beta1, beta2, eps; // 0.9, 0.999, 1e-8
     int n;
     int64_t n_step;
+    double pull;           // of all groups towards their homes, a factor; cri_adam_of: 0
     double *mean, *square; // (n) the caller's, zero at the start
 } cri_adam;
 

@@ -346,6 +346,7 @@ cr_status cri_result_learn(const char *path, const cri_learn_result *result, cr_
         is_built = json_array_append_new(contacts, object) == 0 &&
                    put(object, "name", text(result->contact[i].name)) &&
                    put(object, "restitution", number(result->contact[i].restitution)) &&
+                   put(object, "friction", number(result->contact[i].friction)) &&
                    put(object, "touches", json_integer(result->contact[i].n_touch));
     }
     return write(path, root, is_built, err);

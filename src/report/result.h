@@ -130,6 +130,7 @@ typedef struct cri_learn_contact {
     const char *name;
     double restitution; // NAN: the model has none
     int n_touch;        // in the data
+    double friction;    // NAN: the model has none
 } cri_learn_contact;
 
 typedef struct cri_learn_result {
@@ -142,7 +143,7 @@ typedef struct cri_learn_result {
     int n_window;
     int n_epoch;
     double loss;    // of the last epoch
-    double rmse;    // over whole recordings, from their first states
+    double rmse;    // over whole recordings, from their first states; of points over windows
     double heldout; // the same of the one held out, NAN: none
     double seconds;
 } cri_learn_result;

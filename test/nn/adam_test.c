@@ -31,6 +31,19 @@ TEST(steps_are_those_of_the_formula) {
     CHECK_INT(adam.n_step, 5);
 }
 
+TEST(a_pull_leads_home_where_there_is_no_slope) {
+    double w[2] = {1.0, 1.0}, mean[2], square[2], slope[2] = {0.0};
+    cri_adam adam = cri_adam_of(2, mean, square);
+    const cri_adam_group group[2] = {{.first = 0, .n = 1, .rate = 10.0, .pull = 0.5, .home = 3.0},
+                                     {.first = 1, .n = 1, .rate = 10.0}};
+    cri_adam_step(&adam, 0.01, 2, group, slope, w);
+    CHECK(w[0] == 1.0 && w[1] == 1.0); // not before it is asked for
+    adam.pull = 0.5;
+    cri_adam_step(&adam, 0.01, 2, group, slope, w);
+    CHECK_CLOSE(w[0], 1.0 + 0.1 * 0.25 * 2.0, 1e-15, 1e-15);
+    CHECK(w[1] == 1.0);
+}
+
 TEST(numbers_stop_at_their_bounds_and_may_leave_them) {
     double w[3] = {0.05, 0.95, 7.0}, mean[3], square[3];
     cri_adam adam = cri_adam_of(3, mean, square);
@@ -111,6 +124,7 @@ TEST(uniform_starts_have_their_variance_and_seeds_name_them) {
     cri_arena_destroy(work);
 }
 
-CR_TEST_MAIN(steps_are_those_of_the_formula, numbers_stop_at_their_bounds_and_may_leave_them,
+CR_TEST_MAIN(steps_are_those_of_the_formula, a_pull_leads_home_where_there_is_no_slope,
+             numbers_stop_at_their_bounds_and_may_leave_them,
              rates_fall_after_their_part_of_the_run, orthogonal_starts_are_orthonormal,
              uniform_starts_have_their_variance_and_seeds_name_them)
