@@ -369,7 +369,37 @@ TEST(masses_of_fields_have_the_gradient_of_their_sizes) {
                                .tolerance = 1e-6});
 }
 
+// |x| - r: a vertex at v moves along v/|v| with r, and an adjoint a on it is worth a . v/|v|
+TEST(the_rule_along_the_normal_moves_a_ball_outward) {
+    fixture_arenas(&arena, &scratch);
+    const double radius = 0.5, one = 1.0;
+    fixture_field_leaf(CRI_FIELD_SPHERE, 1, &radius, &now);
+    cri_march_box box = cri_march_box_of(&now.field, 8);
+    cr_error err;
+    assert_int_equal(cri_surface_of_field(&now.field, &box, arena, scratch, &surface, &err), CR_OK);
+    size_t n = 3 * (size_t)surface.n_vertex;
+    double *a = CR_PUSH(arena, double, n), *tan = CR_PUSH(arena, double, n), got = 0.0, sum = 0.0;
+    assert_true(a && tan);
+    cr_test_rng rng = {.state = 7};
+    for (size_t i = 0; i < n; i++) {
+        a[i] = cr_test_uniform(&rng, -1.0, 1.0);
+    }
+    assert_true(
+        cri_surface_of_field_jvp(&now.field, &surface, CRI_VERTEX_NORMAL, &one, scratch, tan));
+    assert_true(
+        cri_surface_of_field_vjp(&now.field, &surface, CRI_VERTEX_NORMAL, a, scratch, &got));
+    for (size_t i = 0; i < n; i += 3) {
+        double length = cri_v3_norm(cri_v3_load(surface.vertex + i));
+        for (size_t k = i; k < i + 3; k++) {
+            CHECK_CLOSE(tan[k], surface.vertex[k] / length, 1e-14, 0.0);
+            sum += a[k] * surface.vertex[k] / length;
+        }
+    }
+    CHECK_CLOSE(got, sum, 1e-12, 0.0);
+}
+
 CR_TEST_MAIN(fields_have_their_gradients, grids_have_the_gradient_of_their_samples,
              fields_of_grids_have_their_gradients, masses_of_meshes_have_their_gradients,
              marched_vertices_have_the_gradient_of_their_samples,
-             masses_of_fields_have_the_gradient_of_their_sizes)
+             masses_of_fields_have_the_gradient_of_their_sizes,
+             the_rule_along_the_normal_moves_a_ball_outward)

@@ -312,5 +312,28 @@ TEST(touches_of_fields_have_their_gradients) {
     cri_arena_destroy(pair.arena);
 }
 
+// |x| - r: a vertex at v moves along v/|v| with r
+TEST(the_rule_along_the_normal_moves_vertices_outward) {
+    const cri_field_node node = {.kind = CRI_FIELD_SPHERE};
+    const double radius = 0.5, one = 1.0;
+    cr_error err = {0};
+    fixture_arenas(&now.arena, &now.scratch);
+    now.plan = (cri_form_plan){
+        .n_node = 1, .node = &node, .n_param = 1, .n_cell = 8, .rule = CRI_VERTEX_NORMAL};
+    assert_int_equal(cri_form_make(&now.plan, &radius, now.arena, now.scratch, &now.form, &err),
+                     CR_OK);
+    for (int k = 0; k < N_VERTEX; k++) {
+        int v = vertex_number(k);
+        cri_vec3 at = cri_v3_load(now.form.tree.mesh.vertex + 3 * v), a = {0.3, -0.5, 0.7};
+        cri_vec3 moved = cri_form_vertex_jvp(&now.form, v, &one);
+        cri_vec3 out = cri_v3_scale(1.0 / cri_v3_norm(at), at);
+        double got = 0.0;
+        cri_form_vertex_vjp(&now.form, v, a, &got);
+        CHECK(cri_v3_norm(cri_v3_sub(moved, out)) < 1e-14);
+        CHECK_CLOSE(got, cri_v3_dot(a, out), 1e-14, 0.0);
+    }
+}
+
 CR_TEST_MAIN(linear_meshes_have_their_gradients, marched_meshes_have_their_gradients,
-             touches_of_fields_have_their_gradients)
+             touches_of_fields_have_their_gradients,
+             the_rule_along_the_normal_moves_vertices_outward)

@@ -65,6 +65,12 @@ static const char *node_fault(const cri_field *field, const cri_field_node *node
     if (is_pair && !(p[0] >= 0.0)) {
         return "the width of the blend is negative";
     }
+    const double *range = node->kind == CRI_FIELD_CUSTOM ? node->custom->range : NULL;
+    for (int k = 0; range && k < node->custom->n_param; k++) {
+        if (!(p[k] >= range[2 * k] && p[k] <= range[2 * k + 1])) {
+            return "its code is outside of the space of shapes";
+        }
+    }
     return cri_field_shape_sizes(node->kind) > 0 ? cri_field_shape_fault(node->kind, p) : NULL;
 }
 

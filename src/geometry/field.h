@@ -66,6 +66,7 @@ typedef struct cri_field_custom {
     int n_param;
     double lipschitz;          // |g| is never above it
     double lower[3], upper[3]; // of a box around the surface
+    const double *range;       // (n_param, 2) what parameters may be, NULL: anything
     const void *self;
     void (*eval)(const void *self, const double *param, cri_vec3 x, cri_field_order order,
                  cri_field_value *out);

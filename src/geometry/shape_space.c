@@ -225,3 +225,52 @@ void cri_space_field_make(const cri_shape_space *s, double size, const double *c
     out->node = (cri_field_node){.kind = CRI_FIELD_CUSTOM, .custom = &out->custom};
     out->field = (cri_field){1, &out->node, s->n_code, code};
 }
+
+// ---- leaves ------------------------------------------------------------------------------------
+
+/// A leaf and what it points to.
+typedef struct leaf {
+    cri_field_custom custom;
+    cri_neural neural;
+    cri_skip_net net;
+} leaf;
+
+const cri_field_custom *cri_space_leaf_copy(const cri_field_custom *from, cr_arena *arena) {
+    const cri_neural *neural = from->self;
+    size_t n_weight = (size_t)cri_skip_net_n_weight(neural->net), n = 2 * (size_t)from->n_param;
+    leaf *l = CR_PUSH(arena, leaf, 1);
+    double *w = CR_PUSH_RAW(arena, double, n_weight);
+    double *range = CR_PUSH_RAW(arena, double, n + 1);
+    if (!l || !w || !range) {
+        return NULL;
+    }
+    memcpy(w, neural->w, sizeof *w * n_weight);
+    memcpy(range, from->range, sizeof *range * n);
+    l->net = *neural->net;
+    l->neural = (cri_neural){&l->net, w, neural->centre, neural->scale};
+    l->custom = *from;
+    l->custom.self = &l->neural;
+    l->custom.range = range;
+    return &l->custom;
+}
+
+const cri_field_custom *cri_space_leaf_push(const cri_shape_space *s, double size,
+                                            cr_arena *arena) {
+    cri_space_field f;
+    double range[2 * CRI_CODE_MOST];
+    cri_space_field_make(s, size, s->code, &f);
+    for (int k = 0; k < s->n_code; k++) {
+        cri_shape_space_range(s, k, &range[2 * k], &range[2 * k + 1]);
+    }
+    f.custom.range = range;
+    return cri_space_leaf_copy(&f.custom, arena);
+}
+
+const double *cri_shape_space_find(const cri_shape_space *s, const char *name) {
+    for (int i = 0; i < s->n_shape; i++) {
+        if (strcmp(s->name[i], name) == 0) {
+            return s->code + (size_t)i * (size_t)s->n_code;
+        }
+    }
+    return NULL;
+}

@@ -59,3 +59,14 @@ typedef struct cri_space_field {
 
 void cri_space_field_make(const cri_shape_space *space, double size, const double *code,
                           cri_space_field *out);
+
+/// The same as a leaf whose net, weights and range of codes are copies in the arena. NULL: no
+/// memory.
+const cri_field_custom *cri_space_leaf_push(const cri_shape_space *space, double size,
+                                            cr_arena *arena);
+
+/// A copy of such a leaf in another arena. NULL: no memory.
+const cri_field_custom *cri_space_leaf_copy(const cri_field_custom *leaf, cr_arena *arena);
+
+/// The code of the shape of that name, NULL: there is none.
+const double *cri_shape_space_find(const cri_shape_space *space, const char *name);

@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { POOL = 4096, KEPT = 256, PIECES_DEEP = 12 };
+enum { POOL = 4096, KEPT = 256, PIECES_DEEP = 12, STARTS = 8 };
 
 static const double large = 0.5;     // longest side over the other's radius from which on it is cut
 static const double piece = 0.125;   // radius of a piece, likewise
@@ -41,6 +41,7 @@ typedef struct search {
     int owner;
     const cri_field *field;   // of the other
     bool is_flat;             // the other is a half-space: lowest points are corners
+    bool is_sharp;            // where the field has no gradient it has an edge
     const cri_tri_tree *tree; // of the owner
     cri_pose place;           // from the owner's frame to the other's
     double slope, margin, reach, scale;
@@ -100,6 +101,18 @@ static double trace(const double H[6]) {
     return fabs(H[0] + H[1] + H[2]);
 }
 
+// Whether the inside of a triangle meets a sharp edge or corner of the other's field: its gradient
+// there is any of several, and turns with a radius that is the distance. The other's own mesh has
+// that edge, and meets the triangle from its side.
+static bool is_edge(const search *s, const cri_triangle_min *m) {
+    int active[3] = {0};
+    if (cri_triangle_active(m->weight, active) < 3 || !s->skin[1 - s->owner].tree ||
+        !(m->v.phi < 0.01 * s->reach)) {
+        return false;
+    }
+    return m->is_settled ? trace(m->v.H) * m->v.phi > 0.9 : s->is_sharp;
+}
+
 // whether the owner's field is flatter there and has nearly the opposite normal
 static bool is_own_flatter(const search *s, const cri_skin_spot *spot, const cri_field_value *v) {
     double mine = trace(v->H);
@@ -147,7 +160,7 @@ static cri_narrow_touch touch_of(const search *s, int face, const cri_triangle_m
 
 static void add_touch(search *s, int face, const cri_triangle_min *m, int extra) {
     double slope = cri_v3_norm(m->v.g);
-    if (!(m->v.phi <= s->margin * slope)) {
+    if (!(m->v.phi <= s->margin * slope) || is_edge(s, m)) {
         return;
     }
     // a full pool goes on with its outlines
@@ -335,6 +348,11 @@ static void begin_way(search *s, int owner) {
     s->field = s->skin[1 - owner].field;
     s->is_flat = !s->skin[1 - owner].tree;
     s->slope = cri_field_lipschitz(s->field);
+    s->is_sharp = true;
+    for (int k = 0; k < s->field->n_node; k++) {
+        cri_field_kind kind = s->field->node[k].kind;
+        s->is_sharp = s->is_sharp && kind != CRI_FIELD_GRID && kind != CRI_FIELD_CUSTOM;
+    }
     s->reach = radius_of(&s->skin[1 - owner]);
     s->place = place_in(&s->pose[owner], &s->pose[1 - owner]);
 }
@@ -383,13 +401,46 @@ typedef struct lowest {
 static void lower_from(search *s, triangle *t, const double start[3], lowest *best) {
     cri_triangle_min m;
     cri_triangle_min_find(s->field, t->V, start, &m);
-    if (m.v.phi < best->phi) {
+    if (m.v.phi < best->phi && !is_edge(s, &m)) {
         *best = (lowest){m.v.phi, t->face, m};
     }
 }
 
+/// A piece of a triangle where a search may begin.
+typedef struct start {
+    double phi, radius, mid[3];
+    cri_vec3 centre;
+} start;
+
+/// The lowest of them, each well apart from the others.
+typedef struct starts {
+    int n;
+    start of[STARTS];
+} starts;
+
+static void add_start(starts *all, const start *one) {
+    int at = all->n;
+    for (int i = 0; i < all->n; i++) {
+        double apart = cri_v3_norm(cri_v3_sub(all->of[i].centre, one->centre));
+        at = at == all->n && apart < 2.0 * fmax(all->of[i].radius, one->radius) ? i : at;
+    }
+    if (at == STARTS) {
+        // the highest makes room
+        at = 0;
+        for (int i = 1; i < STARTS; i++) {
+            at = all->of[i].phi > all->of[at].phi ? i : at;
+        }
+    }
+    if (at == all->n) {
+        all->of[all->n++] = *one;
+    } else if (one->phi < all->of[at].phi) {
+        all->of[at] = *one;
+    }
+}
+
 // a triangle that is large beside the other body may have its lowest point anywhere
-static void lower_pieces(search *s, triangle *t, const double w[3][3], int depth, lowest *best) {
+static void find_starts(const search *s, const triangle *t, const double w[3][3], int depth,
+                        double least, starts *out) {
     double mid[3], radius = 0.0, half[3][3];
     cri_vec3 centre = cri_v3(0.0, 0.0, 0.0);
     for (int l = 0; l < 3; l++) {
@@ -405,21 +456,31 @@ static void lower_pieces(search *s, triangle *t, const double w[3][3], int depth
         }
     }
     double phi = cri_field_phi(s->field, centre);
-    if (phi - s->slope * radius >= best->phi) {
+    if (phi - s->slope * radius >= least) {
         return;
     }
     // a quarter of the distance is near enough to begin from
     if (radius <= piece * s->reach || radius <= 0.25 * phi || depth == PIECES_DEEP) {
-        lower_from(s, t, mid, best);
+        add_start(out, &(start){phi, radius, {mid[0], mid[1], mid[2]}, centre});
         return;
     }
-    lower_pieces(s, t, (const double(*)[3])half, depth + 1, best);
+    find_starts(s, t, (const double(*)[3])half, depth + 1, least, out);
     for (int k = 0; k < 3; k++) {
         double part[3][3];
         memcpy(part[0], w[k], sizeof part[0]);
         memcpy(part[1], half[(k + 2) % 3], sizeof part[1]);
         memcpy(part[2], half[(k + 1) % 3], sizeof part[2]);
-        lower_pieces(s, t, (const double(*)[3])part, depth + 1, best);
+        find_starts(s, t, (const double(*)[3])part, depth + 1, least, out);
+    }
+}
+
+static void lower_pieces(search *s, triangle *t, lowest *best) {
+    starts all = {.n = 0};
+    find_starts(s, t, whole, 0, best->phi, &all);
+    for (int i = 0; i < all.n; i++) {
+        if (all.of[i].phi - s->slope * all.of[i].radius < best->phi) {
+            lower_from(s, t, all.of[i].mid, best);
+        }
     }
 }
 
@@ -445,7 +506,7 @@ static void lower_triangle(search *s, int face, lowest *best) {
     }
     lower_from(s, &t, whole[low], best);
     if (longest > large * s->reach) {
-        lower_pieces(s, &t, whole, 0, best);
+        lower_pieces(s, &t, best);
     }
 }
 

@@ -16,7 +16,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAF = 2 }; // cells along the side of the smallest cube
+enum {
+    LEAF = 2,   // cells along the side of the smallest cube
+    BATCH = 256 // points at a time
+};
 
 cri_march_box cri_march_box_of(const cri_field *field, int n_longest) {
     CR_ASSERT(n_longest >= 1);
@@ -46,6 +49,9 @@ typedef struct sampler {
     double lipschitz;
     double *phi;
     unsigned char *is_done;
+    int n_wait; // samples that wait for their value
+    size_t wait[BATCH];
+    double at[3 * BATCH], value[BATCH];
 } sampler;
 
 /// Cells from lower to upper along each axis.
@@ -60,13 +66,20 @@ static size_t index_of(const sampler *s, int i, int j, int k) {
 static void fill(sampler *s, const cube *c, double phi) {
     for (int i = c->lower[0]; i <= c->upper[0]; i++) {
         for (int j = c->lower[1]; j <= c->upper[1]; j++) {
+            double *row = s->phi + index_of(s, i, j, 0);
             for (int k = c->lower[2]; k <= c->upper[2]; k++) {
-                size_t at = index_of(s, i, j, k);
-                // what is sampled stays
-                s->phi[at] = s->is_done[at] ? s->phi[at] : phi;
+                row[k] = phi;
             }
         }
     }
+}
+
+static void take_waiting(sampler *s) {
+    cri_field_phi_many(s->field, s->n_wait, s->at, s->value);
+    for (int i = 0; i < s->n_wait; i++) {
+        s->phi[s->wait[i]] = s->value[i];
+    }
+    s->n_wait = 0;
 }
 
 static void take(sampler *s, const cube *c) {
@@ -76,45 +89,94 @@ static void take(sampler *s, const cube *c) {
                 size_t at = index_of(s, i, j, k);
                 if (!s->is_done[at]) {
                     cri_vec3 x = cri_v3_mad(s->box->origin, s->box->h, cri_v3(i, j, k));
-                    s->phi[at] = cri_field_phi(s->field, x);
+                    cri_v3_store(x, s->at + 3 * (size_t)s->n_wait);
                     s->is_done[at] = 1;
+                    s->wait[s->n_wait++] = at;
+                    if (s->n_wait == BATCH) {
+                        take_waiting(s);
+                    }
                 }
             }
         }
     }
 }
 
-static void sample_cube(sampler *s, const cube *c, int size) {
-    double half = 0.5 * s->box->h;
-    cri_vec3 middle =
-        cri_v3(c->lower[0] + c->upper[0], c->lower[1] + c->upper[1], c->lower[2] + c->upper[2]);
-    cri_vec3 diagonal =
-        cri_v3(c->upper[0] - c->lower[0], c->upper[1] - c->lower[1], c->upper[2] - c->lower[2]);
-    double phi = cri_field_phi(s->field, cri_v3_mad(s->box->origin, half, middle));
-    if (fabs(phi) > s->lipschitz * half * cri_v3_norm(diagonal) * (1.0 + 1e-9)) {
-        fill(s, c, phi);
-        return;
-    }
-    if (size <= LEAF) {
-        take(s, c);
-        return;
-    }
-    for (int part = 0; part < 8; part++) {
+static int split(const cube *c, int size, cube *part) {
+    int n = 0;
+    for (int k = 0; k < 8; k++) {
         cube child = *c;
         bool is_empty = false;
         for (int a = 0; a < 3; a++) {
-            int split = c->lower[a] + size / 2;
-            if (part >> a & 1) {
-                child.lower[a] = split;
-                is_empty = is_empty || split >= c->upper[a];
+            int middle = c->lower[a] + size / 2;
+            if (k >> a & 1) {
+                child.lower[a] = middle;
+                is_empty = is_empty || middle >= c->upper[a];
             } else {
-                child.upper[a] = split < c->upper[a] ? split : c->upper[a];
+                child.upper[a] = middle < c->upper[a] ? middle : c->upper[a];
             }
         }
         if (!is_empty) {
-            sample_cube(s, &child, size / 2);
+            part[n++] = child;
         }
     }
+    return n;
+}
+
+// of n cubes those that may have a zero, to the front; the others are filled
+static int sort_out(sampler *s, int n, cube *c) {
+    int n_left = 0;
+    double half = 0.5 * s->box->h;
+    for (int first = 0; first < n; first += BATCH) {
+        int n_here = n - first < BATCH ? n - first : BATCH;
+        for (int i = 0; i < n_here; i++) {
+            const int *low = c[first + i].lower, *high = c[first + i].upper;
+            cri_vec3 middle = cri_v3(low[0] + high[0], low[1] + high[1], low[2] + high[2]);
+            cri_v3_store(cri_v3_mad(s->box->origin, half, middle), s->at + 3 * (size_t)i);
+        }
+        cri_field_phi_many(s->field, n_here, s->at, s->value);
+        for (int i = 0; i < n_here; i++) {
+            const cube own = c[first + i];
+            cri_vec3 diagonal = cri_v3(own.upper[0] - own.lower[0], own.upper[1] - own.lower[1],
+                                       own.upper[2] - own.lower[2]);
+            double reach = s->lipschitz * half * cri_v3_norm(diagonal) * (1.0 + 1e-9);
+            if (fabs(s->value[i]) > reach) {
+                fill(s, &own, s->value[i]);
+            } else {
+                c[n_left++] = own;
+            }
+        }
+    }
+    return n_left;
+}
+
+// level by level, so that samples that cost are taken many at a time and after all that is filled
+static bool sample_all(sampler *s, cr_arena *scratch) {
+    cube *level = CR_PUSH_RAW(scratch, cube, 1);
+    int n = 1, size = LEAF;
+    if (!level) {
+        return false;
+    }
+    level[0] = (cube){{0, 0, 0}, {s->box->n[0] - 1, s->box->n[1] - 1, s->box->n[2] - 1}};
+    while (size < level->upper[0] || size < level->upper[1] || size < level->upper[2]) {
+        size *= 2;
+    }
+    for (n = sort_out(s, n, level); size > LEAF; size /= 2) {
+        cube *next = CR_PUSH_RAW(scratch, cube, 8 * (size_t)n + 1);
+        int n_next = 0;
+        for (int i = 0; next && i < n; i++) {
+            n_next += split(&level[i], size, next + n_next);
+        }
+        if (!next) {
+            return false;
+        }
+        level = next;
+        n = sort_out(s, n_next, level);
+    }
+    for (int i = 0; i < n; i++) {
+        take(s, &level[i]);
+    }
+    take_waiting(s);
+    return true;
 }
 
 cr_status cri_surface_of_field(const cri_field *field, const cri_march_box *box, cr_arena *arena,
@@ -123,25 +185,24 @@ cr_status cri_surface_of_field(const cri_field *field, const cri_march_box *box,
     double n = (double)box->n[0] * box->n[1] * box->n[2];
     bool is_good = n <= CRI_MARCH_MOST && box->n[0] > 1 && box->n[1] > 1 && box->n[2] > 1;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    sampler s = {.field = field, .box = box, .lipschitz = cri_field_lipschitz(field)};
-    double none = 0.0;
+    double none = 0.0, *phi = &none;
     if (is_good) {
-        s.phi = CR_PUSH_RAW(scratch, double, n);
-        s.is_done = CR_PUSH(scratch, unsigned char, n);
-        if (cri_arena_has_failed(scratch)) {
+        sampler *s = CR_PUSH_RAW(scratch, sampler, 1);
+        phi = CR_PUSH_RAW(scratch, double, n);
+        unsigned char *is_done = CR_PUSH(scratch, unsigned char, n);
+        if (s) {
+            *s = (sampler){.field = field, .box = box, .lipschitz = cri_field_lipschitz(field)};
+            s->phi = phi;
+            s->is_done = is_done;
+        }
+        if (cri_arena_has_failed(scratch) || !sample_all(s, scratch)) {
             *out = (cri_surface){0};
             cri_arena_rewind(scratch, mark);
             return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for %.0f samples", n);
         }
-        cube all = {{0, 0, 0}, {box->n[0] - 1, box->n[1] - 1, box->n[2] - 1}};
-        int size = LEAF;
-        while (size < all.upper[0] || size < all.upper[1] || size < all.upper[2]) {
-            size *= 2;
-        }
-        sample_cube(&s, &all, size);
     }
     // a grid of a wrong size is refused there before it is read
-    cr_status status = cri_march(box, is_good ? s.phi : &none, arena, scratch, out, err);
+    cr_status status = cri_march(box, phi, arena, scratch, out, err);
     cri_arena_rewind(scratch, mark);
     return status;
 }
@@ -173,10 +234,7 @@ bool cri_surface_of_field_vjp(const cri_field *field, const cri_surface *surface
     double *sample_adj = CR_PUSH(scratch, double, surface->n_sample);
     if (sample_adj) {
         cri_march_vjp(surface, vertex_adj, sample_adj);
-        for (int k = 0; k < surface->n_sample; k++) {
-            cri_vec3 x = cri_v3_load(surface->sample_at + 3 * (size_t)k);
-            cri_field_vjp(field, x, sample_adj[k], nothing, NULL, param_adj);
-        }
+        cri_field_phi_many_vjp(field, surface->n_sample, surface->sample_at, sample_adj, param_adj);
     }
     cri_arena_rewind(scratch, mark);
     return sample_adj != NULL;

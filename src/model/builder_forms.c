@@ -10,6 +10,7 @@
 
 #include "geometry/grid.h"
 #include "geometry/hull.h"
+#include "geometry/shape_space.h"
 #include "model/forms.h"
 
 #include <math.h>
@@ -41,6 +42,10 @@ cri_slot cri_build_shape_domain(const cri_form_plan *plan, int i) {
         if (i < node->first + n_own && node->kind != CRI_FIELD_CUSTOM) {
             slot.lower = 0.0;
             slot.is_open_lower = !is_blend;
+        }
+        if (i < node->first + n_own && node->kind == CRI_FIELD_CUSTOM) {
+            slot.lower = node->custom->range[2 * (i - node->first)];
+            slot.upper = node->custom->range[2 * (i - node->first) + 1];
         }
     }
     return slot;
@@ -155,6 +160,12 @@ static cr_status copy_nodes(cri_builder *b, int g, const cri_form_def *def,
                 CR_TRY(make_grid(b, g, mesh, def->n_sample, &grid));
             }
             node[k].grid = grid;
+        }
+        if (node[k].kind == CRI_FIELD_CUSTOM) {
+            node[k].custom = cri_space_leaf_copy(def->node[k].custom, b->arena);
+            if (!node[k].custom) {
+                return cri_build_fail_memory(b);
+            }
         }
     }
     plan->node = node;

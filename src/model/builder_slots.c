@@ -136,17 +136,25 @@ static cr_status check_masses(cri_builder *b) {
 
 // ---- geoms and pairs ---------------------------------------------------------------------------
 
-// a mesh of a file has its scale, any other field its parameters in order
+// what parameters of a field are called: a mesh of a file has its scale, a net alone its code
+static const char *param_name(const cri_form_plan *plan) {
+    bool is_one = plan->n_node == 1 && !plan->node[0].is_posed;
+    cri_field_kind kind = plan->node[0].kind;
+    return is_one && kind == CRI_FIELD_GRID     ? "scale"
+           : is_one && kind == CRI_FIELD_CUSTOM ? "code"
+                                                : "shape";
+}
+
 static void add_field(cri_builder *b, int g) {
     cri_geom *geom = &b->model->geom[g];
     const cri_form_plan *plan = geom->plan;
-    bool is_mesh = plan->n_node == 1 && plan->node[0].kind == CRI_FIELD_GRID && plan->n_param == 1;
+    const char *name = param_name(plan);
+    bool is_mesh = strcmp(name, "scale") == 0;
     geom->slot_shape = b->n_p;
     for (int i = 0; i < geom->n_shape; i++) {
         cri_slot *slot = &b->model->slot[b->n_p++];
         *slot = cri_build_shape_domain(plan, i);
-        slot->name =
-            joined(b->arena, b->def->geom[g].name, is_mesh ? "scale" : "shape", is_mesh ? -1 : i);
+        slot->name = joined(b->arena, b->def->geom[g].name, name, is_mesh ? -1 : i);
         slot->value = b->shape[g][i];
     }
 }

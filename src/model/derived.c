@@ -16,6 +16,7 @@
 #include "model/ground_nets.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { N_BODY = sizeof(cri_body_derived) / sizeof(double) };
@@ -78,9 +79,12 @@ cr_status cri_params_check(const cr_model *model, const double *p, cr_error *err
                             p[i]);
         }
         if (!is_above || !(p[i] <= s->upper)) {
+            char most[40] = "";
+            if (isfinite(s->upper)) {
+                snprintf(most, sizeof most, " and at most %g", s->upper);
+            }
             return cri_fail(err, CR_ERR_ARGUMENT, 0, "%s is %g; it must be %s %g%s", s->name, p[i],
-                            s->is_open_lower ? "greater than" : "at least", s->lower,
-                            isfinite(s->upper) ? " and at most 1" : "");
+                            s->is_open_lower ? "greater than" : "at least", s->lower, most);
         }
     }
     return CR_OK;

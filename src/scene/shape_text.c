@@ -5,18 +5,20 @@
 
 #include "scene/shape_text.h"
 
+#include "geometry/shape_space.h"
 #include "io/number.h"
+#include "scene/mjcf_parts.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_PARAM = 256, WORD_BYTES = 40, MOST_DEPTH = 16 };
+enum { MOST_PARAM = 256, WORD_BYTES = 64, MOST_DEPTH = 16, PATH_BYTES = 1024 };
 
 static const char *const known_shapes =
-    "sphere, box, rounded-box, cylinder, capsule, ellipsoid, mesh, hull, union, intersection, "
-    "difference";
+    "sphere, box, rounded-box, cylinder, capsule, ellipsoid, mesh, neural, hull, union, "
+    "intersection, difference";
 
 typedef struct leaf_rule {
     const char *name;
@@ -122,7 +124,7 @@ static int take_numbers(reader *r, int n_most, double *out) {
 
 static cr_status add_node(reader *r, cri_field_kind kind, cri_field_node **out) {
     cri_form_def *f = r->out;
-    if (f->n_node == CRI_FIELD_NODES || f->n_param + 16 > MOST_PARAM) {
+    if (f->n_node == CRI_FIELD_NODES || f->n_param + CRI_CODE_MOST + 8 > MOST_PARAM) {
         return cri_fail(r->err, CR_ERR_SYNTAX, 0, "more than %d shapes and operators",
                         CRI_FIELD_NODES);
     }
@@ -164,6 +166,74 @@ static cr_status read_leaf(reader *r, const leaf_rule *rule) {
     return read_pose(r, node);
 }
 
+// a path: up to a space or what may follow a shape
+static bool take_path(reader *r, char path[PATH_BYTES]) {
+    skip_space(r);
+    size_t n = strcspn(r->at, " \t\r\n,();");
+    if (n == 0 || n >= PATH_BYTES) {
+        return false;
+    }
+    memcpy(path, r->at, n);
+    path[n] = '\0';
+    r->at += n;
+    return true;
+}
+
+// numbers, the name of a shape, or nothing: the mean of all codes
+static cr_status read_code(reader *r, const cri_shape_space *s, double *code) {
+    int n_code = s->n_code, n = 0;
+    if (take_word(r, "like")) {
+        char name[WORD_BYTES];
+        peek_word(r, name);
+        const double *found = cri_shape_space_find(s, name);
+        if (!found) {
+            return fail(r, "like", "the name of a shape of the space; 'carom shape show' has them");
+        }
+        r->at += strlen(name);
+        memcpy(code, found, sizeof *code * (size_t)n_code);
+        return CR_OK;
+    }
+    n = take_numbers(r, n_code, code);
+    for (int i = 0; n == 0 && i < s->n_shape; i++) {
+        for (int k = 0; k < n_code; k++) {
+            code[k] = (i > 0 ? code[k] : 0.0) + s->code[i * n_code + k] / s->n_shape;
+        }
+    }
+    if (n != 0 && n != n_code) {
+        char what[64];
+        snprintf(what, sizeof what, "%d numbers of the code, or none", n_code);
+        return fail(r, "neural", what);
+    }
+    return cri_shape_space_check(s, code, r->err);
+}
+
+// FILE [size S] [CODE... | like NAME]
+static cr_status read_neural(reader *r) {
+    char name[PATH_BYTES];
+    if (!take_path(r, name)) {
+        return fail(r, "neural", "a file of 'carom shape train'");
+    }
+    char *path = cri_mjcf_path(r->arena, r->file ? r->file : "", "", name);
+    cri_field_node *node = NULL;
+    cri_shape_space space;
+    double size = 1.0;
+    if (!path) {
+        return cri_fail(r->err, CR_ERR_MEMORY, 0, "out of memory");
+    }
+    CR_TRY(add_node(r, CRI_FIELD_CUSTOM, &node));
+    CR_TRY(cri_shape_space_read(path, r->arena, &space, r->err));
+    if (take_word(r, "size") && (take_numbers(r, 1, &size) != 1 || !(size > 0.0))) {
+        return fail(r, "size", "a number above 0");
+    }
+    CR_TRY(read_code(r, &space, r->param + r->out->n_param));
+    node->custom = cri_space_leaf_push(&space, size, r->arena);
+    if (!node->custom) {
+        return cri_fail(r->err, CR_ERR_MEMORY, 0, "out of memory");
+    }
+    r->out->n_param += space.n_code;
+    return read_pose(r, node);
+}
+
 static cr_status read_shape(reader *r, int depth);
 
 static cr_status read_operator(reader *r, const char *name, cri_field_kind kind, int depth) {
@@ -196,6 +266,9 @@ static cr_status read_shape(reader *r, int depth) {
             r->at += strlen(word);
             return read_leaf(r, &leaves[k]);
         }
+    }
+    if (take_word(r, "neural")) {
+        return read_neural(r);
     }
     for (size_t k = 0; k < sizeof operators / sizeof *operators; k++) {
         if (strcmp(word, operators[k].name) == 0) {

@@ -77,6 +77,8 @@ TEST(shapes_with_hollows_stand) {
     check_rest("difference (cylinder 0.2 0.2, cylinder 0.15 0.2 at 0 0 0.05); cells 16", 0.2, 2e-3);
 }
 
+#define CANS CAROM_SOURCE_DIR "/data/shapes/cans.h5"
+
 static void check_refused(const char *shape, const char *part) {
     char scene[1024];
     cr_model *model = NULL;
@@ -110,6 +112,12 @@ TEST(wrong_shapes_are_refused_with_a_line) {
     check_refused("difference (sphere 1, sphere 2)", "inside");
     check_refused("mesh", "type mesh");
     check_refused("hull", "type mesh");
+    check_refused("neural", "a file of");
+    check_refused("neural none.h5", "none.h5");
+    check_refused("neural " CANS " 9 0 0 0", "outside of the space of shapes");
+    check_refused("neural " CANS " 0 0", "4 numbers");
+    check_refused("neural " CANS " size 0", "above 0");
+    check_refused("neural " CANS " like cup", "the name of a shape");
 }
 
 CR_TEST_MAIN(fields_of_primitives_bounce_like_the_primitives, shapes_with_hollows_stand,
