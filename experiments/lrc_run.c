@@ -39,8 +39,8 @@ static cr_status read_targets(lrc_run *r, cr_error *err) {
         for (int i = 0; i < 2 && r->seed > 0; i++) {
             t->point[i] += (is_touching ? 0.2 : 1.0) * cri_random_uniform(&draw, -SHIFT, SHIFT);
         }
-        t->has_time = t->has_time || t->is_throughout;
-        t->time = t->is_throughout ? r->n_step * r->dt : t->time;
+        t->time = t->has_time ? t->time : r->n_step * r->dt;
+        t->has_time = true;
     }
     return CR_OK;
 }
@@ -123,7 +123,9 @@ static cr_status plan_windows(lrc_run *r, cr_error *err) {
                             .dt = r->dt,
                             .horizon = horizon < r->n_step ? horizon : r->n_step,
                             .execute = steps_of(r, t->execute[r->o->is_full])};
-    def.execute = def.execute < def.horizon ? def.execute : def.horizon;
+    // one window in contact: a box without friction cannot be held back later
+    bool is_whole = r->start == LRC_TOUCHING || def.execute > def.horizon;
+    def.execute = is_whole ? def.horizon : def.execute;
     cri_plan_options options = plan_options(r);
     cri_receding result;
     CR_TRY(cri_receding_run(&def, &options, r->u, r->arena, &result, err));
@@ -227,7 +229,6 @@ cr_status lrc_run_open(lrc_run *r, cr_error *err) {
     r->dt = r->dt > 0.0 ? r->dt : sizes.dt;
     r->worst = INFINITY;
     r->settled = NAN;
-    // one window in contact: without friction a box goes on
     r->n_step = steps_of(r, r->start == LRC_TOUCHING ? t->horizon[r->o->is_full]
                                                      : t->n_step[r->o->is_full]);
     r->room_history = t->horizon[0] > 0 ? r->n_step : t->n_iteration[r->o->is_full] + 1;
