@@ -16,6 +16,9 @@
 #include "geometry/step_limit.h"
 #include "geometry/tessellate.h"
 
+/// Pairs from which on threads are worth their start.
+enum { CRI_MANY_PAIRS = 8 };
+
 /// Which function of the surfaces.
 typedef enum cri_potential_form {
     CRI_POTENTIAL_LONGRANGE, // separating planes with sphere trees: smooth, never zero

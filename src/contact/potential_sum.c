@@ -11,9 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-// pairs from which on threads are worth their start
-enum { MANY_PAIRS = 8 };
-
 static void pair_result(cri_potential *p, const cri_longrange_body *body, int k,
                         cri_longrange_order order, cri_longrange_result *out) {
     cri_mantle_pair *pair = &p->pair[k];
@@ -62,7 +59,7 @@ static bool evaluate(cri_potential *p, const cri_frames *frames, results *r, cr_
         return false;
     }
 #ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic, 1) if (p->n_pair >= MANY_PAIRS)
+#pragma omp parallel for schedule(dynamic, 1) if (p->n_pair >= CRI_MANY_PAIRS)
 #endif
     for (int k = 0; k < p->n_pair; k++) {
         pair_result(p, r->body, k, r->order, &r->pair[k]);

@@ -91,7 +91,7 @@ static double add_contact(cri_implicit *s, double *g, double *H) {
     for (int i = 0; i < n_v; i++) {
         s->contact[i] /= s->mu;
     }
-    return value + cri_slip_sum(s->sim->potential, &s->slips, &s->tried, &sum);
+    return value + cri_slip_sum(s->sim->potential, &s->slips, &s->tried, &sum, s->sim->scratch);
 }
 
 static cri_inertial_path path_of(const cri_implicit *s, int body) {
