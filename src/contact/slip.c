@@ -492,9 +492,8 @@ static void sum_pair(const cri_potential *p, const cri_slip_list *list, int pair
 static void add_to_bodies(const cri_potential *p, int pair, const cri_frames *frames,
                           const pair_sum *one, const cri_body_sum *sum) {
     int body[2];
+    cri_potential_bodies(p, pair, body);
     for (int i = 0; i < 2; i++) {
-        int mantle = p->pair[pair].mantle[i];
-        body[i] = mantle >= 0 && p->mantle[mantle].is_moving ? p->mantle[mantle].body : -1;
         for (int k = 0; sum->F && body[i] >= 0 && k < 3; k++) {
             sum->F[3 * body[i] + k] += one->F[i][k];
         }

@@ -41,7 +41,7 @@ typedef struct cri_slip_point {
 typedef struct cri_slip_list {
     int n;
     cri_slip *slip;
-    int *first;       // (n_pair + n_half + 1) of each pair
+    int *first; // (n_pair + n_half + 1) of each pair
     cri_slip_point *point;
     int *first_point; // (n_pair + n_half + 1)
     double *friction; // (n_pair + n_half)
