@@ -10,9 +10,9 @@
 //                                                       R = (4 A(h/2) - A(h)) / 3
 //
 // For each output the R whose next neighbour differs least wins, and that difference plus the
-// rounding error of D is its uncertainty. The steps end where that is a fiftieth of the tolerance, or
-// where rounding takes over. The gradient under test has no part in the choice; its size has one in
-// the end.
+// rounding error of D is its uncertainty. The steps end where that is a fiftieth of the tolerance,
+// or where rounding takes over. The gradient under test has no part in the choice; its size has one
+// in the end.
 
 #include "cr_test.h"
 
