@@ -4,7 +4,7 @@
 set(scenes_file ${PROJECT_BINARY_DIR}/experiments/lrc_scenes.c)
 set(scenes_text "// Made from experiments/scenes by cmake/scenes.cmake.\n\n#include \"lrc_task.h\"\n\n#include <string.h>\n\n")
 set(scenes_find "")
-foreach(scene billiards push gather sort ant)
+foreach(scene billiards push gather sort ant bunny arm)
     set(scene_file ${PROJECT_SOURCE_DIR}/experiments/scenes/${scene}.xml)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scene_file})
     file(READ ${scene_file} bytes HEX)

@@ -336,9 +336,11 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/dcs_tell.c
     experiments/dcs_throw.c
     experiments/kept.c
+    experiments/lrc_contest.c
     experiments/lrc_grid.c
     experiments/lrc_probe.c
     experiments/lrc_properties.c
+    experiments/lrc_run.c
     experiments/lrc_step.c
     experiments/lrc_tasks.c
     experiments/registry.c

@@ -78,46 +78,51 @@ HEAD = """<!--
 """
 
 ROD = """    <body name="rod" pos="%s">
-      <joint name="rod_x" type="slide" axis="1 0 0" damping="80"/>
-      <joint name="rod_y" type="slide" axis="0 1 0" damping="80"/>
-      <joint name="rod_turn" type="hinge" axis="0 0 1" damping="8"/>
-      <geom name="rod" type="box" size="0.05 0.4 0.05"/>
+%s      <geom name="rod" type="box" size="0.05 0.4 0.05"/>
     </body>
 """
 
-DRIVE = """  </worldbody>
-  <actuator>
-    <position name="rod_x" joint="rod_x" kp="400"/>
-    <position name="rod_y" joint="rod_y" kp="400"/>
-    <position name="rod_turn" joint="rod_turn" kp="40"/>
-  </actuator>
-</mujoco>
-"""
+AXIS = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1", "turn": "0 0 1"}
+
+
+def rod(at, axes):
+    """A rod with a servo for each of the axes; returns its body and the actuators."""
+    joints = drives = ""
+    for axis in axes.split():
+        kind, kp = ("hinge", 40) if axis == "turn" else ("slide", 400)
+        joints += (f'      <joint name="rod_{axis}" type="{kind}" axis="{AXIS[axis]}" '
+                   f'damping="{kp // 5}"/>\n')
+        drives += f'    <position name="rod_{axis}" joint="rod_{axis}" kp="{kp}"/>\n'
+    return ROD % (at, joints), f"  </worldbody>\n  <actuator>\n{drives}  </actuator>\n</mujoco>\n"
 
 
 def push():
     text = HEAD % ("Fig. 7: a rod under position control pushes a box of 0.3 m over the floor.", "push",
                    "1e-6")
-    text += ROD % "-0.5 0 0.12"
+    body, drive = rod("-0.5 0 0.12", "x y turn")
+    text += body
     text += """    <body name="box" pos="0 0 0.16">
       <freejoint/>
       <geom name="box" type="box" size="0.15 0.15 0.15"/>
     </body>
 """
-    return text + DRIVE
+    return text + drive
 
 
-def many(name, figure):
+def halton(i, base):
+    f, x = 1.0, 0.0
+    while i:
+        f /= base
+        x += f * (i % base)
+        i //= base
+    return x
+
+
+def many(name, figure, axes):
     """Ten cubes in a square of 2 m, by the numbers of Halton so that none overlap."""
-    def halton(i, base):
-        f, x = 1.0, 0.0
-        while i:
-            f /= base
-            x += f * (i % base)
-            i //= base
-        return x
     text = HEAD % (figure, name, "3e-8")
-    text += ROD % "-1.6 0 0.12"
+    body, drive = rod("-1.6 0 0.12", axes)
+    text += body
     for i in range(10):
         at = (2.0 * halton(i + 1, 2) - 1.0, 2.0 * halton(i + 1, 3) - 1.0, 0.11)
         text += f"""    <body name="c{i}" pos="{numbers(at)}">
@@ -125,7 +130,122 @@ def many(name, figure):
       <geom name="c{i}" type="box" size="0.1 0.1 0.1"/>
     </body>
 """
-    return text + DRIVE
+    return text + drive
+
+
+def hull(points):
+    """Triangles of the convex hull of points of which none lies inside, outward."""
+    def sub(a, b):
+        return [a[k] - b[k] for k in range(3)]
+
+    def above(face, p):
+        a, b, c = (points[k] for k in face)
+        u, v, w = sub(b, a), sub(c, a), sub(p, a)
+        return (w[0] * (u[1] * v[2] - u[2] * v[1]) + w[1] * (u[2] * v[0] - u[0] * v[2]) +
+                w[2] * (u[0] * v[1] - u[1] * v[0])) > 1e-12
+
+    faces = [(0, 1, 2), (0, 2, 1)]
+    for i in range(3, len(points)):
+        seen = [face for face in faces if above(face, points[i])]
+        edges = {(face[k], face[(k + 1) % 3]) for face in seen for k in range(3)}
+        faces = [face for face in faces if face not in seen]
+        faces += [(a, b, i) for a, b in edges if (b, a) not in edges]
+    return sorted(faces)
+
+
+def hare():
+    """A body with two ears, 140 points and 276 triangles, not convex: points of a sphere moved along
+    their rays; returns points and triangles."""
+    sphere = fibonacci(140, 1.0)
+    faces = hull(sphere)
+    points = []
+    for x, y, z in sphere:
+        r = 0.1 + 0.035 * max(0.0, x) ** 2 + 0.01 * max(0.0, -z)
+        for side in (-1, 1):
+            ear = (-0.25, 0.5 * side, 0.83)
+            along = x * ear[0] + y * ear[1] + z * ear[2]
+            r += 0.09 * math.exp(-14.0 * (1.0 - along))
+        points.append((1.15 * r * x, 1.1 * r * y, r * z))
+    return points, faces
+
+
+def mesh_of(name, points, faces=None):
+    text = f'    <mesh name="{name}" vertex="{numbers(x for p in points for x in p)}"'
+    if faces:
+        text += f'\n      face="{" ".join(str(k) for face in faces for k in face)}"'
+    return text + "/>\n"
+
+
+def bunny():
+    """Ten hares of 276 triangles where gather has cubes: 2772 triangles and the floor."""
+    points, faces = hare()
+    low = min(point[2] for point in points)
+    text = HEAD % ("Fig. 14: a rod gathers ten shapes that are not convex.", "bunny", "5e-9")
+    text = text.replace("  <worldbody>", f"""  <asset>
+{mesh_of("hare", points, faces)}  </asset>
+  <worldbody>""")
+    body, drive = rod("-1.6 0 0.12", "x y z turn")
+    text += body
+    for i in range(10):
+        at = (2.0 * halton(i + 1, 2) - 1.0, 2.0 * halton(i + 1, 3) - 1.0, 0.01 - low)
+        text += f"""    <body name="c{i}" pos="{numbers(at)}" euler="0 0 {36 * i}">
+      <freejoint/>
+      <geom name="c{i}" type="mesh" mesh="hare"/>
+    </body>
+"""
+    return text + drive
+
+
+# the arm's frames as its maker publishes them: origin in the frame before, turn about x; the joint
+# then turns about z
+FRANKA = [((0, 0, 0.333), 0), ((0, 0, 0), -90), ((0, -0.316, 0), 90), ((0.0825, 0, 0), 90),
+          ((-0.0825, 0.384, 0), -90), ((0, 0, 0), 90), ((0.088, 0, 0), 90)]
+
+# angles that are zero here, degrees: the hand points down, low over the floor
+HOME = [0.0, 8.0, 0.0, -162.0, 0.0, 170.0, 45.0]
+
+# where a link's shape stands in its frame, and the axis along it
+SHAPE = [((0, 0, -0.1), "z"), ((0, -0.12, 0), "y"), ((0.04, 0, -0.06), "z"),
+         ((-0.05, 0.14, 0), "y"), ((0, 0, -0.15), "z"), ((0.044, 0, 0), "x"), ((0, 0, 0.1), "z")]
+
+TURN = {"x": "0 90 0", "y": "90 0 0", "z": "0 0 0"}
+
+
+def arm():
+    """Seven joints, eight links of 1758 triangles, a hare of 276: 14340 triangles and the floor."""
+    points, faces = hare()
+    low = min(point[2] for point in points)
+    # a capsule's points, 0.1 m thick and 0.24 m long
+    link = [(0.05 * x, 0.05 * y, 0.05 * z + (0.07 if z > 0 else -0.07))
+            for x, y, z in fibonacci(881, 1.0)]
+    text = HEAD % ("Fig. 15: an arm of seven joints pushes a shape that is not convex.", "arm", "1e-8")
+    text = text.replace("  <worldbody>", f"""  <asset>
+{mesh_of("link", link)}{mesh_of("hare", points, faces)}  </asset>
+  <worldbody>""").replace('friction="0.4"/>', 'friction="0.4" conaffinity="3"/>')
+    kind = 'type="mesh" mesh="link" contype="2" conaffinity="0"'
+    text += f"""    <geom name="link0" {kind} pos="0 0 0.14"/>
+"""
+    drive = ""
+    for k, ((at, turn), home, (place, axis)) in enumerate(zip(FRANKA, HOME, SHAPE)):
+        pad = "  " * (k + 2)
+        a, b = math.radians(turn) / 2.0, math.radians(home) / 2.0
+        quat = (math.cos(a) * math.cos(b), math.sin(a) * math.cos(b), -math.sin(a) * math.sin(b),
+                math.cos(a) * math.sin(b))
+        text += f"""{pad}<body name="link{k + 1}" pos="{numbers(at)}" quat="{numbers(quat)}">
+{pad}  <joint name="joint{k + 1}" axis="0 0 1" damping="20" armature="0.1"/>
+{pad}  <geom name="link{k + 1}" {kind} pos="{numbers(place)}" euler="{TURN[axis]}"/>
+"""
+        drive += f"""    <position name="joint{k + 1}" joint="joint{k + 1}" kp="100"/>
+"""
+    text += "".join("  " * (k + 2) + "</body>\n" for k in reversed(range(7)))
+    text += f"""    <body name="hare" pos="{numbers((0.62, 0, 0.01 - low))}">
+      <freejoint/>
+      <geom name="hare" type="mesh" mesh="hare"/>
+    </body>
+  </worldbody>
+  <actuator>
+"""
+    return text + drive + "  </actuator>\n</mujoco>\n"
 
 
 def ant():
@@ -174,9 +294,11 @@ def ant():
 SCENES = {
     "billiards": billiards,
     "push": push,
-    "gather": lambda: many("gather", "Fig. 7: a rod gathers ten cubes."),
-    "sort": lambda: many("sort", "Fig. 8: a rod sorts ten cubes to two sides."),
+    "gather": lambda: many("gather", "Fig. 7: a rod gathers ten cubes.", "x y z turn"),
+    "sort": lambda: many("sort", "Fig. 8: a rod sorts ten cubes to two sides.", "x y z"),
     "ant": ant,
+    "bunny": bunny,
+    "arm": arm,
 }
 
 if __name__ == "__main__":

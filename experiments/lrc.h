@@ -17,3 +17,7 @@ extern const cri_experiment cri_lrc_push;
 extern const cri_experiment cri_lrc_gather;
 extern const cri_experiment cri_lrc_sort;
 extern const cri_experiment cri_lrc_ant;
+extern const cri_experiment cri_lrc_bunny;
+extern const cri_experiment cri_lrc_arm;
+extern const cri_experiment cri_lrc_smoothness;
+extern const cri_experiment cri_lrc_stiffness;

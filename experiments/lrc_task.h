@@ -5,22 +5,26 @@
 #pragma once
 
 #include "experiment.h"
+#include "optimize/plan.h"
 
-/// What `carom plan` would be given.
+enum { LRC_BOUND_MOST = 5, LRC_TARGET_MOST = 12 };
+
+/// What `carom plan` would be given. Pairs are for quick and full runs.
 typedef struct lrc_task {
     const char *scene; // file of experiments/scenes, without its ending
     const char *controls;
-    const char *bound[4]; // NULL behind the last
-    const char *target[12];
-    double radius;   // m
-    double rate;     // of Adam
-    int n_iteration; // the paper's; of a window of a receding horizon
-    int n_step[2];   // quick and full
-    int horizon[2];  // 0: the whole run at once
-    int execute;     // steps of a window that are carried out
-    int n_sine;      // of each control, 0: a value every step
-    int n_quick;     // iterations of a quick run
-    double spread;   // of sampled starts
+    const char *bound[LRC_BOUND_MOST]; // NULL behind the last
+    const char *target[LRC_TARGET_MOST];
+    double radius;      // m
+    double rate[2];     // of Adam
+    int n_iteration[2]; // of a window of a receding horizon
+    int n_paper;        // iterations of the paper
+    int n_step[2];
+    int horizon[2]; // 0: the whole run at once
+    int execute[2]; // steps of a window that are carried out
+    int n_knot;     // of a window or of the run, 0: a value every step
+    int n_sine;     // of each control, 0: none
+    double spread;  // of sampled starts
 
     // a start in contact, which every law must solve; NULL: none
     const char *contact_target;
@@ -28,9 +32,68 @@ typedef struct lrc_task {
     double contact_push;  // first control, held
 } lrc_task;
 
+/// A contestant: a law, and how its gradient is had.
+typedef struct lrc_rival {
+    const char *name;
+    const char *law;
+    double mu; // of a law that is an energy, 0: that of the scene
+    cri_bundle_options bundle;
+} lrc_rival;
+
+typedef enum lrc_start {
+    LRC_TRIVIAL,  // nothing moves
+    LRC_SAMPLED,  // the best of some draws
+    LRC_TOUCHING, // in contact, with a target near by
+    LRC_N_START
+} lrc_start;
+
+/// One search, and what came out of it.
+typedef struct lrc_run {
+    const lrc_task *task;
+    const cri_experiment_options *o;
+    const lrc_rival *rival;
+    const cr_model *model;
+    double rate;
+    lrc_start start;
+    uint64_t seed;
+    double dt; // s, 0: that of the scene; horizon and steps keep their seconds
+    cr_arena *arena;
+    int n_target;
+    cri_target target[LRC_TARGET_MOST];
+    // what came out
+    cri_plan_stop stop;
+    int n_step;
+    double *p;       // (n_p)
+    double *x;       // (n_x) first state
+    double *u;       // (n_step, n_u)
+    double *loss;    // (n_step + 1) of the motion, m^2
+    double *history; // (n_history) best loss before each iteration; of each window at its end
+    int n_history, room_history;
+    int n_iteration;
+    double worst;   // m, farthest object at the end
+    double settled; // s, since when all objects have been in place; NAN: they are not
+    double seconds; // of the processor
+} lrc_run;
+
 /// Scene text by name, NULL: there is none.
 const char *lrc_scene(const char *name);
 
-/// The run of every experiment that is a task; `self->name` less "lrc-" says which.
-cr_status lrc_task_run(const cri_experiment *self, const cri_experiment_options *options,
-                       cri_experiment_result *out, cr_error *err);
+/// NULL: there is none.
+const lrc_task *lrc_task_find(const char *scene);
+
+/// Model of a task's scene.
+CR_MUST_CHECK cr_status lrc_task_model(const lrc_task *task, cr_model **out, cr_error *err);
+
+/// Steps, first state and targets of a run whose first part is filled; everything in its arena.
+CR_MUST_CHECK cr_status lrc_run_open(lrc_run *run, cr_error *err);
+
+/// Plans and carries the plan out.
+CR_MUST_CHECK cr_status lrc_run_search(lrc_run *run, cr_error *err);
+
+/// Carries the plan out again, for loss, worst and settled, and as a variant of report's motion.
+CR_MUST_CHECK cr_status lrc_run_replay(lrc_run *run, cri_report *report, cr_error *err);
+
+/// Numbers of a run that a file keeps, and the same from and to them.
+size_t lrc_run_size(const lrc_run *run);
+void lrc_run_pack(const lrc_run *run, double *number);
+void lrc_run_unpack(lrc_run *run, double *number);

@@ -63,6 +63,10 @@ const cri_experiment *const cri_experiments[] = {
     &cri_lrc_gather,
     &cri_lrc_sort,
     &cri_lrc_ant,
+    &cri_lrc_bunny,
+    &cri_lrc_arm,
+    &cri_lrc_smoothness,
+    &cri_lrc_stiffness,
     &cri_sdf_bounce,
     &cri_sdf_inertia,
     NULL,
@@ -79,13 +83,16 @@ const cri_experiment *cri_experiment_find(const char *name) {
 }
 
 static const cri_experiment *const keeping_runs[] = {
-    &cri_cdl_pendulum, &cri_cdl_ball,        &cri_cdl_ball_inelastic,
-    &cri_cdl_cradle,   &cri_cdl_box,         &cri_cdl_cradle3,
-    &cri_dcs_cp3,      &cri_dcs_cp3e,        &cri_dcs_bp5e,
-    &cri_dcs_bp5,      &cri_dcs_bd5,         &cri_dcs_gyroe,
-    &cri_dcs_gyro,     &cri_dcs_rope,        &cri_dcs_samples,
-    &cri_dcs_lcp_data, &cri_dcs_regulariser, &cri_dcs_noise,
-    &cri_dcs_ropes,    &cri_cdl_damped,
+    &cri_cdl_pendulum,   &cri_cdl_ball,        &cri_cdl_ball_inelastic,
+    &cri_cdl_cradle,     &cri_cdl_box,         &cri_cdl_cradle3,
+    &cri_dcs_cp3,        &cri_dcs_cp3e,        &cri_dcs_bp5e,
+    &cri_dcs_bp5,        &cri_dcs_bd5,         &cri_dcs_gyroe,
+    &cri_dcs_gyro,       &cri_dcs_rope,        &cri_dcs_samples,
+    &cri_dcs_lcp_data,   &cri_dcs_regulariser, &cri_dcs_noise,
+    &cri_dcs_ropes,      &cri_cdl_damped,      &cri_lrc_billiards,
+    &cri_lrc_push,       &cri_lrc_gather,      &cri_lrc_sort,
+    &cri_lrc_ant,        &cri_lrc_bunny,       &cri_lrc_arm,
+    &cri_lrc_smoothness, &cri_lrc_stiffness,
 };
 
 bool cri_experiment_keeps_runs(const cri_experiment *experiment) {

@@ -82,6 +82,26 @@ typedef struct cri_longrange_warm {
     cri_longrange_slot *slot;
 } cri_longrange_warm;
 
+/// A part of a potential that has a pole near by: about r(y), r' = 1/(1 - bend y/2)^2, where y = g
+/// . motion is the change of first order. A corner at s from its plane gives c/s, which is that.
+typedef struct cri_longrange_pole {
+    double g[12];    // (w, v) of both bodies
+    double bend;     // second derivative over the square of the first
+    double strength; // |first derivative| in the distance
+} cri_longrange_pole;
+
+enum { CRI_LONGRANGE_POLES = 24 };
+
+/// The strongest ones of a pair. They say where steps lead, never what is true.
+typedef struct cri_longrange_poles {
+    int n;
+    double least; // strength of the weakest, when there are as many as there may be
+    cri_longrange_pole at[CRI_LONGRANGE_POLES];
+} cri_longrange_poles;
+
+/// A place for one more, NULL when all places have stronger ones.
+cri_longrange_pole *cri_longrange_pole_place(cri_longrange_poles *poles, double strength);
+
 /// Derivatives to compute.
 typedef enum cri_longrange_order {
     CRI_LONGRANGE_VALUE,
@@ -104,6 +124,7 @@ typedef struct cri_longrange_result {
     double worst_gap;  // largest relative duality gap of them
     double worst_drop; // largest centred over exact value in a shell: below 1
     double gap; // least room that a plane leaves between two triangles, infinite: none is near
+    cri_longrange_poles poles; // with second derivatives alone
 } cri_longrange_result;
 
 enum { CRI_NEAR_SHELLS = 6 };
@@ -179,7 +200,8 @@ typedef struct cri_longrange_half_result {
     double g[6];  // gradient (w, v)
     double H[36]; // without cri_affine_curvature
     int n_visit, n_centred, n_exact;
-    double gap; // least height of a triangle that is near, infinite: none is
+    double gap;                // least height of a triangle that is near, infinite: none is
+    cri_longrange_poles poles; // as for a pair
 } cri_longrange_half_result;
 
 void cri_longrange_half(const cri_longrange_options *options, const cri_longrange_body *body,

@@ -189,6 +189,18 @@ static bool add_exact(half_walk *w, int i) {
     for (int k = 0; w->order >= CRI_LONGRANGE_HESSIAN && k < 9; k++) {
         add_product(top->inner * f.H[k], e[k / 3], e[k % 3], w->out->H);
     }
+    for (int k = 0; w->order >= CRI_LONGRANGE_HESSIAN && k < 3; k++) {
+        double q = top->inner * f.g[k];
+        cri_longrange_pole *pole = cri_longrange_pole_place(&w->out->poles, -q);
+        if (pole) {
+            memset(pole, 0, sizeof *pole);
+            pole->strength = -q;
+            pole->bend = q < 0.0 ? top->inner * f.H[4 * k] / (q * q) : 0.0;
+            for (int j = 0; j < 6; j++) {
+                pole->g[j] = q * e[k][j];
+            }
+        }
+    }
     if (w->shape) {
         shape_exact(w, tree->triangle + 3 * (size_t)tree->leaf[i], r, &f);
     }

@@ -19,6 +19,7 @@
 
 #include "contact/longrange_parts.h"
 
+#include <stddef.h>
 #include <string.h>
 
 typedef cri_longrange_walk walk;
@@ -164,7 +165,7 @@ static bool add_exact(walk *w, int i, int j) {
         cri_longrange_add_pair(&f, r, &top->part.affine);
     }
     if (w->order >= CRI_LONGRANGE_HESSIAN) {
-        cri_longrange_add_pair_hessian(&f, r, top->inner, &w->sum);
+        cri_longrange_add_pair_hessian(&f, r, top->inner, &w->sum, &w->out->poles);
     }
     if (w->shape) {
         cri_longrange_shape_exact(w, va, vb, &f);
@@ -298,7 +299,7 @@ bool cri_longrange_walk_down(walk *w) {
     memset(&w->sum, 0, sizeof w->sum);
     memset(&w->shells[0], 0, sizeof w->shells[0]);
     w->shells[0].inner = 1.0;
-    memset(w->out, 0, sizeof *w->out);
+    memset(w->out, 0, offsetof(cri_longrange_result, poles.at));
     w->out->gap = INFINITY;
     wait_for(w, 0, 0);
     while (w->n_wait > 0) {

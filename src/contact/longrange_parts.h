@@ -45,9 +45,9 @@ void cri_longrange_add_product(const cri_longrange_line *line, double weight, co
 void cri_longrange_add_pair(const cri_plane_force *f, const cri_vec3 r[6],
                             cri_affine_gradient *out);
 
-/// Adds weight times its second derivatives.
+/// Adds weight times its second derivatives, and its corners to the poles.
 void cri_longrange_add_pair_hessian(const cri_plane_force *f, const cri_vec3 r[6], double weight,
-                                    cri_longrange_sum *sum);
+                                    cri_longrange_sum *sum, cri_longrange_poles *poles);
 
 /// The gradient in both charts.
 void cri_longrange_charts(const cri_affine_gradient *affine, double g[12]);

@@ -179,8 +179,53 @@ static void sum_side(const cri_plane_force *f, const cri_vec3 r[6], int side, si
     }
 }
 
+cri_longrange_pole *cri_longrange_pole_place(cri_longrange_poles *poles, double strength) {
+    if (poles->n < CRI_LONGRANGE_POLES) {
+        bool is_least = poles->n == 0 || strength < poles->least;
+        poles->least = is_least ? strength : poles->least;
+        return &poles->at[poles->n++];
+    }
+    if (strength <= poles->least) {
+        return NULL;
+    }
+    int weakest = 0;
+    double next = strength;
+    for (int i = 1; i < poles->n; i++) {
+        double own = poles->at[i].strength, kept = poles->at[weakest].strength;
+        double stronger = own < kept ? kept : own;
+        weakest = own < kept ? i : weakest;
+        next = stronger < next ? stronger : next;
+    }
+    poles->least = next;
+    return &poles->at[weakest];
+}
+
+/// Distances of the corners to the plane, which follows: ds_k = sigma_k (g_k - C A^-1 (tau_k, 1)),
+/// columns c of C by the pivots, as below.
+static void add_poles(const cri_plane_force *f, const cri_vec3 r[6], double weight, double c[4][12],
+                      cri_longrange_poles *poles) {
+    const cri_plane_pair *p = &f->plane;
+    for (int k = 0; k < 6; k++) {
+        double q = weight * f->q[k], sign = k < 3 ? -q : q;
+        cri_longrange_pole *pole = cri_longrange_pole_place(poles, q);
+        if (!pole) {
+            continue;
+        }
+        double z[3] = {p->tau[0][k] / p->a, (p->tau[1][k] - p->m * p->tau[0][k]) / p->d,
+                       1.0 / p->o};
+        pole->strength = q;
+        pole->bend = q > 0.0 ? 2.0 / (q * p->s[k]) : 0.0;
+        for (int i = 0; i < 12; i++) {
+            double plane = z[0] * c[0][i] + z[1] * c[1][i] + z[2] * c[2][i];
+            pole->g[i] = -sign * f->ratio * plane;
+        }
+        cri_v3_accumulate(cri_v3_scale(sign, cri_v3_cross(r[k], p->n)), pole->g + 6 * (k / 3));
+        cri_v3_accumulate(cri_v3_scale(sign, p->n), pole->g + 6 * (k / 3) + 3);
+    }
+}
+
 void cri_longrange_add_pair_hessian(const cri_plane_force *f, const cri_vec3 r[6], double weight,
-                                    cri_longrange_sum *sum) {
+                                    cri_longrange_sum *sum, cri_longrange_poles *poles) {
     const cri_plane_pair *p = &f->plane;
     double c[4][12];
     for (int side = 0; side < 2; side++) {
@@ -199,6 +244,7 @@ void cri_longrange_add_pair_hessian(const cri_plane_force *f, const cri_vec3 r[6
     for (int i = 0; i < 12; i++) {
         c[1][i] -= p->m * c[0][i];
     }
+    add_poles(f, r, weight, c, poles);
     // A^-1 by the pivots of the plane, and the square of the gradient
     double over = -weight * f->ratio;
     double s[4] = {over / p->a, over / p->d, over / p->o, -weight * f->scale};

@@ -219,15 +219,19 @@ static cri_moving_mesh moving_of(const cri_potential *p, const cri_mantle *t, co
 double cri_potential_limit(const cri_potential *p, const cri_pose *from, const cri_pose *to) {
     const double keep = 0.1; // of each gap
     double part = 1.0;
+#ifdef _OPENMP
+#pragma omp parallel for schedule(dynamic, 1) reduction(min : part) if (p->n_pair >= CRI_MANY_PAIRS)
+#endif
     for (int k = 0; k < p->n_pair + p->n_half; k++) {
         const cri_mantle_pair *pair = &p->pair[k];
         cri_moving_mesh a = moving_of(p, &p->mantle[pair->mantle[0]], from, to);
+        part = fmin(part, 1.0); // a thread begins with the largest number
         if (pair->plane >= 0) {
             cri_half_space half = cri_potential_half(p, pair);
-            part = fmin(part, cri_step_limit_half(&a, half.n, half.offset, keep));
+            part = cri_step_limit_half(&a, half.n, half.offset, keep, part);
         } else {
             cri_moving_mesh b = moving_of(p, &p->mantle[pair->mantle[1]], from, to);
-            part = fmin(part, cri_step_limit(&a, &b, keep));
+            part = cri_step_limit(&a, &b, keep, part);
         }
     }
     return part;

@@ -16,6 +16,9 @@
 #include "geometry/step_limit.h"
 #include "geometry/tessellate.h"
 
+/// Pairs from which on threads are worth their start.
+enum { CRI_MANY_PAIRS = 8 };
+
 /// Which function of the surfaces.
 typedef enum cri_potential_form {
     CRI_POTENTIAL_LONGRANGE, // separating planes with sphere trees: smooth, never zero
@@ -90,11 +93,20 @@ typedef struct cri_potential_touch {
     double point[3]; // where it acts, world
 } cri_potential_touch;
 
+/// What to say about single pairs (n_pair + n_half); NULL: nothing.
+typedef struct cri_potential_notes {
+    cri_potential_touch *touch;
+    cri_longrange_poles *poles; // of mu P
+} cri_potential_notes;
+
 /// Value of mu P at the frames, infinite when surfaces touch; adds gradient and second derivatives
-/// to sum as far as it has arrays for them; touch (n_pair + n_half), NULL when not wanted. NAN
-/// when scratch has no memory.
+/// to sum as far as it has arrays for them, and fills notes. NAN when scratch has no memory.
 double cri_potential_sum(cri_potential *potential, const cri_frames *frames, double mu,
-                         const cri_body_sum *sum, cri_potential_touch *touch, cr_arena *scratch);
+                         const cri_body_sum *sum, const cri_potential_notes *notes,
+                         cr_arena *scratch);
+
+/// Bodies of a pair that move, else -1.
+void cri_potential_bodies(const cri_potential *potential, int pair, int body[2]);
 
 /// The part of a motion from one set of poses to another (a turn and a shift of each body at
 /// constant rates) that keeps all surfaces apart by a tenth of their gaps at least, at most 1.

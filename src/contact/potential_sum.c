@@ -11,9 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-// pairs from which on threads are worth their start
-enum { MANY_PAIRS = 8 };
-
 static void pair_result(cri_potential *p, const cri_longrange_body *body, int k,
                         cri_longrange_order order, cri_longrange_result *out) {
     cri_mantle_pair *pair = &p->pair[k];
@@ -62,7 +59,7 @@ static bool evaluate(cri_potential *p, const cri_frames *frames, results *r, cr_
         return false;
     }
 #ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic, 1) if (p->n_pair >= MANY_PAIRS)
+#pragma omp parallel for schedule(dynamic, 1) if (p->n_pair >= CRI_MANY_PAIRS)
 #endif
     for (int k = 0; k < p->n_pair; k++) {
         pair_result(p, r->body, k, r->order, &r->pair[k]);
@@ -148,8 +145,29 @@ static void describe_all(const cri_potential *p, double mu, const results *r,
     }
 }
 
+void cri_potential_bodies(const cri_potential *p, int pair, int body[2]) {
+    body[0] = body_of(p, p->pair[pair].mantle[0]);
+    body[1] = body_of(p, p->pair[pair].mantle[1]);
+}
+
+static void note_poles(const cri_potential *p, double mu, const results *r,
+                       cri_longrange_poles *out) {
+    for (int k = 0; k < p->n_pair + p->n_half; k++) {
+        const cri_longrange_poles *from =
+            k < p->n_pair ? &r->pair[k].poles : &r->half[k - p->n_pair].poles;
+        out[k].n = from->n;
+        for (int i = 0; i < from->n; i++) {
+            for (int j = 0; j < 12; j++) {
+                out[k].at[i].g[j] = mu * from->at[i].g[j];
+            }
+            out[k].at[i].bend = from->at[i].bend / mu;
+        }
+    }
+}
+
 double cri_potential_sum(cri_potential *p, const cri_frames *frames, double mu,
-                         const cri_body_sum *sum, cri_potential_touch *touch, cr_arena *scratch) {
+                         const cri_body_sum *sum, const cri_potential_notes *notes,
+                         cr_arena *scratch) {
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     results r = {.order = sum->H   ? CRI_LONGRANGE_HESSIAN
                           : sum->F ? CRI_LONGRANGE_GRADIENT
@@ -171,8 +189,11 @@ double cri_potential_sum(cri_potential *p, const cri_frames *frames, double mu,
     for (int k = 0; isfinite(value) && k < p->n_half; k++) {
         add_half(p, frames, mu, k, &r.half[k], sum);
     }
-    if (touch && isfinite(value)) {
-        describe_all(p, mu, &r, touch);
+    if (notes->touch && isfinite(value)) {
+        describe_all(p, mu, &r, notes->touch);
+    }
+    if (notes->poles && isfinite(value)) {
+        note_poles(p, mu, &r, notes->poles);
     }
     cri_arena_rewind(scratch, mark);
     return value;

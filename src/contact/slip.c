@@ -12,6 +12,9 @@
 //   gradient in x'_k   a_k e_k/(rho_k h)
 //   Hessian            T (blockdiag K - K (sum K)^-1 K') T/h^2, positive semidefinite
 //
+// Slips lie in the plane, so u has two numbers. Pairs share vertices: forces and T K T are summed
+// by vertex before they become a body's.
+//
 // N_k = w q_k: the corner's force times the product w of (1 - phi) around the pair, which is
 // bounded by the true force, and equal to the published one inside of all shells. The published
 // one, |(1 - phi) g_k - P phi' du_k| with the innermost phi, is not here: within a shell it is
@@ -27,82 +30,105 @@ enum { MAX_STEP = 60 };
 
 // ---- the velocity of a plane -------------------------------------------------------------------
 
-static double value_at(const cri_slip *s, double speed, const cri_vec3 w[6], cri_vec3 u) {
-    double sum = 0.0;
-    for (int k = 0; k < s->n; k++) {
-        cri_vec3 e = cri_v3_sub(w[k], u);
-        sum += s->a[k] * sqrt(cri_v3_dot(e, e) + speed * speed);
-    }
-    return sum;
-}
-
-// inverse of a symmetric positive matrix
-static void invert(const double M[6], double out[6]) {
-    double a = M[1] * M[2] - M[5] * M[5], b = M[4] * M[5] - M[3] * M[2];
-    double c = M[3] * M[5] - M[1] * M[4];
-    double det = 1.0 / (M[0] * a + M[3] * b + M[4] * c);
-    out[0] = a * det;
-    out[3] = b * det;
-    out[4] = c * det;
-    out[1] = (M[0] * M[2] - M[4] * M[4]) * det;
-    out[2] = (M[0] * M[1] - M[3] * M[3]) * det;
-    out[5] = (M[3] * M[4] - M[0] * M[5]) * det;
-}
-
 // slips, their matrices and the force left over at a velocity of the plane
-static cri_vec3 look(const cri_slip *s, double speed, const cri_vec3 w[6], cri_vec3 u,
-                     cri_slip_plane *out) {
-    cri_vec3 force = {0.0, 0.0, 0.0};
-    double sum[6] = {0};
-    for (int k = 0; k < s->n; k++) {
-        cri_vec3 e = cri_v3_sub(w[k], u);
-        double rho2 = cri_v3_dot(e, e) + speed * speed, rho = sqrt(rho2), q = s->a[k] / rho;
-        double *K = out->K[k];
-        K[0] = K[1] = K[2] = q;
-        K[3] = K[4] = K[5] = 0.0;
-        cri_sym_add_square(-q / rho2, e, K);
-        out->e[k] = e;
+static void look(const cri_slip *s, double speed, const double w[12], const double u[2],
+                 cri_slip_flat *out) {
+    double value[6], force[2][6], v2 = speed * speed;
+    for (int k = 0; k < 6; k++) {
+        double x = w[k] - u[0], y = w[6 + k] - u[1];
+        double rho2 = x * x + y * y + v2, rho = sqrt(rho2), q = s->a[k] / rho, p = q / rho2;
+        out->e[0][k] = x;
+        out->e[1][k] = y;
         out->rho[k] = rho;
-        force = cri_v3_mad(force, q, e);
-        for (int i = 0; i < 6; i++) {
-            sum[i] += K[i];
-        }
+        out->K[0][k] = p * (y * y + v2);
+        out->K[1][k] = -p * x * y;
+        out->K[2][k] = p * (x * x + v2);
+        value[k] = s->a[k] * rho;
+        force[0][k] = q * x;
+        force[1][k] = q * y;
     }
-    invert(sum, out->inv);
-    return force;
+    double sum[6] = {0};
+    for (int k = 0; k < 6; k++) {
+        sum[0] += out->K[0][k];
+        sum[1] += out->K[1][k];
+        sum[2] += out->K[2][k];
+        sum[3] += force[0][k];
+        sum[4] += force[1][k];
+        sum[5] += value[k];
+    }
+    memcpy(out->sum, sum, sizeof out->sum);
+    memcpy(out->left, sum + 3, sizeof out->left);
+    out->value = sum[5];
 }
 
-void cri_slip_solve(const cri_slip *s, double speed, const cri_vec3 w[6], cri_slip_plane *out) {
-    cri_vec3 u = {0.0, 0.0, 0.0};
-    double total = 0.0, fastest = 0.0;
-    for (int k = 0; k < s->n; k++) {
-        u = cri_v3_mad(u, s->a[k], w[k]);
+void cri_slip_flatten(const cri_slip *s, double speed, const double w[12], double shift[2],
+                      cri_slip_flat *out) {
+    double mean[2] = {0.0, 0.0}, total = 0.0, fastest = 0.0;
+    for (int k = 0; k < 6; k++) {
+        mean[0] += s->a[k] * w[k];
+        mean[1] += s->a[k] * w[6 + k];
         total += s->a[k];
-        fastest = fmax(fastest, cri_v3_norm(w[k]));
+        double fast = fabs(w[k]) + fabs(w[6 + k]);
+        fastest = fast > fastest ? fast : fastest;
     }
-    u = cri_v3_scale(1.0 / total, u);
-    double value = value_at(s, speed, w, u);
-    cri_vec3 force = look(s, speed, w, u, out);
+    mean[0] /= total;
+    mean[1] /= total;
+    double u[2] = {mean[0] + shift[0], mean[1] + shift[1]};
+    look(s, speed, w, u, out);
     for (int step = 0; step < MAX_STEP; step++) {
-        cri_vec3 du = cri_sym_mul(out->inv, force);
-        double fall = cri_v3_dot(du, force), part = 1.0, next = value;
-        bool is_last = cri_v3_norm(du) <= 1e-9 * (speed + fastest);
+        const double *S = out->sum, *f = out->left;
+        double det = S[0] * S[2] - S[1] * S[1], value = out->value, part = 1.0;
+        double du[2] = {(S[2] * f[0] - S[1] * f[1]) / det, (S[0] * f[1] - S[1] * f[0]) / det};
+        double fall = du[0] * f[0] + du[1] * f[1];
+        // Newton's last step squares what is left
+        bool is_last = fabs(du[0]) + fabs(du[1]) <= 1e-7 * (speed + fastest);
+        double from[2] = {u[0], u[1]};
         for (int half = 0; half < 40; half++, part *= 0.5) {
-            next = value_at(s, speed, w, cri_v3_mad(u, part, du));
+            u[0] = from[0] + part * du[0];
+            u[1] = from[1] + part * du[1];
+            look(s, speed, w, u, out);
             // what rounding leaves is no reason to turn back
-            if (is_last || next <= value - 1e-4 * part * fall + 1e-15 * value) {
+            if (is_last || out->value <= value - 1e-4 * part * fall + 1e-15 * value) {
                 break;
             }
         }
-        u = cri_v3_mad(u, part, du);
-        value = next;
-        force = look(s, speed, w, u, out);
-        // Newton's last step squares what is left
         if (is_last) {
             break;
         }
     }
-    out->value = value;
+    shift[0] = u[0] - mean[0];
+    shift[1] = u[1] - mean[1];
+}
+
+// out = M_11 t1 t1' + M_12 (t1 t2' + t2 t1') + M_22 t2 t2'
+static void lift(const cri_vec3 *t, const double *M, double *out) {
+    cri_vec3 a = cri_v3_mad(cri_v3_scale(M[0], t[0]), M[1], t[1]);
+    cri_vec3 b = cri_v3_mad(cri_v3_scale(M[1], t[0]), M[2], t[1]);
+    out[0] = a.x * t[0].x + b.x * t[1].x;
+    out[1] = a.y * t[0].y + b.y * t[1].y;
+    out[2] = a.z * t[0].z + b.z * t[1].z;
+    out[3] = a.x * t[0].y + b.x * t[1].y;
+    out[4] = a.x * t[0].z + b.x * t[1].z;
+    out[5] = a.y * t[0].z + b.y * t[1].z;
+}
+
+void cri_slip_solve(const cri_slip *s, double speed, const cri_vec3 w[6], cri_slip_plane *out) {
+    double flat[12] = {0}, shift[2] = {s->shift[0], s->shift[1]};
+    cri_slip_flat f;
+    for (int k = 0; k < s->n; k++) {
+        flat[k] = cri_v3_dot(s->t[0], w[k]);
+        flat[6 + k] = cri_v3_dot(s->t[1], w[k]);
+    }
+    cri_slip_flatten(s, speed, flat, shift, &f);
+    for (int k = 0; k < s->n; k++) {
+        const double K[3] = {f.K[0][k], f.K[1][k], f.K[2][k]};
+        out->e[k] = cri_v3_mad(cri_v3_scale(f.e[0][k], s->t[0]), f.e[1][k], s->t[1]);
+        out->rho[k] = f.rho[k];
+        lift(s->t, K, out->K[k]);
+    }
+    double det = f.sum[0] * f.sum[2] - f.sum[1] * f.sum[1];
+    const double inv[3] = {f.sum[2] / det, -f.sum[1] / det, f.sum[0] / det};
+    lift(s->t, inv, out->inv);
 }
 
 // ---- the list ----------------------------------------------------------------------------------
@@ -120,25 +146,54 @@ cri_slip_corner cri_slip_corner_at(const cri_potential *p, const cri_slip *s, in
     return (cri_slip_corner){cri_v3_add(at.pos, r), r, t->is_moving ? t->body : -1};
 }
 
-/// Who lists.
+/// Who lists one pair.
 typedef struct finder {
     const cri_potential *p;
     const cri_longrange_body *body;
-    cri_slip_list *list;
     int pair;
     double scale; // friction h mu
-    cr_arena *arena;
-    cri_slip *block; // room for more, NULL: none
-    int n_block, n_used;
+    cri_slip *slip;
+    int n, n_most; // more than were counted: the walks differ by rounding
 } finder;
+
+// a unit vector across n
+static cri_vec3 across(cri_vec3 n) {
+    cri_vec3 axis = fabs(n.x) < 0.6 ? cri_v3(1.0, 0.0, 0.0) : cri_v3(0.0, 1.0, 0.0);
+    cri_vec3 t = cri_slip_along(n, axis);
+    return cri_v3_scale(1.0 / cri_v3_norm(t), t);
+}
+
+static void set_forces(const finder *f, const cri_longrange_near *near, cri_slip *s) {
+    const cri_mantle_pair *pair = &f->p->pair[f->pair];
+    if (near->force) {
+        s->force = *near->force;
+        s->normal = near->force->plane.n;
+        s->t[0] = near->force->plane.t1;
+        s->t[1] = near->force->plane.t2;
+    } else {
+        s->half = *near->half;
+        s->normal = f->p->model->geom[pair->plane].normal;
+        s->t[0] = across(s->normal);
+        s->t[1] = cri_v3_cross(s->normal, s->t[0]);
+        s->N[3] = s->N[0] + s->N[1] + s->N[2];
+        s->x[3] = s->x[0];
+    }
+    double total = 0.0;
+    for (int k = 0; k < s->n; k++) {
+        s->a[k] = f->scale * s->N[k];
+        total += s->a[k];
+    }
+    // where a pair's weight has fallen to nothing there is no friction, to rounding
+    s->n = total > 0.0 ? s->n : 0;
+}
 
 static void take(void *context, const cri_longrange_near *near) {
     finder *f = context;
-    if (f->n_used == f->n_block) {
-        return; // more than were counted: the walks differ by rounding
+    if (f->n == f->n_most) {
+        return;
     }
     const cri_mantle_pair *pair = &f->p->pair[f->pair];
-    cri_slip *s = &f->block[f->n_used];
+    cri_slip *s = &f->slip[f->n++];
     memset(s, 0, sizeof *s);
     s->pair = f->pair;
     s->n = pair->plane >= 0 ? 4 : 6;
@@ -152,22 +207,7 @@ static void take(void *context, const cri_longrange_near *near) {
         s->x[k] = cri_v3_add(b->pose.pos, cri_v3_load(b->r + 3 * (size_t)s->corner[k]));
         s->N[k] = s->weight * (near->force ? near->force->q[k] : -near->half->g[k]);
     }
-    if (near->force) {
-        s->force = *near->force;
-        s->normal = near->force->plane.n;
-    } else {
-        s->half = *near->half;
-        s->normal = f->p->model->geom[pair->plane].normal;
-        s->N[3] = s->N[0] + s->N[1] + s->N[2];
-        s->x[3] = s->x[0];
-    }
-    double total = 0.0;
-    for (int k = 0; k < s->n; k++) {
-        s->a[k] = f->scale * s->N[k];
-        total += s->a[k];
-    }
-    // where a pair's weight has fallen to nothing there is no friction, to rounding
-    f->n_used += total > 0.0;
+    set_forces(f, near, s);
 }
 
 static void count(void *context, const cri_longrange_near *near) {
@@ -175,38 +215,112 @@ static void count(void *context, const cri_longrange_near *near) {
     (*(int *)context)++;
 }
 
-static bool walk(const finder *f, cri_mantle_pair *pair, const cri_longrange_taker *taker) {
+static void walk(const finder *f, const cri_longrange_taker *taker) {
+    cri_mantle_pair *pair = &f->p->pair[f->pair];
     const cri_longrange_body *a = &f->body[pair->mantle[0]];
     if (pair->plane >= 0) {
         cri_half_space half = cri_potential_half(f->p, pair);
-        return cri_longrange_half_list(&f->p->options, a, &half, taker);
+        (void)cri_longrange_half_list(&f->p->options, a, &half, taker);
+    } else {
+        const cri_longrange_body *b = &f->body[pair->mantle[1]];
+        (void)cri_longrange_list(&f->p->options, a, b, &pair->warm, taker);
     }
-    const cri_longrange_body *b = &f->body[pair->mantle[1]];
-    return cri_longrange_list(&f->p->options, a, b, &pair->warm, taker);
 }
 
-static bool list_all(finder *f) {
-    int n_all = f->p->n_pair + f->p->n_half, n = 0;
-    const cri_longrange_taker counter = {count, &n};
+// lists the slips; the first walk, which counts, finds the planes
+static bool list_slips(const cri_potential *p, const cri_longrange_body *body, cr_arena *arena,
+                       cri_slip_list *list) {
+    int n_all = p->n_pair + p->n_half;
+#ifdef _OPENMP
+#pragma omp parallel for schedule(dynamic, 1) if (n_all >= CRI_MANY_PAIRS)
+#endif
     for (int k = 0; k < n_all; k++) {
-        if (f->list->friction[k] > 0.0) {
-            walk(f, &f->p->pair[k], &counter);
+        finder f = {.p = p, .body = body, .pair = k};
+        const cri_longrange_taker counter = {count, &list->first[k + 1]};
+        if (list->friction[k] > 0.0) {
+            walk(&f, &counter);
         }
     }
-    f->block = CR_PUSH_RAW(f->arena, cri_slip, n);
-    f->n_block = n;
-    f->list->slip = f->block;
-    for (int k = 0; f->block && k < n_all; k++) {
-        f->list->first[k] = f->n_used;
-        f->pair = k;
-        f->scale = f->list->friction[k] * f->list->h * f->list->mu;
-        if (f->scale > 0.0) {
-            const cri_longrange_taker taker = {take, f};
-            walk(f, &f->p->pair[k], &taker);
+    for (int k = 0; k < n_all; k++) {
+        list->first[k + 1] += list->first[k];
+    }
+    list->n = list->first[n_all];
+    list->slip = CR_PUSH_RAW(arena, cri_slip, list->n);
+    if (!list->slip) {
+        return false;
+    }
+#ifdef _OPENMP
+#pragma omp parallel for schedule(dynamic, 1) if (n_all >= CRI_MANY_PAIRS)
+#endif
+    for (int k = 0; k < n_all; k++) {
+        finder f = {.p = p,
+                    .body = body,
+                    .pair = k,
+                    .scale = list->friction[k] * list->h * list->mu,
+                    .slip = list->slip + list->first[k],
+                    .n_most = list->first[k + 1] - list->first[k]};
+        const cri_longrange_taker taker = {take, &f};
+        if (f.n_most > 0) {
+            walk(&f, &taker);
+        }
+        for (; f.n < f.n_most; f.n++) {
+            f.slip[f.n].n = 0;
         }
     }
-    f->list->first[n_all] = f->list->n = f->n_used;
-    return f->block != NULL;
+    return true;
+}
+
+// numbers the vertices that the slips of a pair share; place (n_vertex) of both sides is -1
+static void list_points(cri_slip_list *list, int pair, int *const place[2], cri_slip_point *point) {
+    int n = list->first_point[pair];
+    for (int i = list->first[pair]; i < list->first[pair + 1]; i++) {
+        cri_slip *s = &list->slip[i];
+        for (int k = 0; k < s->n; k++) {
+            if (s->n == 4 && k == 3) {
+                s->point[k] = -1;
+                continue;
+            }
+            int *at = &place[k / 3][s->corner[k]];
+            if (*at < 0) {
+                *at = n - list->first_point[pair];
+                if (point) {
+                    point[n] = (cri_slip_point){k / 3, s->corner[k], s->x[k]};
+                }
+                n++;
+            }
+            s->point[k] = *at;
+        }
+    }
+    for (int i = list->first[pair]; i < list->first[pair + 1]; i++) {
+        const cri_slip *s = &list->slip[i];
+        for (int k = 0; k < (s->n == 4 ? 3 : s->n); k++) {
+            place[k / 3][s->corner[k]] = -1;
+        }
+    }
+    list->first_point[pair + 1] = n;
+}
+
+// points of all pairs: once to count them, once to note them
+static bool list_all_points(const cri_potential *p, cr_arena *arena, cr_arena *scratch,
+                            cri_slip_list *list) {
+    int most = 1, n_all = p->n_pair + p->n_half;
+    for (int i = 0; i < p->n_mantle; i++) {
+        most = p->mantle[i].shape.n_vertex > most ? p->mantle[i].shape.n_vertex : most;
+    }
+    int *room = CR_PUSH_RAW(scratch, int, 2 * (size_t)most);
+    if (!room) {
+        return false;
+    }
+    int *const place[2] = {room, room + most};
+    memset(room, -1, sizeof *room * 2 * (size_t)most);
+    for (int k = 0; k < n_all; k++) {
+        list_points(list, k, place, NULL);
+    }
+    list->point = CR_PUSH_RAW(arena, cri_slip_point, list->first_point[n_all]);
+    for (int k = 0; list->point && k < n_all; k++) {
+        list_points(list, k, place, list->point);
+    }
+    return list->point != NULL;
 }
 
 cr_status cri_slip_find(cri_potential *p, const cri_pose *pose, double h, double mu,
@@ -214,125 +328,212 @@ cr_status cri_slip_find(cri_potential *p, const cri_pose *pose, double h, double
     int n_all = p->n_pair + p->n_half;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     *out = (cri_slip_list){.h = h, .mu = mu};
-    out->first = CR_PUSH(arena, int, n_all + 1);
+    out->first = CR_PUSH(arena, int, 2 * (n_all + 1));
     out->friction = CR_PUSH(arena, double, n_all);
-    finder f = {.p = p, .list = out, .arena = arena};
     bool is_good = out->first && out->friction;
     for (int k = 0; is_good && p->form == CRI_POTENTIAL_LONGRANGE && k < n_all; k++) {
         cri_world world = cri_slip_world(p);
         out->friction[k] = cri_near_coefficients(&world, &p->pair[k].near).friction;
     }
-    f.body = is_good ? cri_potential_place(p, pose, scratch) : NULL;
-    is_good = f.body && list_all(&f);
+    out->first_point = is_good ? out->first + n_all + 1 : NULL;
+    const cri_longrange_body *body = is_good ? cri_potential_place(p, pose, scratch) : NULL;
+    is_good = body && list_slips(p, body, arena, out) && list_all_points(p, arena, scratch, out);
     cri_arena_rewind(scratch, mark);
     return is_good ? CR_OK : cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
 }
 
 // ---- the sum -----------------------------------------------------------------------------------
 
-// block (12, 12) += J' G J of a corner at r on a side
-static void add_corner(int side, cri_vec3 r, const double G[9], double *block) {
-    for (int i = 0; i < 3; i++) {
-        cri_vec3 row = cri_v3_load(G + 3 * i), turned = cri_v3_cross(r, row);
-        const double a[6] = {turned.x, turned.y, turned.z, row.x, row.y, row.z};
-        cri_vec3 axis = cri_v3(i == 0, i == 1, i == 2), lever = cri_v3_cross(r, axis);
-        const double b[6] = {lever.x, lever.y, lever.z, axis.x, axis.y, axis.z};
-        for (int k = 0; k < 36; k++) {
-            block[12 * (6 * side + k / 6) + 6 * side + k % 6] += b[k / 6] * a[k % 6];
+/// Four numbers at once, anywhere in arrays of them.
+typedef double row4 __attribute__((vector_size(32), aligned(8), may_alias));
+
+/// A vertex over the step, and what its slips add up to.
+typedef struct moved_point {
+    cri_vec3 w, r; // (x' - x)/h, and x' from the body's origin
+    double f[3];   // gradient times h
+    double G[6];   // T K T
+} moved_point;
+
+/// What a pair adds.
+typedef struct pair_sum {
+    double value, F[2][3], N[2][9], H[144];
+} pair_sum;
+
+/// H -= Y' (sum K)^-1 Y, in blocks of four on and above the diagonal; Y (2, 12)
+static void take_product(const double S[3], double Y[2][12], double *H) {
+    double m = S[1] / S[0], inv[2] = {-1.0 / S[0], -1.0 / (S[2] - m * S[1])};
+    for (int i = 0; i < 12; i++) {
+        Y[1][i] -= m * Y[0][i];
+    }
+    for (int i = 0; i < 12; i++) {
+        double a = inv[0] * Y[0][i], b = inv[1] * Y[1][i];
+        for (int j = i & ~3; j < 12; j += 4) {
+            *(row4 *)(H + 12 * i + j) +=
+                a * *(const row4 *)(Y[0] + j) + b * *(const row4 *)(Y[1] + j);
         }
     }
 }
 
-// G = T K T/h^2 of a symmetric K
-static void along_plane(cri_vec3 n, const double K[6], double h, double G[9]) {
-    double inv = 1.0 / (h * h);
-    for (int j = 0; j < 3; j++) {
-        cri_vec3 axis = cri_v3(j == 0, j == 1, j == 2);
-        cri_vec3 c = cri_slip_along(n, cri_sym_mul(K, cri_slip_along(n, axis)));
-        G[j] = inv * c.x;
-        G[3 + j] = inv * c.y;
-        G[6 + j] = inv * c.z;
-    }
-}
-
-/// Twelve numbers for each axis: how poses move the sum of K w.
-static void add_rigid(const cri_slip *s, const cri_slip_plane *plane, const cri_vec3 *r, double h,
-                      double *block) {
-    double Y[3][12] = {{0}}, G[9];
+static void add_slip(cri_slip *s, double speed, bool has_H, moved_point *point, pair_sum *out) {
+    double w[12] = {0}, Y[2][12] = {{0}};
+    cri_slip_flat flat;
     for (int k = 0; k < s->n; k++) {
-        if (s->n == 4 && k == 3) {
+        if (s->point[k] >= 0) {
+            w[k] = cri_v3_dot(s->t[0], point[s->point[k]].w);
+            w[6 + k] = cri_v3_dot(s->t[1], point[s->point[k]].w);
+        }
+    }
+    cri_slip_flatten(s, speed, w, s->shift, &flat);
+    out->value += flat.value;
+    for (int k = 0; k < s->n; k++) {
+        if (s->point[k] < 0) {
             continue;
         }
-        along_plane(s->normal, plane->K[k], h, G);
-        add_corner(k / 3, r[k], G, block);
-        for (int j = 0; j < 3; j++) {
-            cri_vec3 axis = cri_v3(j == 0, j == 1, j == 2);
-            cri_vec3 c = cri_slip_along(s->normal, cri_sym_mul(plane->K[k], axis));
-            c = cri_v3_scale(1.0 / h, c);
-            cri_v3_accumulate(cri_v3_cross(r[k], c), Y[j] + 6 * (k / 3));
+        moved_point *at = &point[s->point[k]];
+        double q = s->a[k] / flat.rho[k];
+        cri_vec3 f = cri_v3_mad(cri_v3_scale(q * flat.e[0][k], s->t[0]), q * flat.e[1][k], s->t[1]);
+        cri_v3_accumulate(f, at->f);
+        if (!has_H) {
+            continue;
+        }
+        const double K[3] = {flat.K[0][k], flat.K[1][k], flat.K[2][k]};
+        double G[6];
+        lift(s->t, K, G);
+        for (int i = 0; i < 6; i++) {
+            at->G[i] += G[i];
+        }
+        for (int j = 0; j < 2; j++) {
+            cri_vec3 c = cri_v3_mad(cri_v3_scale(K[j], s->t[0]), K[j + 1], s->t[1]);
+            cri_v3_accumulate(cri_v3_cross(at->r, c), Y[j] + 6 * (k / 3));
             cri_v3_accumulate(c, Y[j] + 6 * (k / 3) + 3);
         }
     }
-    for (int i = 0; i < 12; i++) {
-        cri_vec3 y = cri_sym_mul(plane->inv, cri_v3(Y[0][i], Y[1][i], Y[2][i]));
-        for (int j = 0; j < 12; j++) {
-            block[12 * i + j] -= y.x * Y[0][j] + y.y * Y[1][j] + y.z * Y[2][j];
+    if (has_H) {
+        take_product(flat.sum, Y, out->H);
+    }
+}
+
+/// H += J' G J of a side, on and above the diagonal
+static void add_own(const double G[6], cri_vec3 r, double *H) {
+    const cri_vec3 g[3] = {{G[0], G[3], G[4]}, {G[3], G[1], G[5]}, {G[4], G[5], G[2]}};
+    // columns of [r]x G, and rows of [r]x G [r]x'
+    double M[3][3];
+    for (int j = 0; j < 3; j++) {
+        cri_vec3 c = cri_v3_cross(r, g[j]);
+        M[0][j] = c.x;
+        M[1][j] = c.y;
+        M[2][j] = c.z;
+    }
+    for (int i = 0; i < 3; i++) {
+        double turn[3];
+        cri_v3_store(cri_v3_cross(r, cri_v3_load(M[i])), turn);
+        for (int j = i; j < 3; j++) {
+            H[12 * i + j] += turn[j];
+            H[12 * (i + 3) + j + 3] += i == j ? G[i] : G[i + j + 2];
+        }
+        for (int j = 0; j < 3; j++) {
+            H[12 * i + j + 3] += M[i][j];
         }
     }
 }
 
-static double add_slip(const cri_potential *p, const cri_slip *s, double h, const cri_pose *pose,
-                       const cri_body_sum *sum, double *block) {
-    cri_slip_plane plane;
-    cri_vec3 w[6], r[6];
-    int body[6];
-    for (int k = 0; k < s->n; k++) {
-        cri_slip_corner c = cri_slip_corner_at(p, s, k, pose);
-        w[k] = cri_slip_along(s->normal, cri_v3_scale(1.0 / h, cri_v3_sub(c.x, s->x[k])));
-        r[k] = c.r;
-        body[k] = c.body;
-    }
-    cri_slip_solve(s, p->slip, w, &plane);
-    for (int k = 0; sum->F && k < s->n; k++) {
-        if (body[k] < 0) {
-            continue;
+// from points to the bodies of a pair
+static void gather(const cri_slip_list *list, int pair, bool has_H, const moved_point *point,
+                   pair_sum *out) {
+    double inv = 1.0 / list->h;
+    int n = list->first_point[pair + 1] - list->first_point[pair];
+    for (int i = 0; i < n; i++) {
+        const moved_point *at = &point[i];
+        int side = list->point[list->first_point[pair] + i].side;
+        for (int j = 0; j < 3; j++) {
+            double f = inv * at->f[j];
+            out->F[side][j] += f;
+            cri_v3_accumulate(cri_v3_scale(f, at->r), out->N[side] + 3 * j);
         }
-        cri_vec3 f = cri_v3_scale(s->a[k] / (plane.rho[k] * h), plane.e[k]);
-        double *N = sum->N + 9 * body[k];
-        cri_v3_accumulate(f, sum->F + 3 * body[k]);
-        cri_v3_accumulate(cri_v3_scale(f.x, r[k]), N);
-        cri_v3_accumulate(cri_v3_scale(f.y, r[k]), N + 3);
-        cri_v3_accumulate(cri_v3_scale(f.z, r[k]), N + 6);
+        if (has_H) {
+            add_own(at->G, at->r, out->H + (side ? 6 * 12 + 6 : 0));
+        }
+    }
+    for (int i = 0; has_H && i < 12; i++) {
+        for (int j = i; j < 12; j++) {
+            out->H[12 * i + j] *= inv * inv;
+            out->H[12 * j + i] = out->H[12 * i + j];
+        }
+    }
+}
+
+static cri_pose pose_of(const cri_potential *p, int mantle, const cri_pose *pose) {
+    int body = p->mantle[mantle].body;
+    return body >= 0 ? pose[body] : cri_model_static_pose(p->model, -1);
+}
+
+static void sum_pair(const cri_potential *p, const cri_slip_list *list, int pair,
+                     const cri_pose *pose, bool has_H, moved_point *point, pair_sum *out) {
+    memset(out, 0, sizeof *out);
+    const cri_slip_point *from = list->point + list->first_point[pair];
+    int n = list->first_point[pair + 1] - list->first_point[pair];
+    for (int i = 0; i < n; i++) {
+        int mantle = p->pair[pair].mantle[from[i].side];
+        cri_pose at = pose_of(p, mantle, pose);
+        cri_vec3 local = cri_v3_load(p->mantle[mantle].vertex + 3 * (size_t)from[i].vertex);
+        memset(&point[i], 0, sizeof point[i]);
+        point[i].r = cri_m3_mul(&at.R, local);
+        cri_vec3 x = cri_v3_add(at.pos, point[i].r);
+        point[i].w = cri_v3_scale(1.0 / list->h, cri_v3_sub(x, from[i].x));
+    }
+    for (int i = list->first[pair]; i < list->first[pair + 1]; i++) {
+        if (list->slip[i].n > 0) {
+            add_slip(&list->slip[i], p->slip, has_H, point, out);
+        }
+    }
+    gather(list, pair, has_H, point, out);
+}
+
+static void add_to_bodies(const cri_potential *p, int pair, const cri_frames *frames,
+                          const pair_sum *one, const cri_body_sum *sum) {
+    int body[2];
+    cri_potential_bodies(p, pair, body);
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; sum->F && body[i] >= 0 && k < 3; k++) {
+            sum->F[3 * body[i] + k] += one->F[i][k];
+        }
+        for (int k = 0; sum->F && body[i] >= 0 && k < 9; k++) {
+            sum->N[9 * body[i] + k] += one->N[i][k];
+        }
     }
     if (sum->H) {
-        add_rigid(s, &plane, r, h, block);
-    }
-    return plane.value;
-}
-
-// bodies of a pair that move
-static void bodies_of(const cri_potential *p, int k, int body[2]) {
-    for (int i = 0; i < 2; i++) {
-        int mantle = p->pair[k].mantle[i];
-        body[i] = mantle >= 0 && p->mantle[mantle].is_moving ? p->mantle[mantle].body : -1;
+        cri_frames_add_block(frames, body[0], body[0], one->H, 12, sum->H);
+        cri_frames_add_block(frames, body[1], body[1], one->H + 12 * 6 + 6, 12, sum->H);
+        cri_frames_add_block(frames, body[0], body[1], one->H + 6, 12, sum->H);
     }
 }
 
 double cri_slip_sum(const cri_potential *p, const cri_slip_list *list, const cri_frames *frames,
-                    const cri_body_sum *sum) {
+                    const cri_body_sum *sum, cr_arena *scratch) {
+    int n_all = p->n_pair + p->n_half;
     double value = 0.0;
-    for (int k = 0; k < p->n_pair + p->n_half; k++) {
-        double block[144] = {0};
-        for (int i = list->first[k]; i < list->first[k + 1]; i++) {
-            value += add_slip(p, &list->slip[i], list->h, frames->pose, sum, block);
-        }
-        if (sum->H && list->first[k + 1] > list->first[k]) {
-            int body[2];
-            bodies_of(p, k, body);
-            cri_frames_add_block(frames, body[0], body[0], block, 12, sum->H);
-            cri_frames_add_block(frames, body[1], body[1], block + 12 * 6 + 6, 12, sum->H);
-            cri_frames_add_block(frames, body[0], body[1], block + 6, 12, sum->H);
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    pair_sum *one = CR_PUSH_RAW(scratch, pair_sum, n_all);
+    moved_point *point = CR_PUSH_RAW(scratch, moved_point, list->first_point[n_all]);
+    if (!one || !point) {
+        cri_arena_rewind(scratch, mark);
+        return NAN;
+    }
+#ifdef _OPENMP
+#pragma omp parallel for schedule(dynamic, 1) if (n_all >= CRI_MANY_PAIRS)
+#endif
+    for (int k = 0; k < n_all; k++) {
+        if (list->first[k + 1] > list->first[k]) {
+            moved_point *own = point + list->first_point[k];
+            sum_pair(p, list, k, frames->pose, sum->H != NULL, own, &one[k]);
         }
     }
+    for (int k = 0; k < n_all; k++) {
+        if (list->first[k + 1] > list->first[k]) {
+            value += one[k].value;
+            add_to_bodies(p, k, frames, &one[k], sum);
+        }
+    }
+    cri_arena_rewind(scratch, mark);
     return value;
 }

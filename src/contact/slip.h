@@ -14,12 +14,15 @@
 /// side of a plane are one point that stands still.
 typedef struct cri_slip {
     int pair;        // of the potential
-    int n;           // corners: 6, or 4 with a plane
+    int n;           // corners: 6, or 4 with a plane; 0: too weak to count
+    int point[6];    // of the pair's points, -1: stands still
+    cri_vec3 t[2];   // directions along the plane
+    double a[6];     // friction h mu N: the weight of each corner's slip
+    double shift[2]; // the plane's velocity less the corners' mean, when it was last solved for
     int corner[6];   // vertices of the two mantles
     cri_vec3 x[6];   // corners, world
     cri_vec3 normal; // of the plane, upwards
     double N[6];     // normal forces over mu
-    double a[6];     // friction h mu N: the weight of each corner's slip
     double weight;
     double weight_grad[12];
     int n_shell;
@@ -28,11 +31,19 @@ typedef struct cri_slip {
     cri_half_force half;   // planes
 } cri_slip;
 
+/// A vertex of one side of a pair that some of its slips share, and where it was.
+typedef struct cri_slip_point {
+    int side, vertex;
+    cri_vec3 x;
+} cri_slip_point;
+
 /// All of them, in the order of pairs.
 typedef struct cri_slip_list {
     int n;
     cri_slip *slip;
-    int *first;       // (n_pair + n_half + 1) of each pair
+    int *first; // (n_pair + n_half + 1) of each pair
+    cri_slip_point *point;
+    int *first_point; // (n_pair + n_half + 1)
     double *friction; // (n_pair + n_half)
     double h, mu;
 } cri_slip_list;
@@ -42,9 +53,10 @@ CR_MUST_CHECK cr_status cri_slip_find(cri_potential *potential, const cri_pose *
                                       double mu, cr_arena *arena, cr_arena *scratch,
                                       cri_slip_list *out, cr_error *err);
 
-/// Energy of moving to the frames; adds gradient and second derivatives to sum.
+/// Energy of moving to the frames; adds gradient and second derivatives to sum. NAN when scratch
+/// has no memory.
 double cri_slip_sum(const cri_potential *potential, const cri_slip_list *list,
-                    const cri_frames *frames, const cri_body_sum *sum);
+                    const cri_frames *frames, const cri_body_sum *sum, cr_arena *scratch);
 
 /// Derivatives of l . gradient at the next frames, l as motions (n_body, 6), for what the list was
 /// made of: adds to pose_adj (n_body, 6; forces at the poses of the list), mu_adj and, for

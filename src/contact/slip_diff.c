@@ -187,6 +187,9 @@ void cri_slip_pull_shape(const cri_potential *p, const cri_slip_list *list, int 
     for (int i = list->first[pair]; i < list->first[pair + 1]; i++) {
         const cri_slip *s = &list->slip[i];
         situation at;
+        if (s->n == 0) {
+            continue;
+        }
         settle(p, s, list->h, next->pose, &at);
         slip_adj adj = pull_slip(s, list, &at, motion);
         for (int k = 0; k < (s->n == 6 ? 6 : 3); k++) {
@@ -212,6 +215,9 @@ void cri_slip_sum_vjp(const cri_potential *p, const cri_slip_list *list, const c
         for (int i = list->first[k]; i < list->first[k + 1]; i++) {
             const cri_slip *s = &list->slip[i];
             situation at;
+            if (s->n == 0) {
+                continue;
+            }
             settle(p, s, list->h, next->pose, &at);
             slip_adj adj = pull_slip(s, list, &at, motion);
             psi += pull_poses(s, &at, &adj, pose, pose_adj);
@@ -333,6 +339,9 @@ void cri_slip_sum_jvp(const cri_potential *p, const cri_slip_list *list, const c
         for (int i = list->first[k]; i < list->first[k + 1]; i++) {
             const cri_slip *s = &list->slip[i];
             situation at;
+            if (s->n == 0) {
+                continue;
+            }
             settle(p, s, list->h, next->pose, &at);
             slip_tan tan = push_slip(s, &at, pose, motion);
             double a_tan[6];

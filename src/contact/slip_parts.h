@@ -7,13 +7,26 @@
 #include "contact/potential_law.h"
 #include "contact/slip.h"
 
-/// A slip solved: min over u of sum a_k rho_k, rho_k^2 = |e_k|^2 + v^2, e_k = w_k - u.
+/// A slip solved, in the two directions along its plane: min over u of sum a_k rho_k, rho_k^2 =
+/// |e_k|^2 + v^2, e_k = w_k - u.
+typedef struct cri_slip_flat {
+    double e[2][6], rho[6];
+    double K[3][6]; // a/rho (1 - e e'/rho^2): 11, 12, 22
+    double sum[3];  // of K
+    double left[2]; // force on the plane that is left
+    double value;
+} cri_slip_flat;
+
+/// w (2, 6), flat: velocities of the corners along the plane; shift as in cri_slip.
+void cri_slip_flatten(const cri_slip *slip, double speed, const double w[12], double shift[2],
+                      cri_slip_flat *out);
+
+/// The same in space; everything is along the plane.
 typedef struct cri_slip_plane {
     cri_vec3 e[6];
     double rho[6];
     double K[6][6]; // a/rho (1 - e e'/rho^2), xx yy zz xy xz yz
-    double inv[6];  // of the sum of K
-    double value;
+    double inv[6];  // of the sum of K, on the plane
 } cri_slip_plane;
 
 /// w (6): velocities of the corners along the plane.

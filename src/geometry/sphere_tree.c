@@ -199,6 +199,7 @@ cr_status cri_sphere_tree_build(cri_sphere_kind kind, int n_vertex, const double
                              .member = member,
                              .centre = CR_PUSH(arena, double, 3 * (size_t)g.n_node),
                              .radius = CR_PUSH(arena, double, g.n_node),
+                             .extent = CR_PUSH(arena, double, g.n_node),
                              .farthest = CR_PUSH(arena, int, g.n_node)};
     if (cri_arena_has_failed(arena)) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for a tree of %d triangles", n_triangle);
@@ -234,15 +235,16 @@ void cri_sphere_tree_fit(cri_sphere_tree *tree, const double *vertex) {
     // children come behind their parents
     for (int i = tree->n_node - 1; i >= 0; i--) {
         cri_v3_store(mean_of(tree, vertex, i), tree->centre + 3 * (size_t)i);
-        tree->radius[i] = -1.0;
-        if (is_wrapped(tree, i)) {
-            for (int k = tree->start[i]; k < tree->start[i + 1]; k++) {
-                double R = reach(tree, i, vertex + 3 * (size_t)tree->member[k]);
-                if (R > tree->radius[i]) {
-                    tree->radius[i] = R;
-                    tree->farthest[i] = tree->member[k];
-                }
+        tree->extent[i] = -1.0;
+        for (int k = tree->start[i]; k < tree->start[i + 1]; k++) {
+            double R = reach(tree, i, vertex + 3 * (size_t)tree->member[k]);
+            if (R > tree->extent[i]) {
+                tree->extent[i] = R;
+                tree->farthest[i] = tree->member[k];
             }
+        }
+        tree->radius[i] = is_wrapped(tree, i) ? tree->extent[i] : -1.0;
+        if (is_wrapped(tree, i)) {
             continue;
         }
         for (int k = 0; k < 2; k++) {

@@ -27,6 +27,7 @@ typedef struct cri_sphere_tree {
     const int *member;                // distinct vertices below each node
     double *centre;                   // (n_node, 3) mean of these vertices
     double *radius;                   // (n_node)
+    double *extent;                   // (n_node) largest distance of its vertices from the centre
     int *farthest; // (n_node) what gives the radius: a vertex, or the child of a layered sphere
 } cri_sphere_tree;
 

@@ -23,13 +23,18 @@ typedef struct limit_search {
     const cri_moving_mesh *mesh[2];
     cri_vec3 v;     // relative velocity of the positions, first less second
     double turn[2]; // |w|
+    double speed;   // |v|
     double keep;
     double limit; // found so far
+    cri_vec3 between;
 } limit_search;
+
+/// What is left of a gap where the search ends, as a part of it: pairs that keep more are left out.
+static const double slack = 1e-3;
 
 /// Largest distance of a point below a node from the position.
 static double lever_of(const cri_sphere_tree *tree, int i) {
-    return cri_v3_norm(cri_v3_load(tree->centre + 3 * (size_t)i)) + tree->radius[i];
+    return cri_v3_norm(cri_v3_load(tree->centre + 3 * (size_t)i)) + tree->extent[i];
 }
 
 /// Positive root s of c s + (k/2) s^2 = room, room > 0: infinite when nothing closes in.
@@ -45,11 +50,14 @@ static double time_to(double room, double c, double k) {
 /// Corners of a triangle from the position at the start, and their velocities at tau.
 static void corners_at(const cri_moving_mesh *mesh, int triangle, double tau, cri_vec3 x[3],
                        cri_vec3 v[3]) {
-    cri_mat3 turn = cri_quat_rotation(cri_quat_exp(cri_v3_scale(tau, mesh->w)));
+    cri_mat3 R = mesh->pose.R;
+    if (tau > 0.0) {
+        cri_mat3 turn = cri_quat_rotation(cri_quat_exp(cri_v3_scale(tau, mesh->w)));
+        R = cri_m3_product(&turn, &mesh->pose.R);
+    }
     for (int k = 0; k < 3; k++) {
         int i = mesh->tree->triangle[3 * (size_t)triangle + k];
-        cri_vec3 r = cri_m3_mul(&mesh->pose.R, cri_v3_load(mesh->vertex + 3 * (size_t)i));
-        r = cri_m3_mul(&turn, r);
+        cri_vec3 r = cri_m3_mul(&R, cri_v3_load(mesh->vertex + 3 * (size_t)i));
         x[k] = cri_v3_mad(r, tau, mesh->v);
         v[k] = cri_v3_add(mesh->v, cri_v3_cross(mesh->w, r));
     }
@@ -68,29 +76,52 @@ static double separation(const cri_vec3 x[6], cri_vec3 *n) {
     return cri_triangle_axis(x, x + 3, n);
 }
 
+/// How fast the gap along n closes.
+static double closing(const cri_vec3 v[6], cri_vec3 n) {
+    double down = -INFINITY, up = -INFINITY;
+    for (int i = 0; i < 3; i++) {
+        double a = -cri_v3_dot(n, v[i]), b = cri_v3_dot(n, v[i + 3]);
+        down = a > down ? a : down;
+        up = b > up ? b : up;
+    }
+    return down + up;
+}
+
+/// The direction between the centres of two triangles alone shows that they stay apart. Their
+/// distance is at most that of the centres.
+static bool is_plainly_safe(const limit_search *s, const cri_vec3 x[6], const cri_vec3 v[6],
+                            double k) {
+    cri_vec3 n = cri_v3_sub(cri_v3_add(cri_v3_add(x[0], x[1]), x[2]),
+                            cri_v3_add(cri_v3_add(x[3], x[4]), x[5]));
+    double length = cri_v3_norm(n);
+    if (!(length > 0.0)) {
+        return false;
+    }
+    n = cri_v3_scale(1.0 / length, n);
+    double least = cri_triangle_width(x, x + 3, n) - (s->keep + slack) * length / 3.0;
+    return least > s->limit * (closing(v, n) + 0.5 * k * s->limit);
+}
+
 /// Lowers the limit for one pair of triangles.
 static void limit_pair(limit_search *s, int ta, int tb, double k) {
     double start = 0.0, tau = 0.0;
-    cri_vec3 between = cri_v3_sub(s->mesh[0]->pose.pos, s->mesh[1]->pose.pos);
     for (int step = 0; step < MAX_ADVANCE; step++) {
         cri_vec3 x[6], v[6], n;
         corners_at(s->mesh[0], ta, tau, x, v);
         corners_at(s->mesh[1], tb, tau, x + 3, v + 3);
         for (int i = 0; i < 3; i++) {
-            x[i] = cri_v3_add(x[i], between);
+            x[i] = cri_v3_add(x[i], s->between);
+        }
+        if (step == 0 && is_plainly_safe(s, x, v, k)) {
+            return;
         }
         double d = separation(x, &n);
         start = step ? start : d;
         double room = d - s->keep * start;
-        if (!(start > 0.0) || room < 1e-3 * start) {
+        if (!(start > 0.0) || room < slack * start) {
             break;
         }
-        double down = -INFINITY, up = -INFINITY;
-        for (int i = 0; i < 3; i++) {
-            down = fmax(down, -cri_v3_dot(n, v[i]));
-            up = fmax(up, cri_v3_dot(n, v[i + 3]));
-        }
-        tau += time_to(room, down + up, k);
+        tau += time_to(room, closing(v, n), k);
         if (tau >= s->limit) {
             return;
         }
@@ -100,29 +131,26 @@ static void limit_pair(limit_search *s, int ta, int tb, double k) {
 
 /// Spheres of two nodes cannot meet within the limit.
 static bool is_out_of_reach(const limit_search *s, int i, int j, const double lever[2]) {
-    const int node[2] = {i, j};
-    cri_vec3 c[2];
-    double speed = cri_v3_norm(s->v), radius = 0.0;
-    for (int k = 0; k < 2; k++) {
-        const cri_moving_mesh *m = s->mesh[k];
-        cri_vec3 local = cri_v3_load(m->tree->centre + 3 * (size_t)node[k]);
-        c[k] = cri_m3_mul(&m->pose.R, local);
-        speed += s->turn[k] * lever[k];
-        radius += m->tree->radius[node[k]];
-    }
-    cri_vec3 between = cri_v3_sub(s->mesh[0]->pose.pos, s->mesh[1]->pose.pos);
-    double L = cri_v3_norm(cri_v3_add(between, cri_v3_sub(c[0], c[1])));
+    const cri_moving_mesh *a = s->mesh[0], *b = s->mesh[1];
+    cri_vec3 ca = cri_m3_mul(&a->pose.R, cri_v3_load(a->tree->centre + 3 * (size_t)i));
+    cri_vec3 cb = cri_m3_mul(&b->pose.R, cri_v3_load(b->tree->centre + 3 * (size_t)j));
+    double speed = s->speed + s->turn[0] * lever[0] + s->turn[1] * lever[1];
+    double L = cri_v3_norm(cri_v3_add(s->between, cri_v3_sub(ca, cb)));
     // a part of the gap is to stay
-    return (1.0 - s->keep) * (L - radius) > s->limit * speed;
+    double gap = L - a->tree->extent[i] - b->tree->extent[j];
+    return (1.0 - s->keep - slack) * gap > s->limit * speed;
 }
 
-double cri_step_limit(const cri_moving_mesh *a, const cri_moving_mesh *b, double keep) {
+double cri_step_limit(const cri_moving_mesh *a, const cri_moving_mesh *b, double keep,
+                      double most) {
     CR_ASSERT(keep > 0.0 && keep < 1.0);
     limit_search s = {.mesh = {a, b},
                       .v = cri_v3_sub(a->v, b->v),
                       .turn = {cri_v3_norm(a->w), cri_v3_norm(b->w)},
                       .keep = keep,
-                      .limit = 1.0};
+                      .limit = most,
+                      .between = cri_v3_sub(a->pose.pos, b->pose.pos)};
+    s.speed = cri_v3_norm(s.v);
     int wait[MAX_WAIT][2] = {{0, 0}}, n_wait = 1;
     while (n_wait > 0 && s.limit > 0.0) {
         int i = wait[--n_wait][0], j = wait[n_wait][1];
@@ -154,7 +182,7 @@ static double limit_vertex(const cri_moving_mesh *a, cri_vec3 r, cri_vec3 n, dou
         cri_vec3 at = cri_m3_mul(&turn, r);
         double d = shift + cri_v3_dot(n, cri_v3_mad(at, tau, a->v));
         double room = d - keep * start;
-        if (!(start > 0.0) || room < 1e-3 * start) {
+        if (!(start > 0.0) || room < slack * start) {
             break;
         }
         double down = -cri_v3_dot(n, cri_v3_add(a->v, cri_v3_cross(a->w, at)));
@@ -163,13 +191,14 @@ static double limit_vertex(const cri_moving_mesh *a, cri_vec3 r, cri_vec3 n, dou
             return limit;
         }
     }
-    return start > 0.0 ? tau : 0.0;
+    return start > 0.0 ? fmin(limit, tau) : 0.0;
 }
 
-double cri_step_limit_half(const cri_moving_mesh *a, cri_vec3 n, double offset, double keep) {
+double cri_step_limit_half(const cri_moving_mesh *a, cri_vec3 n, double offset, double keep,
+                           double most) {
     CR_ASSERT(keep > 0.0 && keep < 1.0);
     const cri_sphere_tree *tree = a->tree;
-    double limit = 1.0, turn = cri_v3_norm(a->w);
+    double limit = most, turn = cri_v3_norm(a->w);
     double height = cri_v3_dot(n, a->pose.pos) - offset;
     for (int i = 0; i < tree->start[1]; i++) {
         // members of the root: all vertices of triangles
@@ -177,7 +206,7 @@ double cri_step_limit_half(const cri_moving_mesh *a, cri_vec3 n, double offset, 
         cri_vec3 r = cri_m3_mul(&a->pose.R, local);
         double h = height + cri_v3_dot(n, r);
         double sink = turn * cri_v3_norm(r) - fmin(0.0, cri_v3_dot(n, a->v));
-        if ((1.0 - keep) * h <= limit * sink) {
+        if ((1.0 - keep - slack) * h <= limit * sink) {
             limit = limit_vertex(a, r, n, h, keep, limit);
         }
     }

@@ -19,7 +19,9 @@ typedef struct cri_moving_mesh {
 /// The largest part of the motion found to keep every pair of triangles apart, all the way, by a
 /// part `keep` of its own gap at the start, 0 < keep < 1. Within 1e-3 of that gap of the largest
 /// there is, unless turns are large, where it may be smaller. 0 when surfaces touch at the start.
-double cri_step_limit(const cri_moving_mesh *a, const cri_moving_mesh *b, double keep);
+/// At most `most`: the least of several meshes is the same bits whatever the order.
+double cri_step_limit(const cri_moving_mesh *a, const cri_moving_mesh *b, double keep, double most);
 
 /// The same for the vertices of a mesh above the half-space n . x <= offset, n a unit vector.
-double cri_step_limit_half(const cri_moving_mesh *a, cri_vec3 n, double offset, double keep);
+double cri_step_limit_half(const cri_moving_mesh *a, cri_vec3 n, double offset, double keep,
+                           double most);

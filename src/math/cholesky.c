@@ -14,13 +14,17 @@
 #include <math.h>
 
 bool cri_cholesky_factor(int n, double *a) {
+    return cri_cholesky_rows(n, a) == n;
+}
+
+int cri_cholesky_rows(int n, double *a) {
     CR_ASSERT(n > 0 && a);
     for (int k = 0; k < n; k++) {
         double *row = a + (size_t)k * (size_t)n;
         double pivot = row[k], inverse = 1.0 / pivot;
         // a pivot so small that its inverse overflows is none
         if (!(pivot > 0.0) || !isfinite(pivot) || !isfinite(inverse)) {
-            return false;
+            return k;
         }
         row[k] = inverse;
         for (int i = k + 1; i < n; i++) {
@@ -28,7 +32,7 @@ bool cri_cholesky_factor(int n, double *a) {
             cri_add_scaled(n - i, -row[i] * inverse, row + i, below + i);
         }
     }
-    return true;
+    return n;
 }
 
 void cri_cholesky_solve(int n, const double *factor, double *b) {

@@ -28,7 +28,24 @@ cr_status cri_report_create(const char *title, cri_report **out, cr_error *err) 
 
 void cri_report_destroy(cri_report *report) {
     if (report) {
+        for (const cri_report_model_node *m = report->first_model; m; m = m->next) {
+            cr_model_destroy(m->model);
+        }
         cri_arena_destroy(report->memory);
+    }
+}
+
+void cri_report_own_model(cri_report *report, cr_model *model) {
+    if (!report || !model) {
+        return;
+    }
+    cri_report_model_node *node = CR_PUSH(report->memory, cri_report_model_node, 1);
+    if (node) {
+        node->model = model;
+        CRI_REPORT_APPEND(report->first_model, report->last_model, node);
+    } else {
+        // a report that lacks memory is not written
+        cr_model_destroy(model);
     }
 }
 

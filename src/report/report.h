@@ -49,6 +49,10 @@ CR_MUST_CHECK cr_status cri_report_create(const char *title, cri_report **out, c
 /// Releases report. NULL is allowed.
 void cri_report_destroy(cri_report *report);
 
+/// Takes over a model whose motions are in the report: it is released with it. NULL is allowed for
+/// the model; without a report the caller keeps it.
+void cri_report_own_model(cri_report *report, cr_model *model);
+
 /// The command line that made it, below the title.
 void cri_report_command(cri_report *report, const char *text);
 

@@ -112,6 +112,11 @@ typedef struct cri_report_marker_node {
     double point[3];
 } cri_report_marker_node;
 
+typedef struct cri_report_model_node {
+    struct cri_report_model_node *next;
+    cr_model *model;
+} cri_report_model_node;
+
 typedef struct cri_report_motion_node {
     struct cri_report_motion_node *next;
     const char *name;
@@ -130,7 +135,8 @@ struct cri_report {
     cri_report_chart_node *first_chart, *last_chart;
     cri_report_series_node *first_series, *last_series;
     cri_report_motion_node *first_motion, *last_motion;
-    cri_report_series_node *current_series; // filled last
+    cri_report_model_node *first_model, *last_model; // owned
+    cri_report_series_node *current_series;          // filled last
     int n_chart;
     int n_series;
 };

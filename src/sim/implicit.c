@@ -53,6 +53,9 @@ static void accept(void *self) {
     memcpy(s->stand.pose, s->tried.pose, sizeof *s->stand.pose * (size_t)mech->n_body);
     memcpy(s->stand.w, s->tried.w, sizeof *s->stand.w * (size_t)mech->n_v);
     memcpy(s->stand.v, s->tried.v, sizeof *s->stand.v * (size_t)mech->n_v);
+    cri_longrange_poles *poles = s->poles[0];
+    s->poles[0] = s->poles[1];
+    s->poles[1] = poles;
 }
 
 // adds the sums over bodies to the gradient
@@ -80,8 +83,9 @@ static double add_limits(cri_implicit *s, double *g, double *H) {
 static double add_contact(cri_implicit *s, double *g, double *H) {
     cri_body_sum sum = {s->F, s->N, H};
     int n_v = s->sim->model->mech.n_v;
+    const cri_potential_notes notes = {s->touch, s->poles[1]};
     double value =
-        cri_potential_sum(s->sim->potential, &s->tried, s->mu, &sum, s->touch, s->sim->scratch);
+        cri_potential_sum(s->sim->potential, &s->tried, s->mu, &sum, &notes, s->sim->scratch);
     if (!isfinite(value)) {
         return value;
     }
@@ -91,7 +95,7 @@ static double add_contact(cri_implicit *s, double *g, double *H) {
     for (int i = 0; i < n_v; i++) {
         s->contact[i] /= s->mu;
     }
-    return value + cri_slip_sum(s->sim->potential, &s->slips, &s->tried, &sum);
+    return value + cri_slip_sum(s->sim->potential, &s->slips, &s->tried, &sum, s->sim->scratch);
 }
 
 static cri_inertial_path path_of(const cri_implicit *s, int body) {
@@ -178,17 +182,94 @@ static double limit(void *self, const double *d) {
     return 0.0;
 }
 
-static void stiffen(void *self, double factor, double *H) {
+// poles that this part of the way to them, or from them, does not bend
+static const double straight = 3e-3;
+
+/// Sum over the poles of a pair of r(y) - y - bend y^2/2, r(y) = y/(1 - bend y/2): infinite beyond
+/// one. Adds to g (12) and to H (12, 12), upper triangle, unless that is NULL.
+static double bend_pair(const cri_longrange_poles *poles, const double *motion, double *g,
+                        double *H) {
+    double sum = 0.0;
+    for (int k = 0; k < poles->n; k++) {
+        const cri_longrange_pole *pole = &poles->at[k];
+        double y = cri_dot(12, pole->g, motion), b = 0.5 * pole->bend * y, t = 1.0 / (1.0 - b);
+        if (b >= 0.999) {
+            return INFINITY;
+        }
+        if (fabs(b) < straight) {
+            continue;
+        }
+        double curve = pole->bend * (t * t * t - 1.0);
+        sum += y * b * b * t;
+        cri_add_scaled(12, t * t - 1.0 - 2.0 * b, pole->g, g);
+        for (int i = 0; H && i < 12; i++) {
+            cri_add_scaled(12 - i, curve * pole->g[i], pole->g + i, H + 13 * i);
+        }
+    }
+    return sum;
+}
+
+static double bend(void *self, const double *d, double *g, double *H) {
+    cri_implicit *s = self;
+    const cri_potential *p = s->sim->potential;
+    double *pull = s->force_bent, sum = 0.0;
+    cri_frames_motion(&s->stand, d, s->force);
+    memset(pull, 0, sizeof *pull * 6 * (size_t)s->sim->model->mech.n_body);
+    for (int k = 0; k < p->n_pair + p->n_half; k++) {
+        double motion[12] = {0}, own[12] = {0}, B[144];
+        int body[2];
+        cri_potential_bodies(p, k, body);
+        for (int i = 0; i < 12; i++) {
+            motion[i] = body[i / 6] >= 0 ? s->force[6 * body[i / 6] + i % 6] : 0.0;
+        }
+        if (H) {
+            memset(B, 0, sizeof B);
+        }
+        double one = bend_pair(&s->poles[0][k], motion, own, H ? B : NULL);
+        if (!isfinite(one)) {
+            return INFINITY;
+        }
+        if (one == 0.0) {
+            continue;
+        }
+        sum += one;
+        for (int i = 0; i < 12; i++) {
+            if (body[i / 6] >= 0) {
+                pull[6 * body[i / 6] + i % 6] += own[i];
+            }
+            for (int j = 0; H && j < i; j++) {
+                B[12 * i + j] = B[12 * j + i];
+            }
+        }
+        if (H) {
+            cri_frames_add_block(&s->stand, body[0], body[0], B, 12, H);
+            cri_frames_add_block(&s->stand, body[1], body[1], B + 12 * 6 + 6, 12, H);
+            cri_frames_add_block(&s->stand, body[0], body[1], B + 6, 12, H);
+        }
+    }
+    cri_frames_pull(&s->stand, pull, g);
+    return sum;
+}
+
+// inertia of the bodies of joints
+static void stiffen(void *self, const double *s_dof, double *H) {
     cri_implicit *s = self;
     const cri_mechanism *mech = &s->sim->model->mech;
-    for (int b = 0; b < mech->n_body; b++) {
-        const cri_link_derived *link = &s->sim->d.mech.link[b];
-        double block[36];
-        cri_inertial_hessian(link, &s->stand.pose[b], s->h, block);
+    for (int j = 0; j < mech->n_joint; j++) {
+        const cri_joint *joint = &mech->joint[j];
+        double factor = 0.0, block[36];
+        for (int i = joint->v; i < joint->v + joint->n_v; i++) {
+            factor = fmax(factor, s_dof[i]);
+        }
+        if (factor == 0.0) {
+            continue;
+        }
+        cri_inertial_hessian(&s->sim->d.mech.link[joint->body], &s->stand.pose[joint->body], s->h,
+                             block);
         for (int i = 0; i < 36; i++) {
             block[i] *= factor;
         }
-        cri_frames_add_block(&s->stand, b, b, block, 6, H);
+        cri_frames_add_block(&s->stand, joint->body, joint->body, block, 6, H);
     }
 }
 
@@ -212,6 +293,7 @@ cri_descent cri_implicit_problem(cri_implicit *step) {
                          .value = value,
                          .limit = limit,
                          .stiffen = stiffen,
+                         .bend = bend,
                          .size = size,
                          .tolerance = 1e-9,
                          .most = 200};
@@ -247,11 +329,13 @@ bool cri_implicit_begin(cr_sim *sim, const cri_step_record *record, cr_arena *ke
                    cri_frames_push_like(&sim->frames, keep, &s->stand) &&
                    cri_frames_push_like(&sim->frames, scratch, &s->tried);
     s->q_stand = CR_PUSH(scratch, double, 2 * z->n_q);
-    s->F = CR_PUSH(scratch, double, 19 * n_body);
+    s->F = CR_PUSH(scratch, double, 25 * n_body);
     s->joint = CR_PUSH(scratch, double, 12 * sim->model->mech.n_joint);
     s->step = CR_PUSH(scratch, double, z->n_v);
     s->contact = CR_PUSH(keep, double, z->n_v);
     s->touch = CR_PUSH(keep, cri_potential_touch, p->n_pair + p->n_half);
+    s->poles[0] = CR_PUSH_RAW(scratch, cri_longrange_poles, p->n_pair + p->n_half);
+    s->poles[1] = CR_PUSH_RAW(scratch, cri_longrange_poles, p->n_pair + p->n_half);
     if (!is_good || cri_arena_has_failed(scratch) || cri_arena_has_failed(keep)) {
         return false;
     }
@@ -259,6 +343,7 @@ bool cri_implicit_begin(cr_sim *sim, const cri_step_record *record, cr_arena *ke
     s->N = s->F + 3 * n_body;
     s->force = s->N + 9 * n_body;
     s->body_size = s->force + 6 * n_body;
+    s->force_bent = s->body_size + n_body;
     measure(s);
     cri_implicit_retract(&sim->model->mech, s->x, -s->h, s->x + z->n_q, s->q_tried);
     cri_frames_set(&s->last, s->q_tried);

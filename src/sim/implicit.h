@@ -20,13 +20,15 @@ typedef struct cri_implicit {
     cri_frames stand, tried;   // of the unknown positions
     double *q_stand, *q_tried; // (n_q)
     cri_slip_list slips;
-    double *F, *N;     // (n_body, 3), (n_body, 9) work
-    double *force;     // (n_body, 6) work
-    double *joint;     // (n_joint, 12) work
-    double *step;      // (n_v) work
-    double *contact;   // (n_v) gradient of all that is proportional to mu, over mu, where it tried
-    double *body_size; // (n_body) m
-    cri_potential_touch *touch; // (n_pair + n_half) where it tried
+    double *F, *N;      // (n_body, 3), (n_body, 9) work
+    double *force;      // (n_body, 6) work
+    double *force_bent; // (n_body, 6) work
+    double *joint;      // (n_joint, 12) work
+    double *step;       // (n_v) work
+    double *contact;    // (n_v) gradient of all that is proportional to mu, over mu, where it tried
+    double *body_size;  // (n_body) m
+    cri_potential_touch *touch;    // (n_pair + n_half) where it tried
+    cri_longrange_poles *poles[2]; // (n_pair + n_half) where it stands, and where it tried
 } cri_implicit;
 
 /// What a step leaves on the tape.

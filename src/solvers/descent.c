@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-//   d = -(H + s M)^-1 g,  s the first of 0, 1e-2, 4e-2, ... that makes the matrix positive definite
+//   d = -(H + s M)^-1 g,  s 0, or 1e-2, 4e-2, ... for the unknowns at whose pivots the matrix is
+//                         not positive definite without
 //   x <- x + part d,      part the largest safe one, halved until the value falls by 1e-4 of what
 //                         the slope promises
+//
+// Where the problem knows poles, d minimises g . d + d'(H + s M) d/2 + bend(d) instead, to a few
+// steps of Newton's method, none of which needs the function: one step then goes as far into a pole
+// as it should, rather than to a part of the way that is safe.
 //
 // Near the end differences of values are rounding: there a step is taken when it is small, or when
 // the gradient falls. A step below the tolerance without s is the last one. It is taken as it is:
@@ -20,30 +25,39 @@
 // below this size, steps of Newton's method are right
 static const double small_step = 1e-7;
 
+// steps of Newton's method on the model, and the size of the last over that of the whole
+enum { MOST_BENT = 12 };
+static const double bent_enough = 0.02;
+
 typedef struct descent {
     const cri_descent *problem;
-    double *g, *d, *next_g; // (n)
-    double *H, *next_H;     // (n, n)
+    double *g, *d, *next_g;     // (n)
+    double *bent, *pull, *turn; // (n) of the model: where it is, its gradient, and its step
+    double *shift;              // (n) s
+    double *H, *next_H;         // (n, n)
     double *factor;
     double value, noise;
     cri_descent_report *report;
 } descent;
 
-/// factor of H, stiffened as much as it needs; returns by how much
-static double factor_of(descent *w) {
-    size_t n = (size_t)w->problem->n;
-    double s = 0.0;
-    memcpy(w->factor, w->H, sizeof(double) * n * n);
-    while (!cri_cholesky_factor((int)n, w->factor)) {
+/// factor of H, stiffened as much as it needs; false: that does not help. has_shift: it did
+static bool factor_of(descent *w, bool *has_shift) {
+    int n = w->problem->n, row;
+    size_t bytes = sizeof(double) * (size_t)n;
+    memset(w->shift, 0, bytes);
+    memcpy(w->factor, w->H, bytes * (size_t)n);
+    *has_shift = false;
+    while ((row = cri_cholesky_rows(n, w->factor)) < n) {
         // beyond this nothing is left of H; numbers that are not finite never end
-        if (s > 1e30) {
-            return INFINITY;
+        if (w->shift[row] > 1e30) {
+            return false;
         }
-        s = s > 0.0 ? 4.0 * s : 1e-2;
-        memcpy(w->factor, w->H, sizeof(double) * n * n);
-        w->problem->stiffen(w->problem->self, s, w->factor);
+        w->shift[row] = w->shift[row] > 0.0 ? 4.0 * w->shift[row] : 1e-2;
+        *has_shift = true;
+        memcpy(w->factor, w->H, bytes * (size_t)n);
+        w->problem->stiffen(w->problem->self, w->shift, w->factor);
     }
-    return s;
+    return true;
 }
 
 static double value_of(descent *w, double *g, double *H, double *noise) {
@@ -98,12 +112,74 @@ static bool search(descent *w, double size) {
     return false;
 }
 
+// ---- the model with poles ----------------------------------------------------------------------
+
+// the model's value at bent, its gradient in pull; M (n, n) is H + s M; H NULL: not wanted
+static double model_at(descent *w, const double *M, const double *at, double *H) {
+    int n = w->problem->n;
+    double value = 0.0;
+    for (int i = 0; i < n; i++) {
+        double row = cri_dot(n, M + (size_t)i * (size_t)n, at);
+        value += at[i] * (w->g[i] + 0.5 * row);
+        w->pull[i] = w->g[i] + row;
+    }
+    return value + w->problem->bend(w->problem->self, at, w->pull, H);
+}
+
+// moves bent by a part of turn; false when nothing is lower
+static bool lower_model(descent *w, const double *M, double *value, double slope) {
+    int n = w->problem->n;
+    double part = 1.0;
+    for (int half = 0; half < 20; half++, part *= 0.5) {
+        cri_add_scaled(n, part, w->turn, w->bent);
+        double next = model_at(w, M, w->bent, NULL);
+        if (next <= *value + 1e-4 * part * slope) {
+            *value = next;
+            return true;
+        }
+        cri_add_scaled(n, -part, w->turn, w->bent);
+    }
+    return false;
+}
+
+// d of the model, from that of Newton's method
+static void bend_step(descent *w, bool has_shift) {
+    const cri_descent *p = w->problem;
+    size_t n = (size_t)p->n, bytes = sizeof(double) * n * n;
+    double *M = w->next_H, value = 0.0;
+    memcpy(M, w->H, bytes);
+    if (has_shift) {
+        p->stiffen(p->self, w->shift, M);
+    }
+    memset(w->bent, 0, sizeof(double) * n);
+    memcpy(w->turn, w->d, sizeof(double) * n);
+    double slope = cri_dot(p->n, w->g, w->d);
+    for (int step = 0; step < MOST_BENT && lower_model(w, M, &value, slope); step++) {
+        memcpy(w->factor, M, bytes);
+        model_at(w, M, w->bent, w->factor);
+        if (!cri_cholesky_factor(p->n, w->factor)) {
+            break;
+        }
+        for (size_t i = 0; i < n; i++) {
+            w->turn[i] = -w->pull[i];
+        }
+        cri_cholesky_solve(p->n, w->factor, w->turn);
+        slope = cri_dot(p->n, w->pull, w->turn);
+        if (p->size(p->self, w->turn) <= bent_enough * p->size(p->self, w->bent)) {
+            break;
+        }
+    }
+    if (cri_dot(p->n, w->g, w->bent) < 0.0) {
+        memcpy(w->d, w->bent, sizeof(double) * n);
+    }
+}
+
 // one step; false when it was the last
 static bool advance(descent *w) {
     const cri_descent *p = w->problem;
-    double s = factor_of(w);
+    bool has_shift;
     w->report->n_step++;
-    if (!isfinite(s)) {
+    if (!factor_of(w, &has_shift)) {
         return false;
     }
     for (int i = 0; i < p->n; i++) {
@@ -111,11 +187,15 @@ static bool advance(descent *w) {
     }
     cri_cholesky_solve(p->n, w->factor, w->d);
     w->report->size = p->size(p->self, w->d);
-    if (s == 0.0 && w->report->size <= p->tolerance && p->limit(p->self, w->d) >= 1.0) {
+    if (!has_shift && w->report->size <= p->tolerance && p->limit(p->self, w->d) >= 1.0) {
         p->move(p->self, 1.0, w->d);
         p->accept(p->self);
         w->report->is_solved = true;
         return false;
+    }
+    memset(w->pull, 0, sizeof(double) * (size_t)p->n);
+    if (p->bend && p->bend(p->self, w->d, w->pull, NULL) != 0.0) {
+        bend_step(w, has_shift);
     }
     return search(w, w->report->size);
 }
@@ -129,6 +209,10 @@ void cri_descent_run(const cri_descent *problem, double *factor, cr_arena *scrat
     w.g = CR_PUSH(scratch, double, n);
     w.next_g = CR_PUSH(scratch, double, n);
     w.d = CR_PUSH(scratch, double, n);
+    w.bent = CR_PUSH(scratch, double, n);
+    w.pull = CR_PUSH(scratch, double, n);
+    w.turn = CR_PUSH(scratch, double, n);
+    w.shift = CR_PUSH(scratch, double, n);
     w.H = CR_PUSH(scratch, double, n *n);
     w.next_H = CR_PUSH(scratch, double, n *n);
     if (cri_arena_has_failed(scratch)) {
@@ -136,8 +220,8 @@ void cri_descent_run(const cri_descent *problem, double *factor, cr_arena *scrat
         return;
     }
     problem->move(problem->self, 0.0, w.d);
-    problem->accept(problem->self);
     w.value = value_of(&w, w.g, w.H, &w.noise);
+    problem->accept(problem->self);
     report->has_memory = !isnan(w.value);
     report->is_allowed = isfinite(w.value);
     if (report->is_allowed) {

@@ -25,8 +25,14 @@ typedef struct cri_descent {
     /// The part of d, at most 1, up to which nothing forbidden is met.
     double (*limit)(void *self, const double *d);
 
-    /// H += s times something positive definite of the problem's own scale.
-    void (*stiffen)(void *self, double s, double *H);
+    /// H += something positive definite of the problem's own scale, s (n) times: it may take one s
+    /// for several unknowns, the largest.
+    void (*stiffen)(void *self, const double *s, double *H);
+
+    /// What a model of the function at where it stands plus d has beyond g . d + d' H d/2: the
+    /// value, infinite beyond a pole; adds to its gradient g (n) and second derivatives H (n, n) at
+    /// d, H may be NULL. NULL: nothing is known. Steps far into a pole then take many attempts.
+    double (*bend)(void *self, const double *d, double *g, double *H);
 
     /// Size of a step, relative to the problem.
     double (*size)(void *self, const double *d);
@@ -47,6 +53,6 @@ typedef struct cri_descent_report {
 
 /// Minimises from where the problem stands, which is tried first by a step of zero. factor (n, n)
 /// gets the Cholesky factor of H at the end, to the last step's size, when it is solved. Pushes
-/// 2 n^2 + 3 n doubles on scratch.
+/// 2 n^2 + 7 n doubles on scratch.
 void cri_descent_run(const cri_descent *problem, double *factor, cr_arena *scratch,
                      cri_descent_report *report);

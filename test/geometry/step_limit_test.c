@@ -84,14 +84,14 @@ TEST(a_ball_stops_at_a_plate_at_any_speed) {
             now.moving[0].pose = fixture_pose(cri_v3(0.1, 0.2, 0), cri_v3(0.1, 0.05, 1.0));
             now.moving[0].v = cri_v3(0, 0, -2.0 * speed);
             now.moving[0].w = spin ? cri_v3(3, 2, 1) : cri_v3(0, 0, 0);
-            double limit = cri_step_limit(&now.moving[0], &now.moving[1], 0.1);
+            double limit = cri_step_limit(&now.moving[0], &now.moving[1], 0.1, 1.0);
             CHECK(limit > 0.0 && limit < 1.0);
             cri_pose end = pose_at(&now.moving[0], limit);
             CHECK(end.pos.z > 0.1 && end.pos.z < 0.25);
             CHECK(!do_meet(limit));
             // the other way there is nothing in the way
             now.moving[0].v = cri_v3(0, 0, 2.0 * speed);
-            CHECK(cri_step_limit(&now.moving[0], &now.moving[1], 0.1) == 1.0);
+            CHECK(cri_step_limit(&now.moving[0], &now.moving[1], 0.1, 1.0) == 1.0);
         }
     }
     cri_arena_destroy(now.arena);
@@ -110,7 +110,7 @@ TEST(random_motions_never_meet_before_the_limit) {
             m->v = random_vector(&rng, 1.5 * (i % 3));
             m->w = random_vector(&rng, i % 4);
         }
-        double limit = cri_step_limit(&now.moving[0], &now.moving[1], 0.1);
+        double limit = cri_step_limit(&now.moving[0], &now.moving[1], 0.1, 1.0);
         if (do_meet(0.0)) {
             CHECK(limit == 0.0);
             n_start++;
@@ -147,7 +147,7 @@ TEST(a_floor_stops_what_falls_and_turns) {
         m->pose = fixture_pose(random_vector(&rng, 3), cri_v3(0, 0, height));
         m->v = random_vector(&rng, 1.5);
         m->w = random_vector(&rng, 2);
-        double limit = cri_step_limit_half(m, cri_v3(0, 0, 1), 0.0, 0.1), least = INFINITY;
+        double limit = cri_step_limit_half(m, cri_v3(0, 0, 1), 0.0, 0.1, 1.0), least = INFINITY;
         double start[8] = {0};
         for (int j = 0; j <= 40; j++) {
             cri_pose pose = pose_at(m, limit * j / 40.0);
