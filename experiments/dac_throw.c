@@ -205,8 +205,7 @@ void dac_tell_speed(const dac_models *models, const dac_start *start, cri_experi
 }
 
 void dac_tell_score(const cri_augmented_score score[CRI_GROUND_KINDS], cri_experiment_result *out) {
-    static const char *const kind[CRI_GROUND_KINDS] = {"point", "line"};
-    static const double paper[CRI_GROUND_KINDS] = {95.0, 98.0};
+    static const double paper[CRI_GROUND_KINDS] = {95.0, 98.0, NAN, NAN, NAN};
     static const char *const class[CRI_GROUND_CLASSES] = {"static", "dynamic", "detach"};
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         const cri_augmented_score *s = &score[k];
@@ -214,26 +213,25 @@ void dac_tell_score(const cri_augmented_score score[CRI_GROUND_KINDS], cri_exper
             continue;
         }
         cri_experiment_add(out, "%", "higher", 100.0 * s->accuracy, paper[k], "%s: classifier",
-                           kind[k]);
+                           cri_ground_kind_name(k));
         for (int i = 0; i < CRI_GROUND_CLASSES; i++) {
             const int *row = s->confusion[i];
             int n = row[0] + row[1] + row[2];
             cri_experiment_add(out, "%", "higher", n > 0 ? 100.0 * row[i] / n : (double)NAN, NAN,
-                               "%s: %s as static %d, dynamic %d, detach %d", kind[k], class[i],
-                               row[0], row[1], row[2]);
+                               "%s: %s as static %d, dynamic %d, detach %d",
+                               cri_ground_kind_name(k), class[i], row[0], row[1], row[2]);
         }
         cri_experiment_add(out, "%", "higher", 100.0 * s->friction, paper[k],
-                           "%s: friction regressor", kind[k]);
+                           "%s: friction regressor", cri_ground_kind_name(k));
     }
 }
 
 void dac_tell_accuracy(const dac_models *models, cri_experiment_result *out) {
-    static const char *const kind[CRI_GROUND_KINDS] = {"point", "line"};
     dac_tell_score(models->ours, out);
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         if (models->pdd[k].n_test > 0) {
             cri_experiment_add(out, "%", "higher", 100.0 * models->pdd[k].impulse, 95.0,
-                               "%s: impulse regressor of PDD", kind[k]);
+                               "%s: impulse regressor of PDD", cri_ground_kind_name(k));
         }
     }
     cri_experiment_add(out, "s", "lower", models->seconds[DAC_OURS], NAN, "training, ours");
