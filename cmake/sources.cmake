@@ -320,6 +320,7 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/cdl_run.c
     experiments/cdl_step.c
     experiments/cdl_tell.c
+    experiments/dac_box.c
     experiments/dac_chain.c
     experiments/dac_ellipse.c
     experiments/dac_pair.c

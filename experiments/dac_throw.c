@@ -40,7 +40,9 @@ static cri_augmented_options options_of(const cri_experiment_options *options) {
     o.sampling.seed = options->seed;
     o.progress = options->progress;
     if (!options->is_full) {
-        o.n_sample[0] = o.n_sample[1] = 10000;
+        for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+            o.n_sample[k] = 10000;
+        }
         o.n_epoch = 100;
     }
     return o;
@@ -93,8 +95,9 @@ cr_status dac_models_train(const char *scene, const char *name,
         o.is_regressed = k == DAC_PDD;
         status = train_one(scene, name, &o, score, out->model[DAC_GS], &out->model[k], err);
         out->seconds[k] = cpu_clock() - begin;
-        out->is_interrupted =
-            out->is_interrupted || score[0].is_interrupted || score[1].is_interrupted;
+        for (int i = 0; i < CRI_GROUND_KINDS; i++) {
+            out->is_interrupted = out->is_interrupted || score[i].is_interrupted;
+        }
     }
     if (status != CR_OK) {
         dac_models_clear(out);
@@ -230,7 +233,8 @@ void dac_tell_accuracy(const dac_models *models, cri_experiment_result *out) {
     dac_tell_score(models->ours, out);
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         if (models->pdd[k].n_test > 0) {
-            cri_experiment_add(out, "%", "higher", 100.0 * models->pdd[k].impulse, 95.0,
+            cri_experiment_add(out, "%", "higher", 100.0 * models->pdd[k].impulse,
+                               cri_ground_has(true, k) ? (double)NAN : 95.0,
                                "%s: impulse regressor of PDD", cri_ground_kind_name(k));
         }
     }

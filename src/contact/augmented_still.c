@@ -13,8 +13,8 @@
 // body: then they may leave by as much as that differs.
 //
 // Derivatives: rows that stand still and are independent, six at most, hold all the others; with
-// them as H and g all impulses,  A_HH dg_H = -(dc' + dA g)_H  and dg = 0 elsewhere moves the body as
-// any other solution would. The same for the active normals of a surface that slides.
+// them as H and g all impulses,  A_HH dg_H = -(dc' + dA g)_H  and dg = 0 elsewhere moves the body
+// as any other solution would. The same for the active normals of a surface that slides.
 
 #include "contact/augmented_parts.h"
 
