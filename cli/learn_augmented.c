@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// carom learn augmented SCENE [THROWS...]: samples contact states of the scene's planar body and
+// carom learn augmented SCENE [THROWS...]: samples contact states of the scene's body and
 // labels them by an analytic law, or takes them from recordings; trains classifiers and regressors,
 // and the rival that regresses everything.
 
@@ -25,8 +25,6 @@ typedef struct trained {
     double seconds; // of ours
 } trained;
 
-static const char *const kind[CRI_GROUND_KINDS] = {"point", "line"};
-
 static void print(const cri_augmented_options *o, const trained *t) {
     static const char *const class[CRI_GROUND_CLASSES] = {"static", "dynamic", "detach"};
     printf("nets for body %s on %s, labels by %s\n", t->nets.body, t->nets.surface, t->nets.law);
@@ -35,11 +33,14 @@ static void print(const cri_augmented_options *o, const trained *t) {
     }
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         const cri_augmented_score *s = &t->score[k];
-        if (s->n_test == 0) {
-            printf("%s: no such contact\n", kind[k]);
+        if (!cri_ground_has(t->nets.is_spatial, k)) {
             continue;
         }
-        printf("%s: %d samples, %d held out\n", kind[k], s->n_train, s->n_test);
+        if (s->n_test == 0) {
+            printf("%s: no such contact\n", cri_ground_kind_name(k));
+            continue;
+        }
+        printf("%s: %d samples, %d held out\n", cri_ground_kind_name(k), s->n_train, s->n_test);
         printf("  classifier            %.2f %%\n", 100.0 * s->accuracy);
         printf("  %-10s %8s %8s %8s   right\n", "", class[0], class[1], class[2]);
         for (int i = 0; i < CRI_GROUND_CLASSES; i++) {
@@ -86,7 +87,10 @@ static int tell(const cli_options *options, const trained *t) {
                                            {.name = "pure regression", .kind = CRI_COLUMN_NUMBER}});
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         const cri_augmented_score *s = &t->score[k];
-        cri_report_row(report, (cri_report_cell[]){{.text = kind[k]},
+        if (!cri_ground_has(t->nets.is_spatial, k)) {
+            continue;
+        }
+        cri_report_row(report, (cri_report_cell[]){{.text = cri_ground_kind_name(k)},
                                                    {.value = s->n_train},
                                                    {.value = s->n_test},
                                                    {.value = s->accuracy},

@@ -128,6 +128,12 @@ int learn_throws_read(const cli_options *o, const cr_model *model, cri_ground_re
     if (cri_ground_find(model, &ground, &err) != CR_OK) {
         return cli_error(&err);
     }
+    if (ground.is_spatial) {
+        return cli_failed(
+            "%.80s: body %.40s moves in space; throws are read for bodies on two slides "
+            "and a hinge, leave them out to sample its contacts",
+            o->word[1], cr_model_name(model, CR_VECTOR_X, 0));
+    }
     columns c = {.at_throw = -1};
     int code = choose(o, model, &c), n_file = o->n_word - 2, n_row = 0;
     cri_table *table = CR_PUSH(arena, cri_table, n_file);

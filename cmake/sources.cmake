@@ -186,7 +186,9 @@ set(CAROM_SOURCES
     src/contact/augmented.c
     src/contact/augmented_diff.c
     src/contact/augmented_joint.c
+    src/contact/augmented_still.c
     src/contact/ground.c
+    src/contact/ground_space.c
     src/contact/limit_axis.c
     src/contact/near.c
     src/contact/near_field.c
@@ -225,6 +227,7 @@ set(CAROM_SOURCES
     src/learn/augmented.c
     src/learn/ground_data.c
     src/learn/ground_record.c
+    src/learn/ground_space.c
     src/learn/ground_state.c
     src/learn/baseline.c
     src/learn/central.c
@@ -319,6 +322,7 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/cdl_run.c
     experiments/cdl_step.c
     experiments/cdl_tell.c
+    experiments/dac_box.c
     experiments/dac_chain.c
     experiments/dac_ellipse.c
     experiments/dac_pair.c

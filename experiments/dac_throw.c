@@ -40,7 +40,9 @@ static cri_augmented_options options_of(const cri_experiment_options *options) {
     o.sampling.seed = options->seed;
     o.progress = options->progress;
     if (!options->is_full) {
-        o.n_sample[0] = o.n_sample[1] = 10000;
+        for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+            o.n_sample[k] = 10000;
+        }
         o.n_epoch = 100;
     }
     return o;
@@ -93,8 +95,9 @@ cr_status dac_models_train(const char *scene, const char *name,
         o.is_regressed = k == DAC_PDD;
         status = train_one(scene, name, &o, score, out->model[DAC_GS], &out->model[k], err);
         out->seconds[k] = cpu_clock() - begin;
-        out->is_interrupted =
-            out->is_interrupted || score[0].is_interrupted || score[1].is_interrupted;
+        for (int i = 0; i < CRI_GROUND_KINDS; i++) {
+            out->is_interrupted = out->is_interrupted || score[i].is_interrupted;
+        }
     }
     if (status != CR_OK) {
         dac_models_clear(out);
@@ -205,8 +208,7 @@ void dac_tell_speed(const dac_models *models, const dac_start *start, cri_experi
 }
 
 void dac_tell_score(const cri_augmented_score score[CRI_GROUND_KINDS], cri_experiment_result *out) {
-    static const char *const kind[CRI_GROUND_KINDS] = {"point", "line"};
-    static const double paper[CRI_GROUND_KINDS] = {95.0, 98.0};
+    static const double paper[CRI_GROUND_KINDS] = {95.0, 98.0, NAN, NAN, NAN};
     static const char *const class[CRI_GROUND_CLASSES] = {"static", "dynamic", "detach"};
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         const cri_augmented_score *s = &score[k];
@@ -214,26 +216,26 @@ void dac_tell_score(const cri_augmented_score score[CRI_GROUND_KINDS], cri_exper
             continue;
         }
         cri_experiment_add(out, "%", "higher", 100.0 * s->accuracy, paper[k], "%s: classifier",
-                           kind[k]);
+                           cri_ground_kind_name(k));
         for (int i = 0; i < CRI_GROUND_CLASSES; i++) {
             const int *row = s->confusion[i];
             int n = row[0] + row[1] + row[2];
             cri_experiment_add(out, "%", "higher", n > 0 ? 100.0 * row[i] / n : (double)NAN, NAN,
-                               "%s: %s as static %d, dynamic %d, detach %d", kind[k], class[i],
-                               row[0], row[1], row[2]);
+                               "%s: %s as static %d, dynamic %d, detach %d",
+                               cri_ground_kind_name(k), class[i], row[0], row[1], row[2]);
         }
         cri_experiment_add(out, "%", "higher", 100.0 * s->friction, paper[k],
-                           "%s: friction regressor", kind[k]);
+                           "%s: friction regressor", cri_ground_kind_name(k));
     }
 }
 
 void dac_tell_accuracy(const dac_models *models, cri_experiment_result *out) {
-    static const char *const kind[CRI_GROUND_KINDS] = {"point", "line"};
     dac_tell_score(models->ours, out);
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         if (models->pdd[k].n_test > 0) {
-            cri_experiment_add(out, "%", "higher", 100.0 * models->pdd[k].impulse, 95.0,
-                               "%s: impulse regressor of PDD", kind[k]);
+            cri_experiment_add(out, "%", "higher", 100.0 * models->pdd[k].impulse,
+                               cri_ground_has(true, k) ? (double)NAN : 95.0,
+                               "%s: impulse regressor of PDD", cri_ground_kind_name(k));
         }
     }
     cri_experiment_add(out, "s", "lower", models->seconds[DAC_OURS], NAN, "training, ours");

@@ -62,6 +62,7 @@ int gradient_table_solver(void);
 int gradient_table_cone(void);
 int gradient_table_law(void);
 int gradient_table_ground(void);
+int gradient_table_space(void);
 int gradient_table_contact(void);
 int gradient_table_near(void);
 int gradient_table_jump(void);

@@ -10,6 +10,7 @@
 //   solver    friction problems                      gradient_table_solver.c
 //   law       contact laws                           gradient_table_law.c
 //   ground    contact laws made of nets              gradient_table_ground.c
+//   space     the same in space                      gradient_table_space.c
 //   cone      the cone programme on its path         gradient_table_cone.c
 //   contact   pairs of shapes, frames                gradient_table_contact.c
 //   near      touches of geoms and limits, rows      gradient_table_near.c
@@ -363,9 +364,9 @@ void table_add_derived_adj(const table_stage *s, double *adj) {
 int main(void) {
     int n_failed = gradient_table_math() + gradient_table_body() + gradient_table_state() +
                    gradient_table_tree() + gradient_table_solver() + gradient_table_law() +
-                   gradient_table_ground() + gradient_table_cone() + gradient_table_contact() +
-                   gradient_table_near() + gradient_table_jump() + gradient_table_jump_tree() +
-                   gradient_table_motion() + gradient_table_step() + gradient_table_sim() +
-                   gradient_table_points() + gradient_table_points_jump();
+                   gradient_table_ground() + gradient_table_space() + gradient_table_cone() +
+                   gradient_table_contact() + gradient_table_near() + gradient_table_jump() +
+                   gradient_table_jump_tree() + gradient_table_motion() + gradient_table_step() +
+                   gradient_table_sim() + gradient_table_points() + gradient_table_points_jump();
     return cr_test_exit(n_failed);
 }

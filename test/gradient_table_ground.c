@@ -50,6 +50,7 @@ TEST(inputs_of_nets) {
     for (int i = 0; i < 4; i++) {
         patch =
             (cri_ground){.kind = i < 2 ? CRI_GROUND_POINT : CRI_GROUND_LINE, .closest = closest[i]};
+        patch.n_tangent = 1;
         patch.n_row = cri_ground_rows(patch.kind);
         table_check(&(table_row){.name = "ground_input",
                                  .vjp_name = "cri_ground_input_vjp",
@@ -182,7 +183,7 @@ static void check_row(const ground_row *row, bool has_restitution) {
         x[i] = 0.5 * sin(1.0 + 1.7 * i);
     }
     plant_say(g, row->said, x);
-    for (int i = 1; has_restitution && i < CRI_GROUND_NETS; i += 2) {
+    for (int i = 1; has_restitution && i < 2 * CRI_GROUND_SPACE_POINT; i += 2) {
         // within 0 and 1
         const cri_mlp *net = &g->nets.net[i];
         int last = net->width[net->n_layer] - 1;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Law `augmented` (Algorithm 1 of paper 003) in the rows of the patch (contact/ground.h), tangent
-// 0 and ends 1, 2, with x the inputs and k the scale of impulses:
+// Law `augmented` (Algorithm 1 of paper 003) in the rows of the patch (contact/ground.h), tangents
+// t and ends e, with x the inputs, k the scale of impulses and T the frame of the slip:
 //
 //   class = argmax C(x)
 //   static     A g = -c', the patch stands still          some g_i < 0 at an end: as detach
-//   dynamic    g_0 = k R_0(x),  0 <= g_e perp c'_e + A_e0 g_0 + A_ee g_e >= 0
+//   dynamic    g_t = k T' R_t(x),  0 <= g_e perp c'_e + A_et g_t + A_ee g_e >= 0
 //                                                         all g_e = 0: as detach
-//   detach     g = 0                                      some c_e < 0: dynamic with g_0 = 0
+//   detach     g = 0                                      some c_e < 0: dynamic with g_t = 0
 //
 // The three guards on the right are not in the paper. With them no end approaches the ground, no
 // end pulls, and there is friction only where an end pushes, whatever the nets say.
@@ -16,6 +16,10 @@
 // output, closing ends rebound, c'_e = (1 + e) c_e where c_e < 0, and c' = c elsewhere, for nets
 // without that output and for contacts that only rest. What is static then stands still along the
 // ground. Coefficients of the scene do not count: the nets have learned their surface.
+//
+// A surface of four corners or more has impulses that are not unique. Static is then what some
+// g_e >= 0 hold still along the ground (contact/augmented_still.c), and derivatives move the
+// impulses of three corners, which move the body as all of them would.
 //
 // Inputs outside their range in training are noted; on demand the law that labelled solves instead,
 // and always where other things than the body they know take part.
@@ -26,8 +30,6 @@
 #include "contact/augmented_parts.h"
 
 #include "base/base.h"
-#include "math/cholesky.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -92,78 +94,78 @@ static bool any_plain(const cri_contact_problem *p) {
 // e and c'
 static void restore(const cri_contact_problem *p, cri_augmented_cache *c, bool has_cache,
                     cr_arena *keep) {
-    int k = c->ground.n_row;
+    int k = c->ground.n_row, n_t = c->ground.n_tangent;
     c->e = 0.0;
     if (p->nets->has_restitution && c->ground.closest > 0 && !any_plain(p)) {
         regress(p, c, has_cache, keep);
-        double e = c->out[k];
+        double e = c->out[cri_ground_rows(c->ground.kind)];
         c->has_e = e > 0.0 && e < 1.0;
         c->e = e >= 1.0 ? 1.0 : (c->has_e ? e : 0.0);
     }
-    c->rest[0] = c->ground.c[0];
-    for (int i = 1; i < k; i++) {
-        double own = c->ground.c[i];
-        c->rest[i] = own < 0.0 ? (1.0 + c->e) * own : own;
-    }
-}
-
-// false when an end would pull
-static bool stand_still(cri_augmented_cache *c) {
-    int k = c->ground.n_row;
-    memcpy(c->factor, c->ground.A, sizeof c->factor);
-    bool is_good = cri_cholesky_factor(k, c->factor);
     for (int i = 0; i < k; i++) {
-        c->g[i] = -c->rest[i];
+        double own = c->ground.c[i];
+        c->rest[i] = i >= n_t && own < 0.0 ? (1.0 + c->e) * own : own;
     }
-    if (is_good) {
-        cri_cholesky_solve(k, c->factor, c->g);
-    }
-    for (int i = 1; i < k; i++) {
-        is_good = is_good && c->g[i] >= 0.0;
-    }
-    return is_good;
 }
 
 static cri_lcp normals(const cri_augmented_cache *c) {
-    return (cri_lcp){.n = c->ground.n_row - 1, .M = c->M, .q = c->q};
+    return (cri_lcp){.n = c->ground.n_row - c->ground.n_tangent, .M = c->M, .q = c->q};
 }
 
-// normals for the friction g_0; false when no end pushes
+// normals for the friction g_t; false when no end pushes
 static bool solve_normals(cri_augmented_cache *c, cri_law_report *report, cr_arena *scratch) {
-    int k = c->ground.n_row, n = k - 1;
+    int k = c->ground.n_row, n_t = c->ground.n_tangent, n = k - n_t;
+    double size = 0.0;
     for (int i = 0; i < n; i++) {
-        c->q[i] = c->rest[i + 1] + c->ground.A[i + 1] * c->g[0];
-        for (int j = 0; j < n; j++) {
-            c->M[i * n + j] = c->ground.A[(i + 1) * k + j + 1];
+        const double *row = c->ground.A + (n_t + i) * k;
+        c->q[i] = c->rest[n_t + i];
+        for (int j = 0; j < n_t; j++) {
+            c->q[i] += row[j] * c->g[j];
         }
+        for (int j = 0; j < n; j++) {
+            c->M[i * n + j] = row[n_t + j];
+        }
+        size = fmax(size, fabs(c->q[i]));
     }
     cri_lcp lcp = normals(c);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    cri_lcp_report solved = cri_lcp_solve(&lcp, c->g + 1, scratch);
+    cri_lcp_report solved = cri_lcp_solve(&lcp, c->g + n_t, scratch);
     cri_arena_rewind(scratch, mark);
     report->outcome = solved.outcome;
     report->n_iteration += solved.n_iteration;
-    double size = fmax(fabs(c->q[0]), fabs(c->q[n - 1]));
     report->residual = size > 0.0 ? solved.residual / (1e-10 * size) : 0.0;
     bool is_pushing = false;
-    for (int i = 1; i < k; i++) {
+    for (int i = n_t; i < k; i++) {
         c->g[i] = fmax(c->g[i], 0.0);
         is_pushing = is_pushing || c->g[i] > 0.0;
     }
     return is_pushing;
 }
 
+// the friction that the regressor says; false when that is no number
+static bool set_friction(cri_augmented_cache *c) {
+    cri_ground_turn turn = cri_ground_turn_of(&c->ground);
+    bool is_finite = true;
+    for (int i = 0; i < c->ground.n_tangent; i++) {
+        c->g[i] = c->scale * c->out[i];
+    }
+    cri_ground_turn_back(&c->ground, &turn, c->g);
+    for (int i = 0; i < c->ground.n_tangent; i++) {
+        is_finite = is_finite && isfinite(c->g[i]);
+    }
+    return is_finite;
+}
+
 void cri_augmented_choose(const cri_contact_problem *p, cri_augmented_cache *c, bool has_cache,
                           cri_law_report *report, cr_arena *keep, cr_arena *scratch) {
     restore(p, c, has_cache, keep);
-    if (c->said == CRI_GROUND_STATIC && stand_still(c)) {
+    if (c->said == CRI_GROUND_STATIC && cri_augmented_stand(c, scratch)) {
         c->mode = CRI_AUGMENTED_STATIC;
         return;
     }
     if (c->said == CRI_GROUND_DYNAMIC && c->ground.closest > 0) {
         regress(p, c, has_cache, keep);
-        c->g[0] = c->scale * c->out[0];
-        if (isfinite(c->g[0]) && solve_normals(c, report, scratch)) {
+        if (set_friction(c) && solve_normals(c, report, scratch)) {
             c->mode = CRI_AUGMENTED_DYNAMIC;
             return;
         }
@@ -238,7 +240,7 @@ static void finish(cri_augmented_cache *c, double *f, bool has_cache, cri_law_re
     bool has_lcp = c->mode == CRI_AUGMENTED_DYNAMIC || c->mode == CRI_AUGMENTED_FRICTIONLESS;
     if (has_cache && has_lcp && report->outcome == CR_SOLVED) {
         cri_lcp lcp = normals(c);
-        bool is_reduced = cri_lcp_reduce(&lcp, c->g + 1, &c->lcp, keep);
+        bool is_reduced = cri_augmented_part(c, &lcp, keep);
         report->outcome = is_reduced ? CR_SOLVED : CR_ITERATION_LIMIT;
     }
     for (int i = 0; i < c->ground.n; i++) {
@@ -286,9 +288,11 @@ static const void *solve_regressed(const cri_contact_problem *p, double *f, bool
     if (is_there) {
         regress(p, c, has_cache, keep);
         c->mode = CRI_AUGMENTED_REGRESSED;
-        for (int i = 0; i < c->ground.n_row; i++) {
+        cri_ground_turn turn = cri_ground_turn_of(&c->ground);
+        for (int i = 0; i < cri_ground_rows(c->ground.kind); i++) {
             c->g[i] = c->scale * c->out[i];
         }
+        cri_ground_turn_back(&c->ground, &turn, c->g);
     }
     finish(c, f, has_cache, report, keep);
     return c;

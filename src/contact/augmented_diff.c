@@ -3,7 +3,7 @@
 // Derivatives of the laws made of nets. They keep the class and the active set; the classifier's
 // weights have none.
 //
-//   static    y = A^-1 g_adj:  c'_adj = -y,  A_adj = -y g'
+//   static    y = A^-1 g_adj on held rows:  c'_adj = -y,  A_adj = -y g'
 //   dynamic   those of the complementarity problem (solvers/lcp.h) and of the net
 //   c'_i = (1 + e) c_i of a closing end:  c_i_adj = (1 + e) c'_i_adj,  e_adj += c_i c'_i_adj
 
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { MOST = CRI_AUGMENTED_MOST, MOST_END = CRI_AUGMENTED_ENDS };
+enum { MOST = CRI_AUGMENTED_MOST, MOST_END = CRI_AUGMENTED_ENDS, MOST_OUT = CRI_AUGMENTED_OUT };
 
 /// Adjoints on the way from the impulses to A and c.
 typedef struct pass {
@@ -22,17 +22,33 @@ typedef struct pass {
     const cri_augmented_cache *c;
     double g[MOST];       // of impulses
     double rest[MOST];    // of c'
-    double out[MOST + 1]; // of the regressor's outputs
+    double out[MOST_OUT]; // of the regressor's outputs
     double scale;
     double A[MOST * MOST], own[MOST]; // of A and c
     double *weights;                  // NULL: not wanted
 } pass;
 
-// g_i = scale out_i of the first n rows
+// g = T' h,  h_i = scale out_i of the first n rows
 static void impulses_vjp(pass *s, int n) {
+    const cri_augmented_cache *c = s->c;
+    cri_ground_turn turn = cri_ground_turn_of(&c->ground);
+    const double *out = c->out;
+    if (c->ground.n_tangent > 1) {
+        double along = s->g[0], across = s->g[1];
+        double h[2] = {c->scale * out[0], turn.side * c->scale * out[1]};
+        cri_ground_turn adj = {along * h[0] + across * h[1], across * h[0] - along * h[1], 0.0,
+                               turn.side};
+        s->g[0] = turn.cosine * along + turn.sine * across;
+        s->g[1] = turn.side * (turn.cosine * across - turn.sine * along);
+        if (c->ground.n_tangent > 2) {
+            adj.twist = s->g[2] * c->scale * out[2];
+            s->g[2] *= turn.twist;
+        }
+        cri_ground_turn_of_vjp(&c->ground, &adj, s->A, s->own);
+    }
     for (int i = 0; i < n; i++) {
-        s->scale += s->g[i] * s->c->out[i];
-        s->out[i] += s->g[i] * s->c->scale;
+        s->scale += s->g[i] * out[i];
+        s->out[i] += s->g[i] * c->scale;
     }
 }
 
@@ -47,30 +63,43 @@ static void regress_vjp(pass *s, cr_arena *scratch) {
     cri_ground_input_vjp(&s->c->ground, input_adj, s->scale, s->A, s->own);
 }
 
-// g_e = lcp(M = A_ee, q = c'_e + A_e0 g_0)
+// g_e = lcp(M = A_ee, q = c'_e + A_et g_t), of the ends that move
 static void normals_vjp(pass *s, cr_arena *scratch) {
     const cri_augmented_cache *c = s->c;
-    int k = c->ground.n_row;
-    double q_adj[MOST_END];
-    cri_lcp_vjp(&c->lcp, s->g + 1, q_adj, scratch);
-    for (int i = 1; i < k; i++) {
-        for (int j = 1; j < k; j++) {
-            s->A[i * k + j] += q_adj[i - 1] * c->g[j];
+    int k = c->ground.n_row, n_t = c->ground.n_tangent;
+    double z_adj[MOST_END], q_adj[MOST_END];
+    for (int i = 0; i < c->n_part; i++) {
+        z_adj[i] = s->g[n_t + c->part[i]];
+    }
+    if (c->n_part > 0) {
+        cri_lcp_vjp(&c->lcp, z_adj, q_adj, scratch);
+    }
+    for (int i = 0; i < c->n_part; i++) {
+        int row = n_t + c->part[i];
+        for (int j = n_t; j < k; j++) {
+            s->A[row * k + j] += q_adj[i] * c->g[j];
         }
-        s->rest[i] += q_adj[i - 1];
-        s->A[i] += q_adj[i - 1] * c->g[0];
-        s->g[0] += q_adj[i - 1] * c->ground.A[i];
+        s->rest[row] += q_adj[i];
+        for (int j = 0; j < n_t; j++) {
+            s->A[j * k + row] += q_adj[i] * c->g[j];
+            s->g[j] += q_adj[i] * c->ground.A[j * k + row];
+        }
     }
 }
 
-// A g = -c'
+// A g = -c' on the held rows
 static void static_vjp(pass *s) {
-    int k = s->c->ground.n_row;
-    cri_cholesky_solve(k, s->c->factor, s->g);
-    for (int i = 0; i < k; i++) {
-        s->rest[i] = -s->g[i];
+    const cri_augmented_cache *c = s->c;
+    int k = c->ground.n_row;
+    double y[MOST];
+    for (int i = 0; i < c->n_held; i++) {
+        y[i] = s->g[c->held[i]];
+    }
+    cri_cholesky_solve(c->n_held, c->factor, y);
+    for (int i = 0; i < c->n_held; i++) {
+        s->rest[c->held[i]] = -y[i];
         for (int j = 0; j < k; j++) {
-            s->A[i * k + j] = -s->g[i] * s->c->g[j];
+            s->A[c->held[i] * k + j] = -y[i] * c->g[j];
         }
     }
 }
@@ -78,11 +107,11 @@ static void static_vjp(pass *s) {
 // c' = c, but for closing ends
 static void rest_vjp(pass *s) {
     const cri_augmented_cache *c = s->c;
-    s->own[0] += s->rest[0];
-    for (int i = 1; i < c->ground.n_row; i++) {
-        bool is_closing = c->ground.c[i] < 0.0;
+    double *e = s->out + cri_ground_rows(c->ground.kind);
+    for (int i = 0; i < c->ground.n_row; i++) {
+        bool is_closing = i >= c->ground.n_tangent && c->ground.c[i] < 0.0;
         s->own[i] += is_closing ? (1.0 + c->e) * s->rest[i] : s->rest[i];
-        s->out[c->ground.n_row] += is_closing && c->has_e ? c->ground.c[i] * s->rest[i] : 0.0;
+        *e += is_closing && c->has_e ? c->ground.c[i] * s->rest[i] : 0.0;
     }
 }
 
@@ -105,14 +134,14 @@ void cri_augmented_vjp(const cri_contact_problem *p, const void *cached, const d
         break;
     case CRI_AUGMENTED_DYNAMIC:
         normals_vjp(&s, scratch);
-        impulses_vjp(&s, 1);
+        impulses_vjp(&s, c->ground.n_tangent);
         has_net = true;
         break;
     case CRI_AUGMENTED_FRICTIONLESS:
         normals_vjp(&s, scratch);
         break;
     case CRI_AUGMENTED_REGRESSED:
-        impulses_vjp(&s, c->ground.n_row);
+        impulses_vjp(&s, cri_ground_rows(c->ground.kind));
         has_net = true;
         break;
     }
@@ -129,7 +158,7 @@ void cri_augmented_vjp(const cri_contact_problem *p, const void *cached, const d
 /// Tangents on the way from A and c to the impulses.
 typedef struct push {
     double A[MOST * MOST], own[MOST];
-    double out[MOST + 1];
+    double out[MOST_OUT];
     double scale;
     double rest[MOST];
     double g[MOST];
@@ -146,7 +175,7 @@ static void regress_jvp(const cri_contact_problem *p, const cri_augmented_cache 
     for (int i = 0; i < mlp->width[mlp->n_layer]; i++) {
         cri_arena_mark mark = cri_arena_get_mark(scratch);
         double *row = weights_tan ? CR_PUSH(scratch, double, n_weight) : NULL;
-        double input_adj[CRI_GROUND_INPUTS] = {0}, seed[MOST + 1] = {0};
+        double input_adj[CRI_GROUND_INPUTS] = {0}, seed[MOST_OUT] = {0};
         seed[i] = 1.0;
         bool has_room =
             cri_mlp_value_vjp(mlp, p->weights + first, &c->net, seed, input_adj, row, scratch);
@@ -166,38 +195,62 @@ static void impulses_jvp(const cri_augmented_cache *c, int n, push *t) {
     for (int i = 0; i < n; i++) {
         t->g[i] = t->scale * c->out[i] + c->scale * t->out[i];
     }
+    cri_ground_turn turn = cri_ground_turn_of(&c->ground);
+    cri_ground_turn tan = cri_ground_turn_of_jvp(&c->ground, t->A, t->own);
+    cri_ground_turn_back(&c->ground, &turn, t->g);
+    if (c->ground.n_tangent > 1) {
+        double along = c->scale * c->out[0], across = turn.side * c->scale * c->out[1];
+        t->g[0] += tan.cosine * along - tan.sine * across;
+        t->g[1] += tan.sine * along + tan.cosine * across;
+    }
+    if (c->ground.n_tangent > 2) {
+        t->g[2] += tan.twist * c->scale * c->out[2];
+    }
 }
 
 static void rest_jvp(const cri_augmented_cache *c, push *t) {
-    t->rest[0] = t->own[0];
-    for (int i = 1; i < c->ground.n_row; i++) {
-        double e_tan = c->has_e ? t->out[c->ground.n_row] : 0.0;
-        bool is_closing = c->ground.c[i] < 0.0;
+    double e_tan = c->has_e ? t->out[cri_ground_rows(c->ground.kind)] : 0.0;
+    for (int i = 0; i < c->ground.n_row; i++) {
+        bool is_closing = i >= c->ground.n_tangent && c->ground.c[i] < 0.0;
         t->rest[i] = is_closing ? (1.0 + c->e) * t->own[i] + e_tan * c->ground.c[i] : t->own[i];
     }
 }
 
 static void normals_jvp(const cri_augmented_cache *c, push *t, cr_arena *scratch) {
-    int k = c->ground.n_row;
-    double rhs[MOST_END];
-    for (int i = 1; i < k; i++) {
-        rhs[i - 1] = t->rest[i] + t->A[i] * c->g[0] + c->ground.A[i] * t->g[0];
-        for (int j = 1; j < k; j++) {
-            rhs[i - 1] += t->A[i * k + j] * c->g[j];
+    int k = c->ground.n_row, n_t = c->ground.n_tangent;
+    double rhs[MOST_END], z_tan[MOST_END];
+    for (int i = 0; i < c->n_part; i++) {
+        int row = n_t + c->part[i];
+        rhs[i] = t->rest[row];
+        for (int j = 0; j < n_t; j++) {
+            rhs[i] += t->A[j * k + row] * c->g[j] + c->ground.A[j * k + row] * t->g[j];
+        }
+        for (int j = n_t; j < k; j++) {
+            rhs[i] += t->A[row * k + j] * c->g[j];
         }
     }
-    cri_lcp_jvp(&c->lcp, rhs, t->g + 1, scratch);
+    if (c->n_part > 0) {
+        cri_lcp_jvp(&c->lcp, rhs, z_tan, scratch);
+    }
+    for (int i = 0; i < c->n_part; i++) {
+        t->g[n_t + c->part[i]] = z_tan[i];
+    }
 }
 
 static void static_jvp(const cri_augmented_cache *c, push *t) {
     int k = c->ground.n_row;
-    for (int i = 0; i < k; i++) {
-        t->g[i] = -t->rest[i];
+    double y[MOST];
+    for (int i = 0; i < c->n_held; i++) {
+        int row = c->held[i];
+        y[i] = -t->rest[row];
         for (int j = 0; j < k; j++) {
-            t->g[i] -= t->A[i * k + j] * c->g[j];
+            y[i] -= t->A[row * k + j] * c->g[j];
         }
     }
-    cri_cholesky_solve(k, c->factor, t->g);
+    cri_cholesky_solve(c->n_held, c->factor, y);
+    for (int i = 0; i < c->n_held; i++) {
+        t->g[c->held[i]] = y[i];
+    }
 }
 
 void cri_augmented_jvp(const cri_contact_problem *p, const void *cached, const double *f,
@@ -221,14 +274,14 @@ void cri_augmented_jvp(const cri_contact_problem *p, const void *cached, const d
         static_jvp(c, &t);
         break;
     case CRI_AUGMENTED_DYNAMIC:
-        impulses_jvp(c, 1, &t);
+        impulses_jvp(c, c->ground.n_tangent, &t);
         normals_jvp(c, &t, scratch);
         break;
     case CRI_AUGMENTED_FRICTIONLESS:
         normals_jvp(c, &t, scratch);
         break;
     case CRI_AUGMENTED_REGRESSED:
-        impulses_jvp(c, c->ground.n_row, &t);
+        impulses_jvp(c, cri_ground_rows(c->ground.kind), &t);
         break;
     }
     cri_ground_spread(&c->ground, t.g, f_tan);

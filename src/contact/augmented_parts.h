@@ -7,7 +7,11 @@
 #include "contact/augmented.h"
 #include "solvers/lcp.h"
 
-enum { CRI_AUGMENTED_MOST = CRI_GROUND_ROWS, CRI_AUGMENTED_ENDS = CRI_AUGMENTED_MOST - 1 };
+enum {
+    CRI_AUGMENTED_MOST = CRI_GROUND_ROWS,
+    CRI_AUGMENTED_ENDS = CRI_GROUND_ENDS,
+    CRI_AUGMENTED_OUT = CRI_GROUND_LEAD + 1,
+};
 
 /// One solve.
 typedef struct cri_augmented_cache {
@@ -16,19 +20,21 @@ typedef struct cri_augmented_cache {
     cri_augmented_mode mode;
     double g[CRI_AUGMENTED_MOST];
     double rest[CRI_AUGMENTED_MOST];                        // c, with what closing ends rebound by
-    double factor[CRI_AUGMENTED_MOST * CRI_AUGMENTED_MOST]; // static: Cholesky of A
+    double factor[CRI_AUGMENTED_MOST * CRI_AUGMENTED_MOST]; // static: Cholesky of A on held rows
+    int n_held, held[CRI_AUGMENTED_MOST]; // static: rows that stand still, and hold all others
     double input[CRI_GROUND_INPUTS];
-    double out[CRI_AUGMENTED_MOST + 1]; // of the regressor
-    bool has_out;                       // there is
-    bool has_e;                         // restitution counts, and its net moves it
-    bool is_linked;                     // inputs are those of the body alone
-    double e;                           // restitution
-    double scale;                       // of impulses
+    double out[CRI_AUGMENTED_OUT]; // of the regressor
+    bool has_out;                  // there is
+    bool has_e;                    // restitution counts, and its net moves it
+    bool is_linked;                // inputs are those of the body alone
+    double e;                      // restitution
+    double scale;                  // of impulses
     cri_mlp_cache net;
     double M[CRI_AUGMENTED_ENDS * CRI_AUGMENTED_ENDS]; // of the complementarity problem
     double q[CRI_AUGMENTED_ENDS];
-    cri_lcp_cache lcp;
-    const cri_law *inner; // that solved instead, NULL: none
+    int n_part, part[CRI_AUGMENTED_ENDS]; // ends whose normals derivatives move, independent ones
+    cri_lcp_cache lcp;                    // of them
+    const cri_law *inner;                 // that solved instead, NULL: none
     const void *inner_cache;
 } cri_augmented_cache;
 
@@ -41,6 +47,13 @@ cri_ground_class cri_augmented_classify(const cri_contact_problem *problem,
 void cri_augmented_choose(const cri_contact_problem *problem, cri_augmented_cache *c,
                           bool has_cache, cri_law_report *report, cr_arena *keep,
                           cr_arena *scratch);
+
+/// Static: g that brings the patch to rest, with c' in rest; false when an end would pull.
+bool cri_augmented_stand(cri_augmented_cache *c, cr_arena *scratch);
+
+/// The part of the normals' problem that derivatives move, from its solution in g; false when there
+/// is none.
+bool cri_augmented_part(cri_augmented_cache *c, const cri_lcp *normals, cr_arena *keep);
 
 /// Algorithm 2: the inputs and the class of the body alone, under the force of its joint. False
 /// when nothing moves.

@@ -100,12 +100,11 @@ void cri_ground_spread(const cri_ground *patch, const double *g, double *z) {
     }
 }
 
-// A = R A R' and c = R (b - what is to be reached)
-static void fill_reduced(const cri_contact_problem *p, cri_ground *patch) {
+void cri_ground_fill(const cri_contact_problem *p, cri_ground *patch) {
     int m = 3 * p->n;
     for (int i = 0; i < patch->n_row; i++) {
         const double *left = patch->R + (size_t)i * (size_t)m;
-        double sum[MOST] = {0.0, 0.0, 0.0}, c = 0.0;
+        double sum[MOST] = {0.0}, c = 0.0;
         for (int k = 0; k < m; k++) {
             double goal = k % 3 == 0 ? p->target[k / 3] : (p->drift ? p->drift[k] : 0.0);
             c += left[k] * (p->b[k] - goal);
@@ -121,18 +120,27 @@ static void fill_reduced(const cri_contact_problem *p, cri_ground *patch) {
             patch->A[i * patch->n_row + j] = patch->A[j * patch->n_row + i] = sum[j];
         }
     }
+    patch->closest = 0;
+    for (int i = patch->n_tangent; i < patch->n_row; i++) {
+        bool is_faster = patch->c[i] < (patch->closest > 0 ? patch->c[patch->closest] : 0.0);
+        patch->closest = is_faster ? i : patch->closest;
+    }
 }
 
 bool cri_ground_reduce(const cri_contact_problem *p, cri_ground *patch, cr_arena *keep) {
     CR_ASSERT(p->n > 0 && patch && keep);
+    if (p->place) {
+        return cri_ground_reduce_space(p, patch, keep);
+    }
     int tangent = tangent_of(p), m = 3 * p->n;
     int end[2] = {farthest(p, 0), 0};
     end[1] = farthest(p, end[0]);
     double least = same_place * entry(p, 3 * end[0], 3 * end[0]);
     bool is_line = apart(p, end[0], end[1]) > least;
-    *patch = (cri_ground){.kind = is_line ? CRI_GROUND_LINE : CRI_GROUND_POINT, .n = p->n};
+    *patch = (cri_ground){
+        .kind = is_line ? CRI_GROUND_LINE : CRI_GROUND_POINT, .n = p->n, .n_tangent = 1};
     patch->n_row = cri_ground_rows(patch->kind);
-    patch->R = CR_PUSH(keep, double, MOST *m);
+    patch->R = CR_PUSH(keep, double, patch->n_row *m);
     if (tangent == 0) {
         return false;
     }
@@ -140,7 +148,7 @@ bool cri_ground_reduce(const cri_contact_problem *p, cri_ground *patch, cr_arena
     for (int k = 0; k < patch->n_row - 1; k++) {
         fill_mean(p, end[k], 0, least, patch->R + (size_t)(k + 1) * (size_t)m);
     }
-    fill_reduced(p, patch);
+    cri_ground_fill(p, patch);
     if (is_line && patch->A[1] > patch->A[2]) {
         // the end with the smaller coupling comes first
         for (int k = 0; k < m; k++) {
@@ -148,11 +156,7 @@ bool cri_ground_reduce(const cri_contact_problem *p, cri_ground *patch, cr_arena
             patch->R[m + k] = patch->R[2 * m + k];
             patch->R[2 * m + k] = keep_it;
         }
-        fill_reduced(p, patch);
-    }
-    for (int i = 1; i < patch->n_row; i++) {
-        bool is_faster = patch->c[i] < (patch->closest > 0 ? patch->c[patch->closest] : 0.0);
-        patch->closest = is_faster ? i : patch->closest;
+        cri_ground_fill(p, patch);
     }
     return true;
 }
@@ -204,7 +208,7 @@ void cri_ground_reduce_jvp(const cri_ground *patch, const cri_contact_tan *tan, 
 }
 
 size_t cri_ground_bytes(int n) {
-    return sizeof(double) * 12 * 3 * (size_t)n + 1024;
+    return sizeof(double) * (3 * MOST + 4) * 3 * (size_t)n + 4096;
 }
 
 // ---- inputs ------------------------------------------------------------------------------------
@@ -234,6 +238,9 @@ static sums sums_of(const cri_ground *patch) {
 }
 
 double cri_ground_input(const cri_ground *patch, double input[CRI_GROUND_INPUTS]) {
+    if (patch->kind >= CRI_GROUND_SPACE_POINT) {
+        return cri_ground_space_input(patch, input);
+    }
     int k = patch->n_row, at = 0;
     sums of = sums_of(patch);
     CR_ASSERT(of.s > 0.0 && of.a > 0.0);
@@ -258,6 +265,10 @@ double cri_ground_input(const cri_ground *patch, double input[CRI_GROUND_INPUTS]
 
 void cri_ground_input_vjp(const cri_ground *patch, const double *input_adj, double scale_adj,
                           double *A_adj, double *c_adj) {
+    if (patch->kind >= CRI_GROUND_SPACE_POINT) {
+        cri_ground_space_input_vjp(patch, input_adj, scale_adj, A_adj, c_adj);
+        return;
+    }
     int k = patch->n_row, n_end = k - 1, at = cri_ground_inputs(patch->kind) - 1;
     sums of = sums_of(patch), adj = {.closing = scale_adj / of.a};
 
@@ -309,6 +320,9 @@ void cri_ground_input_vjp(const cri_ground *patch, const double *input_adj, doub
 
 double cri_ground_input_jvp(const cri_ground *patch, const double *A_tan, const double *c_tan,
                             double input_tan[CRI_GROUND_INPUTS]) {
+    if (patch->kind >= CRI_GROUND_SPACE_POINT) {
+        return cri_ground_space_input_jvp(patch, A_tan, c_tan, input_tan);
+    }
     int k = patch->n_row, n_end = k - 1, at = 0;
     sums of = sums_of(patch), tan = {0};
     tan.closing = patch->closest > 0 ? -c_tan[patch->closest] : 0.0;

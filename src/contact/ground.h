@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// The contact patch of a body that moves in a plane, read off its contact problem: a point or a
-// line, the rows that it reduces to, and the inputs of the nets (paper 003; formulas: ground.c).
+// The contact patch of a body, read off its contact problem: a point, a line, or a surface of a
+// body that moves in space; the rows that it reduces to, and the inputs of the nets (paper 003;
+// formulas: ground.c, in space ground_space.c).
 
 #pragma once
 
 #include "contact/law.h"
 #include "model/ground_nets.h"
 
-/// u = A g + c in the rows of the patch: its tangent, then the normal of each end.
+/// u = A g + c in the rows of the patch: its tangents (in space two and the twist), then the normal
+/// of each end.
 typedef struct cri_ground {
     cri_ground_kind kind;
-    int n_row;                                   // 2 or 3
+    int n_row;                                   // tangents and all ends
+    int n_tangent;                               // 1; in space 2 for a point, else 3
     int n;                                       // contacts of the problem
     double *R;                                   // (n_row, 3n): a row is a mean of the problem's
     double A[CRI_GROUND_ROWS * CRI_GROUND_ROWS]; // (n_row, n_row) R A R'
@@ -19,8 +22,9 @@ typedef struct cri_ground {
     int closest;                                 // row of the end that closes fastest, 0: none
 } cri_ground;
 
-/// R is pushed on keep, which has room (cri_ground_bytes). False when the contacts do not move in a
-/// plane: some of them have two tangents.
+/// R is pushed on keep, which has room (cri_ground_bytes). In space where the problem says where
+/// its contacts are. False when nets do not fit: contacts have two tangents and are not in space,
+/// or a surface has too many corners.
 bool cri_ground_reduce(const cri_contact_problem *problem, cri_ground *patch, cr_arena *keep);
 
 /// R z and R' g.
@@ -36,6 +40,12 @@ void cri_ground_reduce_vjp(const cri_contact_problem *problem, const cri_ground 
 void cri_ground_reduce_jvp(const cri_ground *patch, const cri_contact_tan *tan, double *A_tan,
                            double *c_tan, cr_arena *scratch);
 
+/// The same for problems in space; false for a surface of more than CRI_GROUND_ENDS corners.
+bool cri_ground_reduce_space(const cri_contact_problem *problem, cri_ground *patch, cr_arena *keep);
+
+/// A = R A R', c = R (b - what is to be reached) and the end that closes fastest, of R.
+void cri_ground_fill(const cri_contact_problem *problem, cri_ground *patch);
+
 /// Room for R, and in scratch for the derivatives.
 size_t cri_ground_bytes(int n);
 
@@ -49,3 +59,27 @@ void cri_ground_input_vjp(const cri_ground *patch, const double *input_adj, doub
 /// Overwrites input_tan; returns the tangent of the scale.
 double cri_ground_input_jvp(const cri_ground *patch, const double *A_tan, const double *c_tan,
                             double input_tan[CRI_GROUND_INPUTS]);
+
+/// What nets say is in a frame of their own: its direction in the tangents, the scale of the twist.
+typedef struct cri_ground_turn {
+    double cosine, sine, twist; // 1, 0, 1 in a plane
+    double side;                // 1, or -1 for what is mirrored: a choice, also in derivatives
+} cri_ground_turn;
+
+cri_ground_turn cri_ground_turn_of(const cri_ground *patch);
+
+/// Adds to A_adj (n_row, n_row) and c_adj (n_row).
+void cri_ground_turn_of_vjp(const cri_ground *patch, const cri_ground_turn *adj, double *A_adj,
+                            double *c_adj);
+cri_ground_turn cri_ground_turn_of_jvp(const cri_ground *patch, const double *A_tan,
+                                       const double *c_tan);
+
+/// Impulses g (n_row, the tangents first) from that frame to the rows of the patch, in place.
+void cri_ground_turn_back(const cri_ground *patch, const cri_ground_turn *turn, double *g);
+
+/// Inputs in space, as above.
+double cri_ground_space_input(const cri_ground *patch, double input[CRI_GROUND_INPUTS]);
+void cri_ground_space_input_vjp(const cri_ground *patch, const double *input_adj, double scale_adj,
+                                double *A_adj, double *c_adj);
+double cri_ground_space_input_jvp(const cri_ground *patch, const double *A_tan, const double *c_tan,
+                                  double input_tan[CRI_GROUND_INPUTS]);

@@ -210,6 +210,22 @@ cri_contact_problem cri_jump_problem(const cri_world *world, const cri_jump *jum
                                  .link = jump->link};
 }
 
+// where contacts are along the tangents, for nets in space; NULL: not wanted, or frames differ
+static const double *places(const cri_world *world, const cri_jump *jump, cr_arena *keep) {
+    const cri_ground_nets *nets = world->law->needs_nets ? world->model->nets : NULL;
+    if (!nets || !nets->is_spatial) {
+        return NULL;
+    }
+    double *place = CR_PUSH_RAW(keep, double, 2 * jump->n);
+    for (int a = 0; a < jump->n; a++) {
+        const cri_row *row = &jump->row[a];
+        for (int r = 0; r < 2; r++) {
+            place[2 * a + r] = cri_v3_dot(row->touch.point[1], row->frame.axis[r + 1]);
+        }
+    }
+    return place;
+}
+
 // ---- assembly ----------------------------------------------------------------------------------
 
 // place of a unit in the island, added when it is new
@@ -499,6 +515,7 @@ static void solve_by_law(const cri_world *world, cri_jump *jump, bool has_cache,
                          cr_arena *scratch) {
     cri_contact_problem problem = cri_jump_problem(world, jump);
     problem.link = problem.is_foreign ? NULL : cri_jump_link(world, jump, keep, scratch);
+    problem.place = problem.is_foreign ? NULL : places(world, jump, keep);
     jump->link = problem.link;
     problem.smoothing = world->smoothing;
     if (jump->has_sides) {

@@ -43,6 +43,8 @@ typedef struct cri_contact_problem {
     cri_outside outside;                // what they do beyond their training
     bool is_foreign;                    // some contact is not of the body that they know
     const cri_contact_link *link;       // of the body that they know, NULL: it moves freely
+    const double *place;                // (n, 2) where contacts are along the tangents, m, for nets
+                                        // in space: choices alone hang on it; else NULL
     double smoothing; // of derivatives, relative; 0: they are those of the solution
     // pivots of A (cri_psd_pivot, to 1e-11), NULL: not there
     const struct cri_psd *pivots;
@@ -64,7 +66,7 @@ typedef struct cri_law_report {
     const double *shift;       // (n), in keep: what the law adds to the diagonal of A, else NULL
 } cri_law_report;
 
-enum { CRI_MAX_OUTER = 8 };
+enum { CRI_MAX_OUTER = 14 };
 
 /// Adjoints of the problem. A_adj is a sum of n_outer products left right'.
 typedef struct cri_contact_adj {

@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_OUT = CRI_GROUND_ROWS + 1, N_WORKER = 16 };
+enum { MOST_OUT = CRI_GROUND_LEAD + 1, N_WORKER = 16 };
 
 // of an input's width
 static const double least_width = 0.01;
@@ -42,7 +42,7 @@ typedef struct task {
 
 cri_augmented_options cri_augmented_options_default(void) {
     return (cri_augmented_options){.sampling = cri_ground_sampling_default(),
-                                   .n_sample = {15000, 35000},
+                                   .n_sample = {15000, 35000, 10000, 20000, 20000},
                                    .n_hidden = 3,
                                    .width = {32, 32, 16},
                                    .n_epoch = 300,
@@ -316,8 +316,9 @@ bool cri_augmented_judge(const cri_ground_nets *nets, const double *weights,
                 double off = fabs(y[j] * data->scale[i] - right);
                 error[1] += off;
                 size[1] += fabs(right);
-                error[0] += j == 0 ? off : 0.0;
-                size[0] += j == 0 ? fabs(right) : 0.0;
+                bool is_tangent = j < cri_ground_tangents(data->kind);
+                error[0] += is_tangent ? off : 0.0;
+                size[0] += is_tangent ? fabs(right) : 0.0;
             }
         }
     }
@@ -331,13 +332,14 @@ bool cri_augmented_judge(const cri_ground_nets *nets, const double *weights,
 static cr_status describe(const cr_model *model, cri_ground_nets *nets, cr_error *err) {
     cri_ground_body ground;
     CR_TRY(cri_ground_find(model, &ground, err));
+    nets->is_spatial = ground.is_spatial;
     cr_arena *work = cri_arena_create(4096);
     double *p = work ? CR_PUSH(work, double, model->sizes.n_p) : NULL;
     cri_derived d = p ? cri_derived_push(model, work) : (cri_derived){0};
     if (d.block) {
         cr_model_defaults(model, -1, p, NULL, NULL);
         cri_derive(model, p, &d);
-        cri_ground_mass(&d, &ground, &nets->mass, &nets->inertia);
+        cri_ground_mass(&d, &ground, &nets->mass, nets->inertia);
     }
     bool is_good = d.block != NULL;
     cri_arena_destroy(work);
@@ -354,11 +356,15 @@ static cr_status describe(const cr_model *model, cri_ground_nets *nets, cr_error
 }
 
 // samples of both kinds, and whether things rebound
-static cr_status gather(const cr_model *model, const cri_augmented_options *o,
+static cr_status gather(const cr_model *model, const cri_augmented_options *o, bool is_spatial,
                         cri_ground_data data[CRI_GROUND_KINDS], cr_arena *arena, cr_error *err) {
     int n = 0;
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         cri_ground_kind kind = (cri_ground_kind)k;
+        data[k] = (cri_ground_data){.kind = kind};
+        if (!cri_ground_has(is_spatial, k)) {
+            continue;
+        }
         CR_TRY(o->record ? cri_ground_take_record(model, kind, o->record, &data[k], arena, err)
                          : cri_ground_sample(model, kind, o->n_sample[k], &o->sampling, &data[k],
                                              arena, err));
@@ -399,10 +405,13 @@ cr_status cri_augmented_train(const cr_model *model, const cri_augmented_options
     cri_ground_data data[CRI_GROUND_KINDS];
     *nets = (cri_ground_nets){0};
     CR_TRY(describe(model, nets, err));
-    CR_TRY(gather(model, options, data, arena, err));
+    CR_TRY(gather(model, options, nets->is_spatial, data, arena, err));
     (void)snprintf(nets->law, sizeof nets->law, "%s",
-                   options->record ? "recorded" : options->sampling.law);
-    nets->has_restitution = data[0].has_restitution || data[1].has_restitution;
+                   options->record ? "recorded"
+                                   : cri_ground_label_law(&options->sampling, nets->is_spatial));
+    for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        nets->has_restitution = nets->has_restitution || data[k].has_restitution;
+    }
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         data[k].has_restitution = nets->has_restitution;
     }
@@ -411,14 +420,19 @@ cr_status cri_augmented_train(const cr_model *model, const cri_augmented_options
     cri_random stream = cri_random_of(options->sampling.seed, 100);
     bool is_good = weights != NULL;
     for (int i = 0; i < CRI_GROUND_NETS && is_good; i++) {
-        is_good = cri_mlp_start(&nets->net[i], CRI_START_GLOROT, &stream, weights + nets->first[i],
-                                arena);
+        is_good =
+            !cri_ground_has_net(nets, i) || cri_mlp_start(&nets->net[i], CRI_START_GLOROT, &stream,
+                                                          weights + nets->first[i], arena);
     }
     if (!is_good) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
     }
     nets->weights = weights;
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        score[k] = (cri_augmented_score){0};
+        if (!cri_ground_has(nets->is_spatial, k)) {
+            continue;
+        }
         CR_TRY(train_and_judge(options, &data[k], nets, weights, &score[k], arena, err));
     }
     return CR_OK;

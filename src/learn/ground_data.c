@@ -7,7 +7,6 @@
 #include "learn/ground_parts.h"
 
 #include "base/base.h"
-#include "base/random.h"
 
 #include <math.h>
 
@@ -17,12 +16,11 @@ enum { N_SCAN = 2048, MOST_TRY = 64 };
 static const double touching = 1e-7;
 
 cri_ground_sampling cri_ground_sampling_default(void) {
-    return (cri_ground_sampling){.law = "lcp",
-                                 .seed = 1,
+    return (cri_ground_sampling){.seed = 1,
                                  .along = 5.0,
                                  .closing = 5.0,
                                  .opening = 1.0,
-                                 .spin = {50.0, 20.0},
+                                 .spin = {50.0, 20.0, 50.0, 20.0, 20.0},
                                  .tilt = 0.003};
 }
 
@@ -67,8 +65,7 @@ static void find_faces(cri_ground_sampler *s) {
 
 // ---- one sample --------------------------------------------------------------------------------
 
-// a speed in [lower, upper), in half of the samples of any smaller size
-static double draw_speed(cri_random *r, bool is_uniform, double lower, double upper) {
+double cri_ground_draw_speed(cri_random *r, bool is_uniform, double lower, double upper) {
     double speed = cri_random_uniform(r, lower, upper);
     bool is_zero = cri_random_uniform(r, 0.0, 1.0) < 0.1;
     double size = pow(10.0, cri_random_uniform(r, -4.0, 0.0));
@@ -88,13 +85,13 @@ static double draw_state(cri_ground_sampler *s, cri_ground_kind kind,
         tilt = sampling->is_uniform ? 0.0 : cri_random_uniform(r, -sampling->tilt, sampling->tilt);
         q[g->hinge] = s->face[cri_random_whole(r, 0, s->n_face - 1)] + (is_uniform ? 0.0 : tilt);
     }
-    double along = draw_speed(r, is_uniform, -sampling->along, sampling->along);
-    double up = draw_speed(r, is_uniform, -sampling->closing, sampling->opening);
+    double along = cri_ground_draw_speed(r, is_uniform, -sampling->along, sampling->along);
+    double up = cri_ground_draw_speed(r, is_uniform, -sampling->closing, sampling->opening);
     for (int k = 0; k < 2; k++) {
         double normal_part = cri_v3_dot(g->normal, g->slide_axis[k]);
         v[g->slide[k]] = up * normal_part + along * cri_v3_dot(g->along, g->slide_axis[k]);
     }
-    v[g->hinge] = draw_speed(r, is_uniform, -sampling->spin[kind], sampling->spin[kind]);
+    v[g->hinge] = cri_ground_draw_speed(r, is_uniform, -sampling->spin[kind], sampling->spin[kind]);
     cri_ground_settle(s);
     cri_vec3 low = cri_ground_lowest(s)->point[1];
     double size = cri_v3_norm(cri_v3_sub(low, s->state.pose[g->body].pos));
@@ -108,7 +105,8 @@ static cr_status draw_all(cri_ground_sampler *s, const cri_ground_sampling *samp
         cri_ground_solved one;
         bool is_good = false;
         for (int k = 0; k < MOST_TRY && !is_good; k++) {
-            double reach = draw_state(s, out->kind, sampling, &r);
+            double reach = s->ground.is_spatial ? cri_ground_draw_space(s, out->kind, sampling, &r)
+                                                : draw_state(s, out->kind, sampling, &r);
             is_good = cri_ground_solve(s, reach, s->x + s->model->sizes.n_q, NULL, &one) &&
                       one.ground.kind == out->kind;
         }
@@ -121,21 +119,32 @@ static cr_status draw_all(cri_ground_sampler *s, const cri_ground_sampling *samp
     return CR_OK;
 }
 
+const char *cri_ground_label_law(const cri_ground_sampling *sampling, bool is_spatial) {
+    return sampling->law ? sampling->law : (is_spatial ? "ncp" : "lcp");
+}
+
 cr_status cri_ground_sample(const cr_model *model, cri_ground_kind kind, int n,
                             const cri_ground_sampling *sampling, cri_ground_data *out,
                             cr_arena *arena, cr_error *err) {
     CR_ASSERT(model && n > 0 && sampling && out && arena);
     *out = (cri_ground_data){0};
-    const cri_law *analytic = cri_law_find(sampling->law);
+    bool is_spatial = kind >= CRI_GROUND_SPACE_POINT;
+    const char *law = cri_ground_label_law(sampling, is_spatial);
+    const cri_law *analytic = cri_law_find(law);
     if (!analytic || analytic->needs_nets) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0, "%.40s is no law to learn from; take lcp or ncp",
-                        sampling->law);
+                        law);
     }
     cri_ground_sampler s;
     cr_status status = cri_ground_open(model, analytic, &s, err);
+    CR_ASSERT(status != CR_OK || s.ground.is_spatial == is_spatial);
     if (status == CR_OK && kind == CRI_GROUND_LINE) {
         find_faces(&s);
         n = s.n_face > 0 ? n : 0;
+    }
+    if (status == CR_OK && kind > CRI_GROUND_SPACE_POINT) {
+        cri_ground_find_space(&s);
+        n = (kind == CRI_GROUND_SPACE_LINE ? s.n_edge : s.n_flat) > 0 ? n : 0;
     }
     if (status == CR_OK && !cri_ground_data_push(kind, n, out, arena)) {
         status = cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contact states of a planar body, sampled and labelled by an analytic law: what the nets of
-// contact patches are trained on (paper 003, section III.D; labels: ground_data.c).
+// Contact states of a body, planar or free, sampled and labelled by an analytic law: what the nets
+// of contact patches are trained on (paper 003, section III.D; labels: ground_data.c).
 
 #pragma once
 
@@ -14,7 +14,7 @@
 /// multiplied by a power of ten, 10^-4 to 1, or zero with probability 1/10, so that sliding,
 /// rocking and resting are there beside impacts.
 typedef struct cri_ground_sampling {
-    const char *law; // that labels
+    const char *law; // that labels; NULL: the usual one
     uint64_t seed;
     double along;                  // m/s, either way
     double closing, opening;       // m/s, towards the surface and away from it
@@ -23,7 +23,8 @@ typedef struct cri_ground_sampling {
     bool is_uniform;               // all samples are, and no line is tilted
 } cri_ground_sampling;
 
-/// lcp; 5 m/s; 5 and 1 m/s; 50 and 20 rad/s; 0.003 rad.
+/// No law, which is lcp in a plane and ncp in space, whose friction has no corners; 5 m/s; 5 and 1
+/// m/s; 50 rad/s for points and 20 for others; 0.003 rad.
 cri_ground_sampling cri_ground_sampling_default(void);
 
 /// Samples of one kind of patch.
@@ -38,12 +39,12 @@ typedef struct cri_ground_data {
     int *label;           // (n) cri_ground_class
 } cri_ground_data;
 
-/// Recorded transitions of a planar body: a pose, the velocity before, with the applied forces in,
+/// Recorded transitions of a body: a pose, the velocity before, with the applied forces in,
 /// and the velocity after.
 typedef struct cri_ground_record {
     int n;
-    const double *q;              // (n, 3) slides and hinge, in their order
-    const double *before, *after; // (n, 3)
+    const double *q;              // (n, n_q) as the scene has them: slides and hinge, or all 7
+    const double *before, *after; // (n, n_v)
     double noise;                 // m/s: velocities below it are zero
     double reach;                 // m: what touches besides the lowest point
     double gap;                   // m: what is higher does not touch
@@ -55,14 +56,17 @@ CR_MUST_CHECK cr_status cri_ground_take_record(const cr_model *model, cri_ground
                                                cri_ground_data *out, cr_arena *arena,
                                                cr_error *err);
 
-/// What a law of that name, also one of nets, makes of them: after (n, 3) is overwritten. Solves
+/// What a law of that name, also one of nets, makes of them: after (n, n_v) is overwritten. Solves
 /// that fail leave the velocity before.
 CR_MUST_CHECK cr_status cri_ground_predict(const cr_model *model, const char *law,
                                            const cri_ground_record *record, double *after,
                                            cr_error *err);
 
-/// Arrays are on the arena. A body without flat faces has no lines: n is 0 then. Error: a scene
-/// that is no planar body, a law that is none or needs nets, or no memory.
+/// The law that labels this model's samples.
+const char *cri_ground_label_law(const cri_ground_sampling *sampling, bool is_spatial);
+
+/// Arrays are on the arena. A body without flat faces has no lines or surfaces: n is 0 then. Error:
+/// a scene that has no such body, a law that is none or needs nets, or no memory.
 CR_MUST_CHECK cr_status cri_ground_sample(const cr_model *model, cri_ground_kind kind, int n,
                                           const cri_ground_sampling *sampling, cri_ground_data *out,
                                           cr_arena *arena, cr_error *err);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// A planar body at a state on its surface, and the solve of a law there. Private to src/learn.
+// A body at a state on its surface, and the solve of a law there. Private to src/learn.
 
 #pragma once
 
 #include "base/arena.h"
+#include "base/random.h"
 #include "contact/jump.h"
 #include "learn/ground_data.h"
 
-enum { CRI_GROUND_NEAR_MOST = 16, CRI_GROUND_FACE_MOST = 128 };
+enum { CRI_GROUND_NEAR_MOST = 16, CRI_GROUND_FACE_MOST = 128, CRI_GROUND_EDGE_MOST = 512 };
 
 typedef struct cri_ground_sampler {
     const cr_model *model;
@@ -21,6 +22,11 @@ typedef struct cri_ground_sampler {
     int n_near;
     double face[CRI_GROUND_FACE_MOST]; // angles, rad
     int n_face;
+    // in space: directions of the body's frame that point down where an edge or a face lies on the
+    // surface, and the edge's own
+    cri_vec3 edge[CRI_GROUND_EDGE_MOST], edge_along[CRI_GROUND_EDGE_MOST];
+    cri_vec3 flat[CRI_GROUND_FACE_MOST];
+    int n_edge, n_flat;
     cri_state state;
     cr_arena *memory, *keep, *scratch;
 } cri_ground_sampler;
@@ -28,7 +34,9 @@ typedef struct cri_ground_sampler {
 /// The solve of a state in the rows of its patch.
 typedef struct cri_ground_solved {
     cri_ground ground;
-    double g[CRI_GROUND_ROWS];
+    double g[CRI_GROUND_ROWS];    // of the rows that nets see
+    double u[CRI_GROUND_ROWS];    // velocity after it, less what is to be reached
+    double push[CRI_GROUND_ROWS]; // normal impulses at the ends
 } cri_ground_solved;
 
 /// law may be one of nets. Error: no planar body, nothing that touches, no memory. Close it anyhow.
@@ -45,10 +53,22 @@ const cri_narrow_touch *cri_ground_lowest(const cri_ground_sampler *s);
 /// Puts the lowest point of x on the surface, and looks.
 void cri_ground_settle(cri_ground_sampler *s);
 
-/// The jump of what is nearer than reach, with velocities v (3) before and v_out (3) after, which
+/// The jump of what is nearer than reach, with velocities v (n_v) before and v_out after, which
 /// may be NULL. False: nothing touches, no plane, no memory, or the law did not solve it.
 bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, double *v_out,
                       cri_ground_solved *out);
+
+/// g from the velocities u after; false when the rows are not independent.
+bool cri_ground_impulse_of(cri_ground_solved *solved);
+
+/// A speed in [lower, upper), unless is_uniform of any smaller size too.
+double cri_ground_draw_speed(cri_random *r, bool is_uniform, double lower, double upper);
+
+/// In space: finds edges and faces; draws a state of a kind (returns the height below which things
+/// touch).
+void cri_ground_find_space(cri_ground_sampler *s);
+double cri_ground_draw_space(cri_ground_sampler *s, cri_ground_kind kind,
+                             const cri_ground_sampling *sampling, cri_random *r);
 
 /// Writes sample at: a velocity below noise (m/s) is none.
 void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_ground_data *out);

@@ -11,7 +11,6 @@
 #include "learn/ground_parts.h"
 
 #include "base/base.h"
-#include "math/cholesky.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,29 +20,23 @@ static bool look_at(cri_ground_sampler *s, const cri_ground_record *record, int 
                     cri_ground_solved *out) {
     cri_ground_solved later;
     double after[CRI_GROUND_ROWS], *x = s->x;
-    memcpy(x, record->q + 3 * i, sizeof *x * 3);
+    int n_q = s->model->sizes.n_q, n_v = s->model->sizes.n_v;
+    memcpy(x, record->q + n_q * i, sizeof *x * (size_t)n_q);
     cri_ground_look(s);
     if (cri_ground_lowest(s)->gap > record->gap) {
         return false;
     }
     cri_ground_settle(s);
-    if (!cri_ground_solve(s, record->reach, record->after + 3 * i, NULL, &later)) {
+    if (!cri_ground_solve(s, record->reach, record->after + n_v * i, NULL, &later)) {
         return false;
     }
     memcpy(after, later.ground.c, sizeof after);
     cri_ground_settle(s);
-    bool is_good = cri_ground_solve(s, record->reach, record->before + 3 * i, NULL, out) &&
+    bool is_good = cri_ground_solve(s, record->reach, record->before + n_v * i, NULL, out) &&
                    out->ground.kind == later.ground.kind;
-    int k = out->ground.n_row;
-    double factor[CRI_GROUND_ROWS * CRI_GROUND_ROWS];
-    memcpy(factor, out->ground.A, sizeof factor);
-    is_good = is_good && cri_cholesky_factor(k, factor);
-    for (int r = 0; r < k; r++) {
-        out->g[r] = after[r] - out->ground.c[r];
-    }
-    if (is_good) {
-        cri_cholesky_solve(k, factor, out->g);
-    }
+    memcpy(out->u, after, sizeof after);
+    is_good = is_good && cri_ground_impulse_of(out);
+    memcpy(out->push, out->g, sizeof out->g);
     return is_good;
 }
 
@@ -76,10 +69,11 @@ cr_status cri_ground_predict(const cr_model *model, const char *law,
     cr_status status = cri_ground_open(model, cri_law_find(law), &s, err);
     for (int i = 0; i < record->n && status == CR_OK; i++) {
         cri_ground_solved one;
-        memcpy(s.x, record->q + 3 * i, sizeof *after * 3);
+        int n_q = model->sizes.n_q, n_v = model->sizes.n_v;
+        memcpy(s.x, record->q + n_q * i, sizeof *after * (size_t)n_q);
         cri_ground_settle(&s);
-        memcpy(after + 3 * i, record->before + 3 * i, sizeof *after * 3);
-        (void)cri_ground_solve(&s, record->reach, record->before + 3 * i, after + 3 * i, &one);
+        memcpy(after + n_v * i, record->before + n_v * i, sizeof *after * (size_t)n_v);
+        (void)cri_ground_solve(&s, record->reach, record->before + n_v * i, after + n_v * i, &one);
     }
     cri_ground_close(&s);
     return status;

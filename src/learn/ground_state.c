@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One contact state of a planar body. Labels by the impulse g and the velocity after it, u = A g +
+// One contact state of a body. Labels by the impulse g and the velocity after it, u = A g +
 // c, with s = sum |c_i|, a the largest inverse mass, w = max(1e-6 s, noise):
 //
 //   e         u/-c at the closing end that pushes most, within 0 and 1; 0 where it is below 0.02
@@ -14,6 +14,7 @@
 #include "learn/ground_parts.h"
 
 #include "base/base.h"
+#include "math/cholesky.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,7 +47,10 @@ void cri_ground_settle(cri_ground_sampler *s) {
     const cri_ground_body *g = &s->ground;
     cri_ground_look(s);
     double gap = cri_ground_lowest(s)->gap;
-    for (int k = 0; k < 2; k++) {
+    if (g->is_spatial) {
+        cri_v3_store(cri_v3_mad(cri_v3_load(s->x), -gap, g->normal), s->x);
+    }
+    for (int k = 0; k < 2 && !g->is_spatial; k++) {
         s->x[g->slide[k]] -= gap * cri_v3_dot(g->normal, g->slide_axis[k]);
     }
     cri_ground_look(s);
@@ -108,6 +112,61 @@ static void totals(const cri_ground *ground, const double *f, double *g) {
     }
 }
 
+bool cri_ground_impulse_of(cri_ground_solved *of) {
+    const cri_ground *ground = &of->ground;
+    int k = cri_ground_rows(ground->kind), n = ground->n_row;
+    double factor[CRI_GROUND_LEAD * CRI_GROUND_LEAD];
+    for (int i = 0; i < k * k; i++) {
+        factor[i] = ground->A[i / k * n + i % k];
+    }
+    memset(of->g, 0, sizeof of->g);
+    bool is_good = cri_cholesky_factor(k, factor);
+    for (int i = 0; i < k; i++) {
+        of->g[i] = of->u[i] - ground->c[i];
+    }
+    if (is_good) {
+        cri_cholesky_solve(k, factor, of->g);
+    }
+    return is_good;
+}
+
+// where contacts are, in space
+static const double *places(const cri_ground_sampler *s, const cri_jump *jump) {
+    double *place = s->ground.is_spatial ? CR_PUSH(s->keep, double, 2 * jump->n) : NULL;
+    for (int i = 0; place && i < 2 * jump->n; i++) {
+        const cri_row *row = &jump->row[i / 2];
+        place[i] = cri_v3_dot(row->touch.point[1], row->frame.axis[1 + i % 2]);
+    }
+    return place;
+}
+
+// g and u of the impulses f
+static bool read_solution(const cri_contact_problem *p, const double *f, cri_ground_solved *out) {
+    const cri_ground *ground = &out->ground;
+    int k = ground->n_row, m = 3 * p->n;
+    totals(ground, f, out->push);
+    if (!p->place) {
+        memcpy(out->g, out->push, sizeof out->g);
+        for (int i = 0; i < k; i++) {
+            out->u[i] = ground->c[i];
+            for (int j = 0; j < k; j++) {
+                out->u[i] += ground->A[i * k + j] * out->g[j];
+            }
+        }
+        return true;
+    }
+    for (int i = 0; i < k; i++) {
+        const double *row = ground->R + (size_t)i * (size_t)m;
+        out->u[i] = ground->c[i];
+        for (int a = 0; a < m; a++) {
+            for (int b = 0; row[a] != 0.0 && b < m; b++) {
+                out->u[i] += row[a] * p->A[(size_t)a * (size_t)m + (size_t)b] * f[b];
+            }
+        }
+    }
+    return cri_ground_impulse_of(out);
+}
+
 bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, double *v_out,
                       cri_ground_solved *out) {
     cri_contact_ref ref[CRI_GROUND_NEAR_MOST * CRI_MAX_TOUCH];
@@ -132,43 +191,41 @@ bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, doub
         memcpy(v_out, after, sizeof *after * (size_t)n_v);
     }
     cri_contact_problem problem = {.n = n, .A = jump.A, .b = jump.b, .target = jump.target};
-    bool is_plane = cri_ground_reduce(&problem, &out->ground, s->keep);
-    totals(&out->ground, jump.f, out->g);
+    problem.place = places(s, &jump);
+    bool is_known =
+        cri_ground_reduce(&problem, &out->ground, s->keep) && read_solution(&problem, jump.f, out);
     cri_arena_reset(s->scratch);
     double size = 0.0;
     for (int i = 0; i < out->ground.n_row; i++) {
         size += fabs(out->ground.c[i]);
     }
-    return is_plane && jump.report.outcome == CR_SOLVED && size > 0.0;
+    return is_known && jump.report.outcome == CR_SOLVED && size > 0.0;
 }
 
 // ---- labels ------------------------------------------------------------------------------------
 
-static cri_ground_class label_of(const cri_ground *ground, const double *g, double noise,
-                                 double *restitution) {
-    int k = ground->n_row;
-    double s = 0.0, a = 0.0, most_g = 0.0, off = 0.0, u[CRI_GROUND_ROWS];
+static cri_ground_class label_of(const cri_ground_solved *of, double noise, double *restitution) {
+    const cri_ground *ground = &of->ground;
+    const double *g = of->g, *u = of->u, *push = of->push;
+    int k = ground->n_row, n_t = ground->n_tangent;
+    double s = 0.0, a = 0.0, most_g = 0.0, off = 0.0;
     for (int i = 0; i < k; i++) {
-        u[i] = ground->c[i];
-        for (int j = 0; j < k; j++) {
-            u[i] += ground->A[i * k + j] * g[j];
-        }
         s += fabs(ground->c[i]);
         a = fmax(a, ground->A[i * (k + 1)]);
         most_g = fmax(most_g, fabs(g[i]));
     }
     double e = 0.0, most_push = 0.0;
-    for (int i = 1; i < k; i++) {
+    for (int i = n_t; i < k; i++) {
         // slower than a ten thousandth of everything it is rounding that rebounds
-        if (-ground->c[i] > fmax(1e-4 * s, noise) && g[i] > most_push) {
-            most_push = g[i];
+        if (-ground->c[i] > fmax(1e-4 * s, noise) && push[i] > most_push) {
+            most_push = push[i];
             e = u[i] / -ground->c[i];
         }
     }
     e = e > least_e ? fmin(e, 1.0) : 0.0;
     *restitution = e;
     for (int i = 0; i < k; i++) {
-        double goal = i > 0 ? e * fmax(0.0, -ground->c[i]) : 0.0;
+        double goal = i >= n_t ? e * fmax(0.0, -ground->c[i]) : 0.0;
         off = fmax(off, fabs(u[i] - goal));
     }
     if (a * most_g <= fmax(1e-8 * s, noise)) {
@@ -177,17 +234,30 @@ static cri_ground_class label_of(const cri_ground *ground, const double *g, doub
     return off <= fmax(1e-6 * s, noise) ? CRI_GROUND_STATIC : CRI_GROUND_DYNAMIC;
 }
 
+// impulses in the frame of nets: h of g = T' h
+static void turn_along(const cri_ground_solved *from, double *h) {
+    cri_ground_turn turn = cri_ground_turn_of(&from->ground);
+    memcpy(h, from->g, sizeof from->g);
+    if (from->ground.n_tangent > 1) {
+        h[0] = turn.cosine * from->g[0] + turn.sine * from->g[1];
+        h[1] = turn.side * (turn.cosine * from->g[1] - turn.sine * from->g[0]);
+        h[2] /= from->ground.n_tangent > 2 ? turn.twist : 1.0;
+    }
+}
+
 void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_ground_data *out) {
     double input[CRI_GROUND_INPUTS];
     double scale = cri_ground_input(&from->ground, input);
     memcpy(out->input + (size_t)at * (size_t)out->n_input, input,
            sizeof *input * (size_t)out->n_input);
+    double own[CRI_GROUND_ROWS];
+    turn_along(from, own);
     for (int i = 0; i < out->n_row; i++) {
-        double g = scale > 0.0 ? from->g[i] / scale : 0.0;
+        double g = scale > 0.0 ? own[i] / scale : 0.0;
         out->impulse[at * out->n_row + i] = fmin(fmax(g, -most_impulse), most_impulse);
     }
     out->scale[at] = scale;
-    out->label[at] = (int)label_of(&from->ground, from->g, noise, &out->restitution[at]);
+    out->label[at] = (int)label_of(from, noise, &out->restitution[at]);
     out->has_restitution = out->has_restitution || out->restitution[at] > 0.0;
 }
 

@@ -43,6 +43,7 @@ cr_status cri_build_nets(cri_builder *b) {
     b->model->nets = nets;
     b->model->slot_nets = b->n_p;
     for (int i = 0; i < CRI_GROUND_NETS; i++) {
+        // those of other kinds have no layers
         const cri_mlp *net = &nets->net[i];
         const double *w = weights + nets->first[i];
         for (int l = 1; l <= net->n_layer; l++) {

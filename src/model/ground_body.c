@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A planar body is slide, slide, hinge, with axes at right angles; its surface is the only geom
-// that does not move, a plane along the hinge's axis. A linked one hangs on a hinge of a mechanism
-// in such a plane, or is planar itself and tied to one by a connect equality.
+// A body in space has a free joint. A planar body is slide, slide, hinge, with axes at right
+// angles. Its surface is the only geom that does not move, a plane along the hinge's axis. A linked
+// one hangs on a hinge of a mechanism in such a plane, or is planar itself and tied to one by a
+// connect equality.
 
 #include "model/ground_body.h"
 
@@ -16,8 +17,8 @@ static const double right_angle = 1e-9;
 
 static cr_status fail_shape(cr_error *err, const char *what) {
     return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
-                    "nets of contact patches need one body on two slides and a hinge at right "
-                    "angles, over one plane: %s",
+                    "nets of contact patches need one body, free or on two slides and a hinge at "
+                    "right angles, over one plane: %s",
                     what);
 }
 
@@ -59,11 +60,15 @@ static bool is_planar(const cri_joint *joint) {
 cr_status cri_ground_find(const cr_model *m, cri_ground_body *out, cr_error *err) {
     CR_ASSERT(m && out);
     const cri_mechanism *mech = &m->mech;
-    if (m->system_kind || mech->n_unit != 1 || mech->unit[0].n_body != 1 || mech->n_joint != 3 ||
-        mech->n_equality > 0 || m->n_limit > 0) {
+    bool is_spatial = mech->n_joint == 1 && mech->joint[0].kind == CRI_JOINT_FREE;
+    if (m->system_kind || mech->n_unit != 1 || mech->unit[0].n_body != 1 ||
+        (mech->n_joint != 3 && !is_spatial) || mech->n_equality > 0 || m->n_limit > 0) {
         return fail_shape(err, "something else moves, or joints are linked or limited");
     }
-    *out = (cri_ground_body){.body = mech->unit[0].first_body};
+    *out = (cri_ground_body){.body = mech->unit[0].first_body, .is_spatial = is_spatial};
+    if (is_spatial) {
+        return find_surface(m, out, err);
+    }
     const cri_joint *joint = mech->joint;
     if (joint[0].kind != CRI_JOINT_SLIDE || joint[1].kind != CRI_JOINT_SLIDE ||
         joint[2].kind != CRI_JOINT_HINGE) {
@@ -174,6 +179,10 @@ void cri_ground_mass(const cri_derived *d, const cri_ground_body *ground, double
     cri_vec3 a = ground->own_axis;
     const double *J = link->J;
     *mass = link->mass;
+    if (ground->is_spatial) {
+        memcpy(inertia, J, sizeof *inertia * 6);
+        return;
+    }
     *inertia = J[0] * a.x * a.x + J[1] * a.y * a.y + J[2] * a.z * a.z +
                2.0 * (J[3] * a.x * a.y + J[4] * a.x * a.z + J[5] * a.y * a.z);
 }
@@ -183,10 +192,12 @@ static bool is_near(double a, double b) {
     return fabs(a - b) <= 1e-8 * fabs(b);
 }
 
+static const char *const motion[2] = {"in a plane", "in space"};
+
 cr_status cri_ground_check_nets(const cr_model *m, const cri_derived *d, cri_ground_nets *nets,
                                 cr_error *err) {
     cri_ground_body ground;
-    double mass, inertia;
+    double mass, inertia[6];
     bool is_alone = m->mech.n_unit == 0 || (m->mech.n_unit == 1 && m->mech.unit[0].n_body == 1);
     CR_TRY(is_alone ? cri_ground_find(m, &ground, err)
                     : cri_ground_find_linked(m, nets->body, &ground, err));
@@ -195,14 +206,20 @@ cr_status cri_ground_check_nets(const cr_model *m, const cri_derived *d, cri_gro
     nets->is_linked = ground.is_linked;
     nets->anchor = ground.anchor;
     nets->axis = ground.own_axis;
-    cri_ground_mass(d, &ground, &mass, &inertia);
+    cri_ground_mass(d, &ground, &mass, inertia);
     const char *name = m->body_name[ground.body];
-    if (strcmp(name, nets->body) != 0 || !is_near(mass, nets->mass) ||
-        !is_near(inertia, nets->inertia)) {
+    bool is_same = strcmp(name, nets->body) == 0 && ground.is_spatial == nets->is_spatial &&
+                   is_near(mass, nets->mass);
+    for (int i = 0; i < cri_ground_moments(nets->is_spatial) && is_same; i++) {
+        // products of inertia are zero but for rounding
+        is_same = fabs(inertia[i] - nets->inertia[i]) <= 1e-8 * fabs(nets->inertia[0]);
+    }
+    if (!is_same) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                        "the weights are for body %.40s (%g kg, %g kg m^2), the scene has %.40s "
-                        "(%g kg, %g kg m^2); train them for this one",
-                        nets->body, nets->mass, nets->inertia, name, mass, inertia);
+                        "the weights are for body %.40s (%g kg, %g kg m^2, %s), the scene has "
+                        "%.40s (%g kg, %g kg m^2, %s); train them for this one",
+                        nets->body, nets->mass, nets->inertia[0], motion[nets->is_spatial], name,
+                        mass, inertia[0], motion[ground.is_spatial]);
     }
     return CR_OK;
 }

@@ -11,6 +11,7 @@
 typedef struct cri_ground_body {
     int body;
     int surface;            // its geom, a plane
+    bool is_spatial;        // it moves freely: of what follows, only normal counts
     int slide[2];           // their places in q and v
     int hinge;              // likewise
     cri_vec3 slide_axis[2]; // world
@@ -22,8 +23,8 @@ typedef struct cri_ground_body {
     cri_vec3 along;         // axis x normal: unit, in the plane of motion and in the surface
 } cri_ground_body;
 
-/// Error: something moves otherwise than by slide, slide, hinge in one plane, or there is more than
-/// one fixed geom to touch, or that is no plane.
+/// A body on a free joint, or on slide, slide, hinge in one plane. Error: something else moves, or
+/// there is more than one fixed geom to touch, or that is no plane.
 CR_MUST_CHECK cr_status cri_ground_find(const cr_model *model, cri_ground_body *out, cr_error *err);
 
 /// The body of that name at the end of a mechanism. Error: there is none, or something moves out of
@@ -31,7 +32,7 @@ CR_MUST_CHECK cr_status cri_ground_find(const cr_model *model, cri_ground_body *
 CR_MUST_CHECK cr_status cri_ground_find_linked(const cr_model *model, const char *name,
                                                cri_ground_body *out, cr_error *err);
 
-/// Mass and moment of inertia about the axis through the centre of mass.
+/// Mass, and the inertia (6) about the centre of mass: about the axis alone, or all of it.
 void cri_ground_mass(const cri_derived *d, const cri_ground_body *ground, double *mass,
                      double *inertia);
 

@@ -19,8 +19,11 @@ static json_t *kinds(const cri_nets_result *r) {
     json_t *list = json_array();
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         const cri_augmented_score *s = &r->score[k];
+        if (!cri_ground_has(r->nets->is_spatial, k)) {
+            continue;
+        }
         json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:f, s:o, s:f, s:f}", "kind",
-                                              k ? "line" : "point", "train", s->n_train, "test",
+                                              cri_ground_kind_name(k), "train", s->n_train, "test",
                                               s->n_test, "accuracy", s->accuracy, "confusion",
                                               confusion(s), "friction", s->friction, "impulse_pdd",
                                               r->pdd[k].impulse));

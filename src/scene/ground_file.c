@@ -5,7 +5,10 @@
 //   {"format": "carom contact patch nets 1", "body", "surface", "mass", "inertia", "law",
 //    "restitution": false, "hidden": [32, 32, 16],
 //    "nets": {"point/class": [..], "point/friction": [..], "line/class": [..], ..},
-//    "ranges": [[lower.., upper..] of a point, the same of a line]}
+//    "ranges": {"point": [lower.., upper..], "line": ..}}
+//
+// A body that moves in space has "space": true, surfaces beside points and lines, and six numbers
+// for its inertia.
 //
 // Weights are flat, W_1, b_1, W_2, ... by rows (nn/mlp.h).
 
@@ -19,8 +22,6 @@
 #include <string.h>
 
 static const char *const format = "carom contact patch nets 1";
-
-static const char *const kind_name[CRI_GROUND_KINDS] = {"point", "line"};
 
 // ---- reading -----------------------------------------------------------------------------------
 
@@ -69,9 +70,13 @@ static bool take_shape(const json_t *root, cri_ground_nets *nets) {
 static cr_status take_ranges(const char *path, const json_t *root, cri_ground_nets *nets,
                              cr_error *err) {
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        if (!cri_ground_has(nets->is_spatial, k)) {
+            continue;
+        }
         int n = cri_ground_inputs((cri_ground_kind)k);
         double both[2 * CRI_GROUND_INPUTS];
-        const json_t *ranges = json_object_get(json_object_get(root, "ranges"), kind_name[k]);
+        const json_t *ranges =
+            json_object_get(json_object_get(root, "ranges"), cri_ground_kind_name(k));
         if (!take_numbers(ranges, 2 * n, both)) {
             return fail_member(path, "ranges", "lower and upper ends of the inputs of each kind",
                                err);
@@ -80,6 +85,15 @@ static cr_status take_ranges(const char *path, const json_t *root, cri_ground_ne
         memcpy(nets->upper[k], both + n, sizeof *both * (size_t)n);
     }
     return CR_OK;
+}
+
+static bool take_body(const json_t *root, cri_ground_nets *nets) {
+    const json_t *inertia = json_object_get(root, "inertia");
+    nets->is_spatial = json_is_true(json_object_get(root, "space"));
+    nets->mass = json_number_value(json_object_get(root, "mass"));
+    nets->inertia[0] = json_number_value(inertia);
+    bool is_good = !nets->is_spatial || take_numbers(inertia, 6, nets->inertia);
+    return is_good && nets->mass > 0.0 && nets->inertia[0] > 0.0;
 }
 
 static cr_status take_all(const char *path, const json_t *root, cri_ground_nets *nets,
@@ -92,9 +106,7 @@ static cr_status take_all(const char *path, const json_t *root, cri_ground_nets 
         !take_text(root, "surface", sizeof nets->surface, nets->surface)) {
         return fail_member(path, "body", "names of body and surface", err);
     }
-    nets->mass = json_number_value(json_object_get(root, "mass"));
-    nets->inertia = json_number_value(json_object_get(root, "inertia"));
-    if (!(nets->mass > 0.0) || !(nets->inertia > 0.0)) {
+    if (!take_body(root, nets)) {
         return fail_member(path, "mass", "mass and inertia, positive numbers", err);
     }
     const json_t *restitution = json_object_get(root, "restitution");
@@ -115,6 +127,9 @@ static cr_status take_all(const char *path, const json_t *root, cri_ground_nets 
     }
     const json_t *all = json_object_get(root, "nets");
     for (int i = 0; i < CRI_GROUND_NETS; i++) {
+        if (!cri_ground_has_net(nets, i)) {
+            continue;
+        }
         const json_t *one = json_object_get(all, cri_ground_net_name(i));
         if (!take_numbers(one, cri_mlp_n_weight(&nets->net[i]), weights + nets->first[i])) {
             return fail_member(path, cri_ground_net_name(i), "as many weights as its shape has",
@@ -160,6 +175,9 @@ static json_t *numbers(int n, const double *value) {
 static json_t *nets_of(const cri_ground_nets *nets) {
     json_t *all = json_object();
     for (int i = 0; i < CRI_GROUND_NETS; i++) {
+        if (!cri_ground_has_net(nets, i)) {
+            continue;
+        }
         json_t *one = numbers(cri_mlp_n_weight(&nets->net[i]), nets->weights + nets->first[i]);
         if (json_object_set_new(all, cri_ground_net_name(i), one) != 0) {
             json_decref(all);
@@ -172,11 +190,14 @@ static json_t *nets_of(const cri_ground_nets *nets) {
 static json_t *ranges_of(const cri_ground_nets *nets) {
     json_t *all = json_object();
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        if (!cri_ground_has(nets->is_spatial, k)) {
+            continue;
+        }
         int n = cri_ground_inputs((cri_ground_kind)k);
         double both[2 * CRI_GROUND_INPUTS];
         memcpy(both, nets->lower[k], sizeof *both * (size_t)n);
         memcpy(both + n, nets->upper[k], sizeof *both * (size_t)n);
-        if (json_object_set_new(all, kind_name[k], numbers(2 * n, both)) != 0) {
+        if (json_object_set_new(all, cri_ground_kind_name(k), numbers(2 * n, both)) != 0) {
             json_decref(all);
             return NULL;
         }
@@ -186,18 +207,20 @@ static json_t *ranges_of(const cri_ground_nets *nets) {
 
 static json_t *hidden_of(const cri_ground_nets *nets) {
     json_t *array = json_array();
-    for (int l = 1; l < nets->net[0].n_layer; l++) {
-        json_array_append_new(array, json_integer(nets->net[0].width[l]));
+    const cri_mlp *net = &nets->net[nets->is_spatial ? 2 * CRI_GROUND_SPACE_POINT : 0];
+    for (int l = 1; l < net->n_layer; l++) {
+        json_array_append_new(array, json_integer(net->width[l]));
     }
     return array;
 }
 
 cr_status cri_ground_file_write(const char *path, const cri_ground_nets *nets, cr_error *err) {
     CR_ASSERT(path && nets && nets->weights);
-    json_t *root =
-        json_pack("{s:s, s:s, s:s, s:f, s:f, s:s, s:b, s:o, s:o, s:o}", "format", format, "body",
-                  nets->body, "surface", nets->surface, "mass", nets->mass, "inertia",
-                  nets->inertia, "law", nets->law, "restitution", nets->has_restitution, "hidden",
-                  hidden_of(nets), "nets", nets_of(nets), "ranges", ranges_of(nets));
+    json_t *inertia = nets->is_spatial ? numbers(6, nets->inertia) : json_real(nets->inertia[0]);
+    json_t *root = json_pack("{s:s, s:s, s:s, s:b, s:f, s:o, s:s, s:b, s:o, s:o, s:o}", "format",
+                             format, "body", nets->body, "surface", nets->surface, "space",
+                             nets->is_spatial, "mass", nets->mass, "inertia", inertia, "law",
+                             nets->law, "restitution", nets->has_restitution, "hidden",
+                             hidden_of(nets), "nets", nets_of(nets), "ranges", ranges_of(nets));
     return cri_json_write(path, root, true, JSON_COMPACT, err);
 }

@@ -42,6 +42,9 @@ static int keep_ends(cr_sim *sim, int n) {
     cri_scan *scan = &sim->scan;
     const cri_ground_nets *nets = sim->model->nets;
     cri_vec3 along = nets->along;
+    if (nets->is_spatial) {
+        return n;
+    }
     for (int i = 0; i < n; i++) {
         const cri_near *near = cri_scan_near(scan, scan->hit[i]);
         if (near->body[1] != nets->body_index || near->unit[0] >= 0) {

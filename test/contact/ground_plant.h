@@ -82,7 +82,7 @@ static inline cri_contact_problem plant_problem_of(const ground_plant *g, const 
 
 /// Makes the classifiers say it: by their last biases.
 static inline void plant_say(const ground_plant *g, cri_ground_class said, double *x) {
-    for (int i = 0; i < CRI_GROUND_NETS; i += 2) {
+    for (int i = 0; i < 2 * CRI_GROUND_SPACE_POINT; i += 2) {
         const cri_mlp *net = &g->nets.net[i];
         double *w = x + plant_at_weights(g) + g->nets.first[i];
         w[cri_mlp_place(net, net->n_layer, true) + (int)said] += 100.0;

@@ -43,7 +43,7 @@ TEST(labels_are_those_of_the_law) {
     cr_model *model = parse(box, NULL);
     cr_arena *arena = cri_arena_create(1 << 16);
     cr_error err = {0};
-    for (int kind = 0; kind < CRI_GROUND_KINDS; kind++) {
+    for (int kind = 0; kind < CRI_GROUND_SPACE_POINT; kind++) {
         cri_ground_sampling sampling = cri_ground_sampling_default();
         cri_ground_data data;
         int n[CRI_GROUND_CLASSES] = {0}, n_wrong = 0;
@@ -122,10 +122,10 @@ TEST(what_cannot_be_learned_is_said) {
     CHECK(strstr(err.text, "carom:weights") != NULL);
     cr_model_destroy(model);
 
-    static const char free_body[] =
+    static const char held[] =
         "<mujoco><worldbody><geom name='ground' type='plane' size='5 5 0.1'/>"
-        "<body name='b'><freejoint/><geom size='0.1'/></body></worldbody></mujoco>";
-    model = parse(free_body, NULL);
+        "<body name='b'><joint type='ball'/><geom size='0.1'/></body></worldbody></mujoco>";
+    model = parse(held, NULL);
     sampling.law = "lcp";
     CHECK_INT(cri_ground_sample(model, CRI_GROUND_POINT, 10, &sampling, &data, arena, &err),
               CR_ERR_UNSUPPORTED);
