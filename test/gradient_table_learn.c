@@ -131,7 +131,7 @@ TEST(forces_of_potentials_have_their_adjoints) {
                            .damping = 0.3,
                            .potential_net = {2, {4, 5, 1}, CRI_ACT_SOFTPLUS, true}};
     for (int kind = CRI_POTENTIAL_NONE; kind <= CRI_POTENTIAL_NET; kind++) {
-        def.potential = (cri_potential)kind;
+        def.potential = (cri_potential_kind)kind;
         def.points.n_dim = kind == CRI_POTENTIAL_PENDULUM ? 1 : 2;
         def.potential_value = kind == CRI_POTENTIAL_NET ? NULL : values[kind];
         check_stage(&(stage){"central_force",
