@@ -76,7 +76,7 @@ static const dcs_case cases[] = {
      .scene = "bd5",
      .has_friction = true,
      .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, THREE, 0.0},
-              {800, 100, 150, 50, 3, 256, 1e-3, 0, SEVEN, 0.0}}},
+              {800, 100, 200, 50, 3, 256, 1e-3, 0, SEVEN, 0.0}}},
     {.name = "dcs-cp3e",
      .scene = "cp3-e",
      .is_elastic = true,

@@ -3,12 +3,16 @@
 // Throws of a disk in a box (paper 000, Sect. 5.4): planned on what cm-clnn has learned of it, its
 // mass, moments, potential, friction and restitution, and judged with the true ones.
 //
-//   hit       from (0.25, 0.65): velocity and spin so that it is at (0.75, 0.1) before the second
-//             touch of the ground
+//   hit       from (0.25, 0.65): velocity and spin so that it is at (0.75, 0.1) when it touches the
+//             ground for the second time
 //   vertical  velocity (0.6, 0.4): the spin that makes it rise straight up from the ground
 //
 // The planner is that of carom plan. It aims at a place after a number of steps: those until the
 // second touch, or until the apex, as the last plan has them; it is asked again until both stay.
+// A touch is located on the line between the last state before it and the next one. The planner
+// aims at the place of that last state from which the line leads to the target, at the height that
+// it has: where the disk is by then jumps with the step in which it bounces, so that not all
+// heights can be had.
 // Its variables are velocities of the centre and of the ends of both axes. What the ties do not
 // allow is projected away in the first step in the metric of the masses, which leaves the centre
 // alone: with u and w the velocities of the ends relative to it,
@@ -29,9 +33,6 @@
 enum { N_X = 12, MOST_STATES = 201, ROUND_MOST = 20 };
 
 static const double goal[2] = {0.75, 0.1};
-
-// the planner aims so much higher, m: at the height of the goal the disk touches already
-static const double above = 0.002;
 
 /// Velocity of the centre, m/s, and spin, rad/s.
 typedef struct throw_start {
@@ -222,17 +223,28 @@ static cr_status plan_once(const thrower *t, const aim *a, throw_start *s, cr_er
     return status;
 }
 
+// where the centre is when the disk touches the ground for the second time
+static void locate(const flight *f, double place[2]) {
+    const double *x = f->x[f->second - 1], *next = f->x[f->second];
+    double part = (x[1] - goal[1]) / (x[1] - next[1]);
+    place[0] = x[0] + part * (next[0] - x[0]);
+    place[1] = goal[1];
+}
+
 // what a throw is about, from a flight; false: nothing to aim at
 static bool aim_at(const thrower *t, bool is_hit, aim *out) {
     const flight *f = t->flight;
-    if (is_hit) {
+    if (is_hit && f->second > 0) {
+        const double *x = f->x[f->second - 1];
+        double touch[2];
+        locate(f, touch);
         *out = (aim){"x0:disk1/qvel[0]=x0:disk1.x/qvel[0],x0:disk1/qvel[1]=x0:disk1.y/qvel[1],"
                      "x0:disk1.x/qvel[1],x0:disk1.y/qvel[0]",
-                     {goal[0], goal[1] + above},
+                     {x[0] + goal[0] - touch[0], x[1]},
                      f->second - 1};
-        return f->second > 0;
+        return true;
     }
-    if (f->first < 0 || f->apex < 0) {
+    if (is_hit || f->first < 0 || f->apex < 0) {
         return false;
     }
     *out = (aim){
@@ -274,8 +286,14 @@ static cr_status judge(const thrower *t, const cri_points_scene *sc, bool is_hit
     const flight *f = t->flight;
     if (is_hit) {
         const double *x = f->x[f->second > 0 ? f->second - 1 : MOST_STATES - 1];
-        cri_experiment_add(t->out, "m", "lower", hypot(x[0] - goal[0], x[1] - goal[1]), NAN,
+        double touch[2] = {x[0], x[1]};
+        if (f->second > 0) {
+            locate(f, touch);
+        }
+        cri_experiment_add(t->out, "m", "lower", hypot(touch[0] - goal[0], touch[1] - goal[1]), NAN,
                            "%s: distance from the target", name);
+        cri_experiment_add(t->out, "m", "lower", hypot(x[0] - goal[0], x[1] - goal[1]), NAN,
+                           "%s: that of the last state before the touch", name);
         return CR_OK;
     }
     int touch = f->first < 0 ? 0 : f->first + 2, apex = f->apex < 0 ? MOST_STATES - 1 : f->apex;

@@ -87,20 +87,22 @@ typedef struct sheet {
     cr_error *err;
 } sheet;
 
-// an array of n numbers
-static cr_status take(const sheet *s, const char *name, int n, const double **out) {
+// an array of n numbers; NULL, and the error says why, when there is none
+static const double *take(const sheet *s, const char *name, int n) {
     const cri_array *a = cri_arrays_find(&s->content, name);
-    if (!a || a->rank != 1) {
-        return cri_file_fail(s->err, CR_ERR_SYNTAX, s->file, 0,
-                             "is no model of weights: there is no list '%s'", name);
+    bool is_list = a && a->rank == 1;
+    if (is_list && a->extent[0] == n) {
+        return a->value;
     }
-    if (a->extent[0] != n) {
-        return cri_file_fail(s->err, CR_ERR_SYNTAX, s->file, 0,
-                             "'%s' has %d numbers, but those of a '%.40s' are %d", name,
-                             a->extent[0], s->text[TEXT_NAME].text, n);
+    if (is_list) {
+        (void)cri_file_fail(s->err, CR_ERR_SYNTAX, s->file, 0,
+                            "'%s' has %d numbers, but those of a '%.40s' are %d", name,
+                            a->extent[0], s->text[TEXT_NAME].text, n);
+    } else {
+        (void)cri_file_fail(s->err, CR_ERR_SYNTAX, s->file, 0,
+                            "is no model of weights: there is no list '%s'", name);
     }
-    *out = a->value;
-    return CR_OK;
+    return NULL;
 }
 
 // the net behind the other numbers, its shape on the scene's arena
@@ -126,10 +128,12 @@ static cr_status take_net(const sheet *s, cri_points_scene *sc) {
 }
 
 static cr_status fill(const sheet *s, cri_points_scene *sc) {
-    const double *dt = NULL, *x0 = NULL, *value = NULL;
-    CR_TRY(take(s, "dt", 1, &dt));
-    CR_TRY(take(s, "x0", sc->n_x, &x0));
-    CR_TRY(take(s, "value", n_value(sc), &value));
+    const double *dt = take(s, "dt", 1);
+    const double *x0 = dt ? take(s, "x0", sc->n_x) : NULL;
+    const double *value = x0 ? take(s, "value", n_value(sc)) : NULL;
+    if (!value) {
+        return CR_ERR_SYNTAX;
+    }
     if (!(*dt > 0.0)) {
         return cri_file_fail(s->err, CR_ERR_SYNTAX, s->file, 0, "its time step is %g s", *dt);
     }
@@ -152,8 +156,10 @@ static cr_status fill(const sheet *s, cri_points_scene *sc) {
 }
 
 static cr_status build(const sheet *s, cr_model **out) {
-    const double *n_point = NULL;
-    CR_TRY(take(s, "points", 1, &n_point));
+    const double *n_point = take(s, "points", 1);
+    if (!n_point) {
+        return CR_ERR_SYNTAX;
+    }
     if (!(*n_point >= 0.0 && *n_point <= ROPE_MOST)) {
         return cri_file_fail(s->err, CR_ERR_SYNTAX, s->file, 0, "a rope of %g points", *n_point);
     }

@@ -217,13 +217,13 @@ static int make_groups(const cri_points_learner *l, cri_adam_group group[N_GROUP
                                             .n = n,
                                             .rate = 10.0,
                                             .upper = 100.0,
-                                            .pull = is_own ? 0.2 : 0.0};
+                                            .pull = is_own ? 0.15 : 0.0};
         group[n_group++] = (cri_adam_group){.first = sc->law.i_e,
                                             .n = n,
                                             .rate = is_own ? 60.0 : 10.0,
                                             .lower = -3.0,
                                             .upper = 3.0,
-                                            .pull = is_own ? 0.05 : 0.0,
+                                            .pull = is_own ? 0.2 : 0.0,
                                             .home = 3.0};
     }
     if (l->learns_epsilon) {

@@ -4,7 +4,7 @@
 //
 //   m = b1 m + (1 - b1) g,  s = b2 s + (1 - b2) g^2
 //   w -= rate (m/(1 - b1^t)) / (sqrt(s/(1 - b2^t)) + eps) + rate decay w
-//        + rate pull (w - home)
+//        + rate pull clip(w - home, -1, 1)
 //
 // A number at its bound whose slope would push it outside has slope 0 there, and after the step it
 // is clipped: so a coefficient that reaches 0 may leave it again when the loss wants that.
@@ -57,7 +57,8 @@ static void step_group(cri_adam *adam, double rate, const cri_adam_group *g, con
         m[i] = b1 * m[i] + (1.0 - b1) * slope;
         s[i] = b2 * s[i] + (1.0 - b2) * slope * slope;
         double move = m[i] * c1 / (sqrt(s[i] * c2) + adam->eps);
-        w[i] -= own * (move + g->decay * w[i] + pull * (w[i] - g->home));
+        double home = fmax(-1.0, fmin(1.0, w[i] - g->home));
+        w[i] -= own * (move + g->decay * w[i] + pull * home);
     }
     for (int i = g->first; g->lower < g->upper && i < g->first + g->n; i++) {
         w[i] = fmin(fmax(w[i], g->lower), g->upper);

@@ -16,8 +16,8 @@ typedef struct cri_adam_group {
     double decay; // AdamW's: w -= rate decay w beside Adam's step
     double lower; // bounds of every number, by which a slope that points outside counts as 0;
     double upper; // both 0: none
-    double pull;  // w -= rate pull (w - home), times that of adam: out of where there is no slope
-    double home;
+    double pull;  // w -= rate pull (w - home), at most rate pull, times that of adam: out of where
+    double home;  // there is no slope
 } cri_adam_group;
 
 typedef enum cri_rate_kind {

@@ -40,8 +40,11 @@ TEST(a_pull_leads_home_where_there_is_no_slope) {
     CHECK(w[0] == 1.0 && w[1] == 1.0); // not before it is asked for
     adam.pull = 0.5;
     cri_adam_step(&adam, 0.01, 2, group, slope, w);
-    CHECK_CLOSE(w[0], 1.0 + 0.1 * 0.25 * 2.0, 1e-15, 1e-15);
+    CHECK_CLOSE(w[0], 1.0 + 0.1 * 0.25, 1e-15, 1e-15); // from far away as from 1
     CHECK(w[1] == 1.0);
+    w[0] = 3.5;
+    cri_adam_step(&adam, 0.01, 2, group, slope, w);
+    CHECK_CLOSE(w[0], 3.5 - 0.1 * 0.25 * 0.5, 1e-15, 1e-15);
 }
 
 TEST(numbers_stop_at_their_bounds_and_may_leave_them) {
