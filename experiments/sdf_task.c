@@ -22,6 +22,7 @@ cr_status cri_sdf_open(cri_sdf_task *t, const char *scene, const char *sought, c
     t->options = cr_sim_options_default(t->model);
     t->options.law = law;
     t->options.stepper = stepper;
+    t->options.eps_gap = t->eps_gap > 0.0 ? t->eps_gap : t->options.eps_gap;
     CR_TRY(cr_sim_create(t->model, &t->options, &t->sim, err));
     t->memory = cri_arena_create(1 << 16);
     bool is_good = t->memory != NULL;

@@ -40,6 +40,7 @@ typedef struct cri_sdf_task {
     int geom;
     double code_weight; // of the square of what is sought, in the loss of the descent
     double stop;        // change of the loss that ends the descent; 0: the paper's 1e-5, < 0: none
+    double eps_gap;     // that counts as touching, m; 0: as the library has it
     double rate;        // of the descent
     int n_iteration;    // at most
     cri_sdf_rule rule;
