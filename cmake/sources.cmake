@@ -351,6 +351,9 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/sdf_bounce.c
     experiments/sdf_inertia.c
     experiments/sdf_task.c
+    experiments/sdf_shapes.c
+    experiments/sdf_space.c
+    experiments/sdf_sysid.c
     experiments/sdf_depth.c
     experiments/sdf_film.c
     experiments/sdf_tennis.c

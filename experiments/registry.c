@@ -70,6 +70,8 @@ const cri_experiment *const cri_experiments[] = {
     &cri_lrc_stiffness,
     &cri_sdf_bounce,
     &cri_sdf_inertia,
+    &cri_sdf_shapes,
+    &cri_sdf_sysid,
     NULL,
 };
 // clang-format on

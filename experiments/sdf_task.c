@@ -3,6 +3,7 @@
 // loss = weight sum over steps and entries (x - target)^2, with the gradient of the rollout.
 
 #include "sdf_task.h"
+#include "sdf_space.h"
 
 #include "base/base.h"
 #include "geometry/mass.h"
@@ -21,6 +22,7 @@ cr_status cri_sdf_open(cri_sdf_task *t, const char *scene, const char *sought, c
     t->options = cr_sim_options_default(t->model);
     t->options.law = law;
     t->options.stepper = stepper;
+    t->options.eps_gap = t->eps_gap > 0.0 ? t->eps_gap : t->options.eps_gap;
     CR_TRY(cr_sim_create(t->model, &t->options, &t->sim, err));
     t->memory = cri_arena_create(1 << 16);
     bool is_good = t->memory != NULL;
@@ -66,10 +68,19 @@ static cr_rollout rollout_of(const cri_sdf_task *t) {
         .n_step = t->n_step, .dt = &t->dt, .n_dt = 1, .u = t->u, .n_u_row = t->u ? t->n_step : 0};
 }
 
+static bool is_field_kept(const cri_sdf_task *t) {
+    return t->density >= 0 && t->kind == CRI_SHAPE_FIELD;
+}
+
 cr_status cri_sdf_move(cri_sdf_task *t, double *path, cr_error *err) {
     CR_ASSERT(t->n_step <= CRI_SDF_STEPS);
     cr_rollout rollout = rollout_of(t);
     CR_TRY(cr_sim_set_params(t->sim, t->p, err));
+    if (is_field_kept(t)) {
+        // the form stays, since its own parameters do
+        t->p[t->density] = 1.0 / cri_sdf_form(t->sim, t->geom)->mass.volume;
+        CR_TRY(cr_sim_set_params(t->sim, t->p, err));
+    }
     return cr_sim_rollout(t->sim, &rollout, t->x0, path, NULL, err);
 }
 
@@ -77,7 +88,7 @@ void cri_sdf_put(cri_sdf_task *t, const double *value) {
     for (int i = 0; i < t->n_sought; i++) {
         t->p[t->slot[i]] = value[i];
     }
-    if (t->density >= 0) {
+    if (t->density >= 0 && t->kind != CRI_SHAPE_FIELD) {
         double size[3] = {0.0, 0.0, 0.0}, m[4];
         memcpy(size, value, sizeof *value * (size_t)t->n_sought);
         cri_shape_moments(t->kind, size, m, NULL);
@@ -113,7 +124,16 @@ static cr_status loss_of(cri_sdf_task *t, const double *value, double *loss, dou
     for (int i = 0; i < t->n_sought; i++) {
         gradient[i] = p_adj[t->slot[i]];
     }
-    if (t->density >= 0) {
+    if (is_field_kept(t) && status == CR_OK) {
+        double volume_code[CRI_SDF_MOST] = {0.0}, density = t->p[t->density];
+        const cri_mesh_mass one = {.volume = 1.0};
+        if (!cri_form_mass_vjp(cri_sdf_form(t->sim, t->geom), &one, t->memory, volume_code)) {
+            return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+        }
+        for (int i = 0; i < t->n_sought; i++) {
+            gradient[i] -= p_adj[t->density] * density * density * volume_code[i];
+        }
+    } else if (t->density >= 0 && status == CR_OK) {
         // density = 1/volume
         double size[3] = {0.0, 0.0, 0.0}, m[4], m_size[4][3], density = t->p[t->density];
         memcpy(size, value, sizeof *value * (size_t)t->n_sought);
@@ -131,8 +151,16 @@ cr_status cri_sdf_descend(cri_sdf_task *t, double *value, int *n_done, cr_error 
     int k = 0;
     for (; k < t->n_iteration; k++) {
         double loss, gradient[CRI_SDF_MOST];
-        CR_TRY(loss_of(t, value, &loss, gradient, err));
-        if (fabs(loss - last) < least_change) {
+        cr_status status = loss_of(t, value, &loss, gradient, err);
+        if (status == CR_ERR_NUMERIC && k > 0) {
+            break; // what was found so far counts
+        }
+        CR_TRY(status);
+        for (int i = 0; i < t->n_sought; i++) {
+            loss += t->code_weight * value[i] * value[i];
+            gradient[i] += 2.0 * t->code_weight * value[i];
+        }
+        if (fabs(loss - last) < (t->stop != 0.0 ? t->stop : least_change)) {
             break;
         }
         last = loss;

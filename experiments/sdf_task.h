@@ -36,9 +36,13 @@ typedef struct cri_sdf_task {
     double *path;                                    // (n_step + 1, n_x)
     double lower[CRI_SDF_MOST], upper[CRI_SDF_MOST]; // of sought numbers
     int density;                                     // slot that keeps the mass at 1; -1: none
-    cri_shape_kind kind; // whose sizes are sought, when the mass is kept
-    double rate;         // of the descent
-    int n_iteration;     // at most
+    cri_shape_kind kind; // whose sizes are sought, when the mass is kept; field: geom, by its code
+    int geom;
+    double code_weight; // of the square of what is sought, in the loss of the descent
+    double stop;        // change of the loss that ends the descent; 0: the paper's 1e-5, < 0: none
+    double eps_gap;     // that counts as touching, m; 0: as the library has it
+    double rate;        // of the descent
+    int n_iteration;    // at most
     cri_sdf_rule rule;
     cr_arena *memory;
 } cri_sdf_task;
@@ -49,7 +53,8 @@ CR_MUST_CHECK cr_status cri_sdf_open(cri_sdf_task *task, const char *scene, cons
                                      const char *law, const char *stepper, cr_error *err);
 void cri_sdf_close(cri_sdf_task *task);
 
-/// Writes values (n_sought) into p, with the density that keeps the mass, if there is one.
+/// Writes values (n_sought) into p, with the density that keeps the mass; that of a field follows
+/// when it moves.
 void cri_sdf_put(cri_sdf_task *task, const double *value);
 
 /// Moves with the values in p: into target, or into path.
