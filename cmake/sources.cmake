@@ -221,6 +221,7 @@ set(CAROM_SOURCES
     src/sim/step_system.c
     src/sim/options.c
     src/sim/stepper.c
+    src/sim/surrogate.c
     src/sim/warm.c
     src/learn/augmented.c
     src/learn/ground_data.c
