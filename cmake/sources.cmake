@@ -337,7 +337,11 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/lrc_grid.c
     experiments/lrc_probe.c
     experiments/lrc_properties.c
-    experiments/lrc_step.c
+    experiments/lrc_books.c
+    experiments/lrc_cost.c
+    experiments/lrc_inside.c
+    experiments/lrc_safety.c
+    experiments/lrc_stage.c
     experiments/lrc_tasks.c
     experiments/registry.c
     experiments/sdf_bounce.c
