@@ -10,7 +10,8 @@ static int read_selection(const cli_scene *scene, const char *wrt, cli_aim *out)
     cr_error err = {0};
     int n_step = out->aim.schedule.n_step;
     if (cri_selection_create(scene->model, wrt, &out->selection, &err) != CR_OK ||
-        cri_selection_check_steps(out->selection, n_step, &err) != CR_OK) {
+        cri_selection_check_steps(out->selection, n_step, &err) != CR_OK ||
+        cri_selection_check_law(out->selection, scene->sim_options.law, &err) != CR_OK) {
         return cli_error_in("--wrt", &err);
     }
     int code = cli_scene_point(scene, out->selection, &out->aim.schedule, false, &out->point);

@@ -255,6 +255,11 @@ static int judge(const task *t) {
     if (n < t->result.n_entry) {
         cli_say("interrupted: %d of %d entries were checked", n, t->result.n_entry);
     }
+    if (n_wrong > 0 && (t->report.grad & CR_GRAD_SURROGATE)) {
+        return cli_failed("differences contradict %d of %d entries: %s; they are those of the "
+                          "motion, and the gradient is its surrogate's: check without --surrogate",
+                          n_wrong, n, wrong);
+    }
     if (n_wrong > 0 && (t->report.grad & CR_GRAD_SMOOTHED)) {
         return cli_failed("differences contradict %d of %d entries: %s; they are those of the "
                           "motion, which is not smoothed: check without --smoothing",
@@ -322,6 +327,8 @@ const cli_command cli_gradient = {
         "  --smoothing K         gradient of a smoothed contact law, cone and cone-reg only: K is\n"
         "                        relative to the energy of the contacts, 1e-6 is little, 1e-2 is\n"
         "                        much; without it, and at 0, the gradient is exact\n"
+        "  --surrogate longrange gradient of that law's steps along the motion: it sees contacts\n"
+        "                        that have not happened, and is not that of the motion\n"
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"

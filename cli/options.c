@@ -210,6 +210,7 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--steps", CLI_STEPS, NULL, NULL, NULL},
         {"--dt", CLI_DT, NULL, NULL, NULL},
         {"--smoothing", CLI_SMOOTHING, NULL, NULL, NULL},
+        {"--surrogate", CLI_TARGET, &out->surrogate, NULL, NULL},
         {"--control", CLI_CONTROL, &out->control, NULL, NULL},
         {"--checkpoint", CLI_CHECKPOINT, &out->plan.checkpoint, NULL, NULL},
         {"--at-step", CLI_AT_STEP, NULL, NULL, NULL},

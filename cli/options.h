@@ -87,7 +87,8 @@ typedef struct cli_options {
     const char *n_point; // of a frame
     double dt;           // s, 0: not given
     double smoothing;    // of gradients, 0: none
-    uint64_t seed;       // 0: not given
+    const char *surrogate;
+    uint64_t seed; // 0: not given
     cli_plan_options plan;
     int n_arg;
     int n_word;

@@ -65,8 +65,8 @@ static int read_method(cli_planning *t) {
         return cli_usage("--bundle %.40s: expected N:SIGMA, N:SIGMA:first or N:SIGMA:zeroth",
                          o->bundle);
     }
-    // differences of losses are too rough for a line search
-    method = bundle.is_zeroth ? CRI_METHOD_ADAM : method;
+    // differences of losses are too rough for a line search, and surrogates know another loss
+    method = bundle.is_zeroth || t->options->surrogate ? CRI_METHOD_ADAM : method;
     if (o->method && !cri_method_find(o->method, &method)) {
         return cli_usage("--method %.40s: expected adam, lbfgs or gauss-newton", o->method);
     }
@@ -112,12 +112,6 @@ static int check_options(const cli_options *options) {
     if (!o->controls) {
         return cli_usage("plan needs --controls NAMES; see 'carom help plan'");
     }
-    if (o->surrogate) {
-        return cli_usage("--surrogate %.40s: there are no surrogate gradients until this version "
-                         "has the law longrange; --bundle N:SIGMA and --smoothing K find a slope "
-                         "where there is none",
-                         o->surrogate);
-    }
     if (o->n_sine > 0 && (o->horizon > 0 || o->n_knot > 0)) {
         return cli_usage("--sines %d: not with --horizon or --knots", o->n_sine);
     }
@@ -143,6 +137,7 @@ static int hash_problem(const cli_planning *t, uint64_t *out) {
     int code = cli_scene_hash(&t->scene, o, &h);
     h = cri_hash_text(h, o->plan.controls);
     h = cri_hash_text(h, o->plan.bundle ? o->plan.bundle : "");
+    h = cri_hash_text(h, o->surrogate ? o->surrogate : "");
     for (int i = 0; i < o->n_target; i++) {
         h = cri_hash_text(h, o->target[i]);
     }
@@ -421,6 +416,8 @@ const cli_command cli_plan = {
         "with\n"
         "                        zeroth from losses alone: a slope where nothing touches yet\n"
         "  --smoothing K         gradients of a smoothed contact law, cone and cone-reg only\n"
+        "  --surrogate longrange gradients of that law's steps along the motion: bodies feel what\n"
+        "                        they have not touched; adam unless --method says otherwise\n"
         "  --horizon H           receding horizon: plan H steps, carry out E, plan again\n"
         "  --execute E           the E of --horizon, else a quarter of H\n\n"
         "What to keep:\n"

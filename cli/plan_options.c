@@ -56,7 +56,6 @@ int cli_plan_take(const char *name, const char *value, cli_plan_options *out, bo
         {"--checkpoint", &out->checkpoint, NULL, NULL},
         {"--resume", &out->resume, NULL, NULL},
         {"--plan", &out->file, NULL, NULL},
-        {"--surrogate", &out->surrogate, NULL, NULL},
         {"--beta", &out->beta, NULL, NULL},
         {"--rate", NULL, &out->rate, NULL},
         {"--tolerance", NULL, &out->tolerance, NULL},

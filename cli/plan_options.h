@@ -15,8 +15,7 @@ typedef struct cli_plan_options {
     const char *checkpoint; // file to save to, and to go on from
     const char *resume;     // as checkpoint, which must be there
     const char *file;       // CSV of controls over time
-    const char *surrogate;
-    const char *beta; // of Adam, A,B
+    const char *beta;       // of Adam, A,B
     int n_iteration;
     int n_start;
     int n_sample;

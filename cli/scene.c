@@ -146,6 +146,7 @@ static int settle(const cli_options *options, cli_scene *scene) {
     scene->sim_options.stepper = found && !scene->model->system_kind ? found->name : stepper;
     scene->sim_options.smoothing = options->smoothing;
     scene->sim_options.outside = options->outside;
+    scene->sim_options.surrogate = options->surrogate;
     scene->dt = options->dt > 0.0 ? options->dt : scene->sizes.dt;
     scene->memory = cri_arena_create(1 << 14);
     if (scene->memory) {

@@ -221,6 +221,7 @@ set(CAROM_SOURCES
     src/sim/step_system.c
     src/sim/options.c
     src/sim/stepper.c
+    src/sim/surrogate.c
     src/sim/warm.c
     src/learn/augmented.c
     src/learn/ground_data.c
@@ -337,8 +338,12 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/lrc_grid.c
     experiments/lrc_probe.c
     experiments/lrc_properties.c
+    experiments/lrc_books.c
+    experiments/lrc_cost.c
+    experiments/lrc_inside.c
     experiments/lrc_run.c
-    experiments/lrc_step.c
+    experiments/lrc_safety.c
+    experiments/lrc_stage.c
     experiments/lrc_tasks.c
     experiments/registry.c
     experiments/sdf_bounce.c

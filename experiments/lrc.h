@@ -10,6 +10,7 @@ extern const cri_experiment cri_lrc_properties;
 extern const cri_experiment cri_lrc_grid;
 extern const cri_experiment cri_lrc_books;
 extern const cri_experiment cri_lrc_cost;
+extern const cri_experiment cri_lrc_safety;
 
 // tasks (lrc_tasks.c)
 extern const cri_experiment cri_lrc_billiards;

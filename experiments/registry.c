@@ -58,6 +58,7 @@ const cri_experiment *const cri_experiments[] = {
     &cri_lrc_grid,
     &cri_lrc_books,
     &cri_lrc_cost,
+    &cri_lrc_safety,
     &cri_lrc_billiards,
     &cri_lrc_push,
     &cri_lrc_gather,

@@ -157,6 +157,7 @@ typedef struct cr_sim_options {
     int checkpoint_every; // steps between checkpoints of a rollout, 0: near the least memory
     double smoothing;     // of gradients, laws "cone" and "cone-reg" only; 0: none
     const char *outside;  // nets beyond their training: "net", "analytic", "stop"; NULL: "net"
+    const char *surrogate; // gradients are those of this law's steps: "longrange"; NULL: its own
 } cr_sim_options;
 
 /// What kind of derivative a step has; see docs/gradients.md. Several bits may be set.
@@ -168,6 +169,7 @@ typedef enum cr_grad {
     CR_GRAD_REFUSED = 1 << 3,     // a solve failed: there is none
     CR_GRAD_SMOOTHED = 1 << 4,    // of a smoothed contact law, as asked for
     CR_GRAD_DIFFERENCES = 1 << 5, // central differences of each step, not derivatives
+    CR_GRAD_SURROGATE = 1 << 6,   // of another law's steps, as asked for
 } cr_grad;
 
 /// What the contact solves of a step came to.

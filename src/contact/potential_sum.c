@@ -61,11 +61,12 @@ static bool evaluate(cri_potential *p, const cri_frames *frames, results *r, cr_
 #ifdef _OPENMP
 #pragma omp parallel for schedule(dynamic, 1) if (p->n_pair >= CRI_MANY_PAIRS)
 #endif
-    for (int k = 0; k < p->n_pair; k++) {
-        pair_result(p, r->body, k, r->order, &r->pair[k]);
-    }
-    for (int k = 0; k < p->n_half; k++) {
-        half_result(p, r->body, k, r->order, &r->half[k]);
+    for (int k = 0; k < p->n_pair + p->n_half; k++) {
+        if (k < p->n_pair) {
+            pair_result(p, r->body, k, r->order, &r->pair[k]);
+        } else {
+            half_result(p, r->body, k - p->n_pair, r->order, &r->half[k - p->n_pair]);
+        }
     }
     return true;
 }

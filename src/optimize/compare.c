@@ -55,6 +55,9 @@ static cr_status open_sims(work *w, int i, cr_error *err) {
     options.use_gradient = false;
     CR_TRY(cr_sim_create(def->model, &options, &r->plain, err));
     options.use_gradient = true;
+    if (def->selection) {
+        CR_TRY(cri_selection_check_law(def->selection, options.law, err));
+    }
     CR_TRY(cr_sim_create(def->model, &options, &r->sim, err));
     return cr_sim_set_params(r->plain, def->point->p, err);
 }

@@ -289,6 +289,7 @@ static cr_status run(cri_fit_work *w, cri_fit *fit, cr_error *err) {
     const cri_fit_problem *problem = w->problem;
     cr_sim_options options = problem->sim_options;
     options.use_gradient = true;
+    CR_TRY(cri_selection_check_law(problem->selection, options.law, err));
     for (int t = 0; t < problem->n_thread; t++) {
         CR_TRY(cr_sim_create(problem->model, &options, &w->sim[t], err));
     }

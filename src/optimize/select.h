@@ -61,6 +61,10 @@ void cri_selection_destroy(cri_selection *selection);
 CR_MUST_CHECK cr_status cri_selection_check_steps(const cri_selection *selection, int n_step,
                                                   cr_error *err);
 
+/// Refuses parameters for which a law has no derivatives: sizes of shapes under ipc, sdrs, rough.
+CR_MUST_CHECK cr_status cri_selection_check_law(const cri_selection *selection, const char *law,
+                                                cr_error *err);
+
 /// A zeroed point with as many rows of u as the selection needs in a run of n_step steps.
 CR_MUST_CHECK cr_status cri_point_push(const cri_selection *selection, int n_step, cr_arena *arena,
                                        cri_point *out, cr_error *err);

@@ -7,6 +7,9 @@
 
 #include "optimize/select.h"
 
+#include "contact/law.h"
+#include "contact/potential.h"
+#include "model/model.h"
 #include "optimize/tangent.h"
 
 #include <math.h>
@@ -22,6 +25,33 @@ cr_status cri_selection_check_steps(const cri_selection *selection, int n_step, 
                 return cri_fail(err, CR_ERR_ARGUMENT, 0,
                                 "%.80s: the run has %d steps, the last is [%d]", variable->name,
                                 n_step, n_step - 1);
+            }
+        }
+    }
+    return CR_OK;
+}
+
+/// The geom of whose size a parameter is, -1: of none.
+static int geom_of_size(const cr_model *m, int slot) {
+    for (int g = 0; g < m->sizes.n_geom; g++) {
+        if (slot >= m->geom[g].slot_size && slot < m->geom[g].slot_size + m->geom[g].n_size) {
+            return g;
+        }
+    }
+    return -1;
+}
+
+cr_status cri_selection_check_law(const cri_selection *selection, const char *name, cr_error *err) {
+    const cri_law *law = cri_law_find_any(name);
+    bool has_sizes = !law || !law->is_energy || law->form == CRI_POTENTIAL_LONGRANGE;
+    for (int j = 0; !has_sizes && j < selection->n_variable; j++) {
+        const cri_variable *variable = &selection->variable[j];
+        for (int k = 0; k < variable->n_place; k++) {
+            const cri_variable_place *place = &variable->place[k];
+            if (place->vector == CR_VECTOR_P && geom_of_size(selection->model, place->index) >= 0) {
+                return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                                "%.80s: the law %.40s has no derivatives for sizes; longrange has",
+                                variable->name, name);
             }
         }
     }

@@ -207,6 +207,7 @@ cr_status cri_shot_init(const cri_shot_def *def, cr_arena *arena, cri_shot *out,
                         .m = is_square ? 3 * def->n_target + (def->cost > 0.0 ? n : 0) : 0,
                         .residuals = is_square ? residuals : NULL,
                         .context = out};
+    CR_TRY(cri_selection_check_law(def->selection, def->sim_options->law, err));
     cr_sim_options options = *def->sim_options;
     options.use_gradient = true;
     return cr_sim_create(def->model, &options, &out->sim, err);

@@ -158,6 +158,22 @@ static cr_status check_outside(const cr_sim_options *o, cr_error *err) {
     return CR_OK;
 }
 
+static cr_status check_surrogate(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+    if (!o->surrogate) {
+        return CR_OK;
+    }
+    if (strcmp(o->surrogate, "longrange") != 0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "no surrogate is named %.40s; there is longrange",
+                        o->surrogate);
+    }
+    if (m->system_kind || cri_law_find_any(o->law)->is_energy) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "the law %.40s has no surrogate gradients: they are for laws of impulses",
+                        o->law);
+    }
+    return CR_OK;
+}
+
 cr_status cri_sim_check_options(const cr_model *m, const cr_sim_options *o, cr_error *err) {
     CR_ASSERT(m && o);
     if (!(o->eps_gap > 0.0) || !(o->eps_speed > 0.0) || !(o->eps_time > 0.0) || o->event_cap < 1 ||
@@ -167,5 +183,6 @@ cr_status cri_sim_check_options(const cr_model *m, const cr_sim_options *o, cr_e
                         "checkpoint_every not negative");
     }
     CR_TRY(check_outside(o, err));
-    return m->system_kind ? check_system(m, o, err) : check_choice(m, o, err);
+    CR_TRY(m->system_kind ? check_system(m, o, err) : check_choice(m, o, err));
+    return check_surrogate(m, o, err);
 }

@@ -278,6 +278,7 @@ cr_status cr_sim_rollout_vjp(cr_sim *sim, int n_seed, const cr_seed *seed, doubl
     memset(sim->d_adj.block, 0, sizeof(double) * (size_t)sim->d_adj.n_double);
     sim->wants_u = u_adj != NULL;
     sim->wants_p = p_adj != NULL;
+    cri_surrogate_begin(sim);
     cr_status status = pull_all(sim, &p, err);
     bool is_finite =
         cri_all_finite((int)n_x, p.x_adj) && cri_all_finite(sim->d_adj.n_double, sim->d_adj.block);
@@ -294,6 +295,7 @@ cr_status cr_sim_rollout_vjp(cr_sim *sim, int n_seed, const cr_seed *seed, doubl
     }
     if (status == CR_OK && p_adj) {
         cri_derive_vjp(sim->model, sim->p, &sim->d, &sim->d_adj, p_adj);
+        cri_surrogate_end(sim, p_adj);
     }
     free(work);
     free(p.u_adj);

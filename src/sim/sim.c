@@ -129,6 +129,7 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
     if (status == CR_OK && sim->stepper == &cri_stepper_implicit) {
         status = push_potential(sim, err);
     }
+    status = status == CR_OK ? cri_surrogate_create(sim, options, err) : status;
     if (status != CR_OK) {
         cr_sim_destroy(sim);
         return status;
@@ -139,6 +140,7 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
 
 void cr_sim_destroy(cr_sim *sim) {
     if (sim) {
+        cr_sim_destroy(sim->surrogate);
         cri_arena_destroy(sim->memory);
         cri_arena_destroy(sim->tape);
         cri_arena_destroy(sim->scratch);
@@ -182,6 +184,9 @@ cr_status cr_sim_set_params(cr_sim *sim, const double *p, cr_error *err) {
     if (is_good && sim->stepper == &cri_stepper_soft) {
         cri_arena_reset(sim->scratch);
         is_good = cri_soft_weigh(sim->model, &sim->d, &sim->soft, sim->scratch);
+    }
+    if (is_good && sim->surrogate) {
+        return cr_sim_set_params(sim->surrogate, p, err);
     }
     return is_good ? CR_OK : cri_no_memory(err);
 }
@@ -248,6 +253,7 @@ cr_status cri_sim_step(cr_sim *sim, double dt, const double *x, const double *u,
     CR_TRY(sim->stepper->step(sim, record, end, err));
     // Euler's motion is its own, not that of the bodies
     record->report.grad |= sim->has_euler ? CR_GRAD_DISCRETE : 0;
+    record->report.grad |= sim->surrogate ? CR_GRAD_SURROGATE : 0;
     if (sim->world.outside == CRI_OUTSIDE_STOP && record->report.n_outside > 0) {
         return cri_fail(err, CR_ERR_NUMERIC, 0,
                         "a contact is outside what the nets of body %.40s were trained for; train "
@@ -286,6 +292,16 @@ cr_status cri_sim_step_vjp(cr_sim *sim, const cri_step_record *record, const dou
     const cr_sizes *z = &sim->model->sizes;
     double *y_adj = sim->y_adj;
     const cri_mechanism *mech = &sim->model->mech;
+    bool is_done = false;
+    if (sim->surrogate) {
+        cr_status status = cri_surrogate_pull(sim, record, x_next_adj, x_adj, u_adj, &is_done);
+        if (status != CR_OK) {
+            return cri_no_memory(err);
+        }
+    }
+    if (is_done) {
+        return CR_OK;
+    }
     memcpy(y_adj + z->n_v, x_next_adj + z->n_q, sizeof(double) * (size_t)z->n_v);
     for (int j = 0; j < mech->n_joint; j++) {
         const cri_joint *joint = &mech->joint[j];
@@ -348,6 +364,7 @@ cr_status cr_sim_step_vjp(cr_sim *sim, const double *x_next_adj, double *x_adj, 
     memset(sim->u_adj, 0, sizeof(double) * (size_t)z->n_u);
     sim->wants_u = u_adj != NULL;
     sim->wants_p = p_adj != NULL;
+    cri_surrogate_begin(sim);
     CR_TRY(cri_sim_step_vjp(sim, sim->last, x_next_adj, work, sim->u_adj, err));
     for (int i = 0; x_adj && i < z->n_x; i++) {
         x_adj[i] += work[i];
@@ -357,6 +374,7 @@ cr_status cr_sim_step_vjp(cr_sim *sim, const double *x_next_adj, double *x_adj, 
     }
     if (p_adj) {
         cri_derive_vjp(sim->model, sim->p, &sim->d, &sim->d_adj, p_adj);
+        cri_surrogate_end(sim, p_adj);
     }
     return CR_OK;
 }
@@ -433,6 +451,10 @@ cr_status cr_sim_step_jac(cr_sim *sim, int n_seed, const double *x_tan, const do
                           const double *p_tan, double *x_next_tan, cr_error *err) {
     CR_ASSERT(sim && n_seed >= 0 && x_next_tan);
     CR_TRY(check_last(sim, err));
+    if (sim->surrogate) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "surrogate gradients are adjoints only; leave the surrogate out");
+    }
     cri_arena_reset(sim->scratch);
     memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
     sim->system_jac = NULL;

@@ -161,6 +161,7 @@ struct cr_sim {
     cri_frames frames;        // likewise: paths of bodies
     cri_soft_weights soft;    // of the stepper soft; by the parameters that are set
     bool wants_u, wants_p;    // what the adjoint that runs is for
+    cr_sim *surrogate;        // whose gradients these are, NULL: its own
     cri_scan scan;
 
     const cri_step_record *last; // of cr_sim_step, NULL when there is none
@@ -176,6 +177,19 @@ CR_MUST_CHECK cr_status cri_sim_step(cr_sim *sim, double dt, const double *x, co
 CR_MUST_CHECK cr_status cri_sim_step_vjp(cr_sim *sim, const cri_step_record *record,
                                          const double *x_next_adj, double *x_adj, double *u_adj,
                                          cr_error *err);
+
+/// The sim whose steps are pulled back through, when options ask for one (sim/surrogate.c).
+CR_MUST_CHECK cr_status cri_surrogate_create(cr_sim *sim, const cr_sim_options *options,
+                                             cr_error *err);
+
+/// Before and after the adjoints of one call: nothing without a surrogate.
+void cri_surrogate_begin(cr_sim *sim);
+void cri_surrogate_end(cr_sim *sim, double *p_adj);
+
+/// As cri_sim_step_vjp, through the surrogate's step; *is_done false: it has none from there.
+CR_MUST_CHECK cr_status cri_surrogate_pull(cr_sim *sim, const cri_step_record *record,
+                                           const double *x_next_adj, double *x_adj, double *u_adj,
+                                           bool *is_done);
 
 /// The word of cr_sim_options; what is none counts as net.
 cri_outside cri_sim_outside(const char *word);
