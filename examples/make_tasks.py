@@ -71,7 +71,7 @@ HEAD = """<!--
     <numeric name="carom:potential:mu" data="%s"/>
   </custom>
   <default>
-    <geom density="100" friction="0.4"/>
+    <geom density="%s" friction="0.4"/>
   </default>
   <worldbody>
     <geom name="floor" type="plane" size="9 9 1"/>
@@ -81,6 +81,9 @@ ROD = """    <body name="rod" pos="%s">
 %s      <geom name="rod" type="box" size="0.05 0.4 0.05"/>
     </body>
 """
+
+# kg/m^3, the paper's for its own shapes: a force from afar moves what is light
+LIGHT = 3
 
 AXIS = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1", "turn": "0 0 1"}
 
@@ -98,7 +101,7 @@ def rod(at, axes):
 
 def push():
     text = HEAD % ("Fig. 7: a rod under position control pushes a box of 0.3 m over the floor.", "push",
-                   "1e-6")
+                   "1e-6", 100)
     body, drive = rod("-0.5 0 0.12", "x y turn")
     text += body
     text += """    <body name="box" pos="0 0 0.16">
@@ -120,7 +123,7 @@ def halton(i, base):
 
 def many(name, figure, axes):
     """Ten cubes in a square of 2 m, by the numbers of Halton so that none overlap."""
-    text = HEAD % (figure, name, "3e-8")
+    text = HEAD % (figure, name, "3e-8", LIGHT)
     body, drive = rod("-1.6 0 0.12", axes)
     text += body
     for i in range(10):
@@ -180,7 +183,7 @@ def bunny():
     """Ten hares of 276 triangles where gather has cubes: 2772 triangles and the floor."""
     points, faces = hare()
     low = min(point[2] for point in points)
-    text = HEAD % ("Fig. 14: a rod gathers ten shapes that are not convex.", "bunny", "5e-9")
+    text = HEAD % ("Fig. 14: a rod gathers ten shapes that are not convex.", "bunny", "5e-9", LIGHT)
     text = text.replace("  <worldbody>", f"""  <asset>
 {mesh_of("hare", points, faces)}  </asset>
   <worldbody>""")
@@ -218,7 +221,8 @@ def arm():
     # a capsule's points, 0.1 m thick and 0.24 m long
     link = [(0.05 * x, 0.05 * y, 0.05 * z + (0.07 if z > 0 else -0.07))
             for x, y, z in fibonacci(881, 1.0)]
-    text = HEAD % ("Fig. 15: an arm of seven joints pushes a shape that is not convex.", "arm", "1e-8")
+    text = HEAD % ("Fig. 15: an arm of seven joints pushes a shape that is not convex.", "arm", "1e-8",
+                   LIGHT)
     text = text.replace("  <worldbody>", f"""  <asset>
 {mesh_of("link", link)}{mesh_of("hare", points, faces)}  </asset>
   <worldbody>""").replace('friction="0.4"/>', 'friction="0.4" conaffinity="3"/>')
@@ -251,7 +255,7 @@ def arm():
 def ant():
     """A ball with four legs of two links, moving in a plane with a turn, beside a box."""
     text = HEAD % ("Fig. 9: an ant of nine links, 16 degrees of freedom, twelve of them driven, and a "
-                   "box.", "ant", "1e-8")
+                   "box.", "ant", "1e-8", LIGHT)
     text = text.replace('timestep="0.04"', 'timestep="0.02"')
     upper, lower, thick, lift = 0.1476, 0.2952, 0.0533, math.radians(10.0)
     text += """    <body name="ant" pos="0 0 0.3">
