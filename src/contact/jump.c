@@ -185,8 +185,8 @@ static bool has_foreign(const cri_world *world, const cri_jump *jump) {
     bool has = false;
     for (int a = 0; nets && a < jump->n; a++) {
         const cri_near *near = &jump->row[a].near;
-        has = has || near->kind == CRI_NEAR_LIMIT || near->unit[0] >= 0 ||
-              near->body[1] != nets->body_index;
+        bool is_other = nets->has_other ? near->body[0] != nets->other_index : near->unit[0] >= 0;
+        has = has || near->kind == CRI_NEAR_LIMIT || is_other || near->body[1] != nets->body_index;
     }
     return has;
 }

@@ -340,10 +340,14 @@ static cr_status describe(const cr_model *model, cri_ground_nets *nets, cr_error
         cr_model_defaults(model, -1, p, NULL, NULL);
         cri_derive(model, p, &d);
         cri_ground_mass(&d, &ground, &nets->mass, nets->inertia);
+        cri_ground_other_mass(&d, &ground, &nets->other_mass, &nets->other_inertia);
     }
     bool is_good = d.block != NULL;
     cri_arena_destroy(work);
-    const char *name[2] = {model->body_name[ground.body], model->geom_name[ground.surface]};
+    nets->has_other = ground.other >= 0;
+    const char *name[2] = {model->body_name[ground.body], nets->has_other
+                                                              ? model->body_name[ground.other]
+                                                              : model->geom_name[ground.surface]};
     if (strlen(name[0]) >= sizeof nets->body || strlen(name[1]) >= sizeof nets->surface) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
                         "the name %.60s is too long; take fewer than 64 "

@@ -98,6 +98,15 @@ static double draw_state(cri_ground_sampler *s, cri_ground_kind kind,
     return touching + 2.0 * fabs(tilt) * size;
 }
 
+static double draw_any(cri_ground_sampler *s, cri_ground_kind kind,
+                       const cri_ground_sampling *sampling, cri_random *r) {
+    if (s->ground.is_spatial) {
+        return cri_ground_draw_space(s, kind, sampling, r);
+    }
+    return s->ground.other >= 0 ? cri_ground_draw_pair(s, kind, sampling, r)
+                                : draw_state(s, kind, sampling, r);
+}
+
 static cr_status draw_all(cri_ground_sampler *s, const cri_ground_sampling *sampling,
                           cri_ground_data *out, cr_error *err) {
     cri_random r = cri_random_of(sampling->seed, (uint64_t)out->kind);
@@ -105,8 +114,7 @@ static cr_status draw_all(cri_ground_sampler *s, const cri_ground_sampling *samp
         cri_ground_solved one;
         bool is_good = false;
         for (int k = 0; k < MOST_TRY && !is_good; k++) {
-            double reach = s->ground.is_spatial ? cri_ground_draw_space(s, out->kind, sampling, &r)
-                                                : draw_state(s, out->kind, sampling, &r);
+            double reach = draw_any(s, out->kind, sampling, &r);
             is_good = cri_ground_solve(s, reach, s->x + s->model->sizes.n_q, NULL, &one) &&
                       one.ground.kind == out->kind;
         }
@@ -138,7 +146,10 @@ cr_status cri_ground_sample(const cr_model *model, cri_ground_kind kind, int n,
     cri_ground_sampler s;
     cr_status status = cri_ground_open(model, analytic, &s, err);
     CR_ASSERT(status != CR_OK || s.ground.is_spatial == is_spatial);
-    if (status == CR_OK && kind == CRI_GROUND_LINE) {
+    if (status == CR_OK && kind == CRI_GROUND_LINE && s.ground.other >= 0) {
+        cri_ground_find_pair(&s);
+        n = s.n_meet > 0 ? n : 0;
+    } else if (status == CR_OK && kind == CRI_GROUND_LINE) {
         find_faces(&s);
         n = s.n_face > 0 ? n : 0;
     }

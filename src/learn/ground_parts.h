@@ -27,6 +27,10 @@ typedef struct cri_ground_sampler {
     cri_vec3 edge[CRI_GROUND_EDGE_MOST], edge_along[CRI_GROUND_EDGE_MOST];
     cri_vec3 flat[CRI_GROUND_FACE_MOST];
     int n_edge, n_flat;
+    // of two bodies: angles of the one to the other, and of the normal in the other's frame, where
+    // faces meet
+    double meet[CRI_GROUND_FACE_MOST][2];
+    int n_meet;
     cri_state state;
     cr_arena *memory, *keep, *scratch;
 } cri_ground_sampler;
@@ -36,6 +40,7 @@ typedef struct cri_ground_solved {
     cri_ground ground;
     double g[CRI_GROUND_ROWS];    // of the rows that nets see
     double u[CRI_GROUND_ROWS];    // velocity after it, less what is to be reached
+    bool is_plain;                // nothing can rebound there
     double push[CRI_GROUND_ROWS]; // normal impulses at the ends
 } cri_ground_solved;
 
@@ -69,6 +74,11 @@ double cri_ground_draw_speed(cri_random *r, bool is_uniform, double lower, doubl
 void cri_ground_find_space(cri_ground_sampler *s);
 double cri_ground_draw_space(cri_ground_sampler *s, cri_ground_kind kind,
                              const cri_ground_sampling *sampling, cri_random *r);
+
+/// Of two bodies: finds poses where faces meet; draws a state likewise.
+void cri_ground_find_pair(cri_ground_sampler *s);
+double cri_ground_draw_pair(cri_ground_sampler *s, cri_ground_kind kind,
+                            const cri_ground_sampling *sampling, cri_random *r);
 
 /// Writes sample at: a velocity below noise (m/s) is none.
 void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_ground_data *out);

@@ -73,22 +73,28 @@ cr_status cri_ground_open(const cr_model *model, const cri_law *law, cri_ground_
     cr_model_defaults(model, -1, p, s->x, NULL);
     cri_derive(model, p, &s->d);
     s->world = (cri_world){.model = model, .d = &s->d, .law = law};
-    for (int g = 0; g < model->sizes.n_geom; g++) {
-        int pair;
+    int n_geom = model->sizes.n_geom;
+    for (int k = 0; k < n_geom * n_geom; k++) {
+        int g = k / n_geom, h = k % n_geom, pair;
         bool is_own = model->geom[g].body == s->ground.body && s->n_near < CRI_GROUND_NEAR_MOST;
-        if (is_own && cri_model_may_collide(model, s->ground.surface, g, &pair)) {
-            if (model->geom[g].shape == CRI_SHAPE_FIELD) {
+        bool is_met =
+            s->ground.other >= 0 ? model->geom[h].body == s->ground.other : h == s->ground.surface;
+        if (is_own && is_met && cri_model_may_collide(model, h, g, &pair)) {
+            if (model->geom[g].shape == CRI_SHAPE_FIELD ||
+                model->geom[h].shape == CRI_SHAPE_FIELD) {
                 return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
                                 "geom %.40s is a distance field; a learned contact law wants a "
                                 "primitive or a convex mesh",
                                 model->geom_name[g]);
             }
-            s->near[s->n_near++] = cri_near_geoms(model, s->ground.surface, g, pair);
+            s->near[s->n_near++] = cri_near_geoms(model, h, g, pair);
         }
     }
     if (s->n_near == 0) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0, "body %.40s never touches %.40s",
-                        model->body_name[s->ground.body], model->geom_name[s->ground.surface]);
+                        model->body_name[s->ground.body],
+                        s->ground.other >= 0 ? model->body_name[s->ground.other]
+                                             : model->geom_name[s->ground.surface]);
     }
     return CR_OK;
 }
@@ -192,6 +198,10 @@ bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, doub
     }
     cri_contact_problem problem = {.n = n, .A = jump.A, .b = jump.b, .target = jump.target};
     problem.place = places(s, &jump);
+    out->is_plain = true;
+    for (int i = 0; i < n; i++) {
+        out->is_plain = out->is_plain && jump.e[i] == 0.0;
+    }
     bool is_known =
         cri_ground_reduce(&problem, &out->ground, s->keep) && read_solution(&problem, jump.f, out);
     cri_arena_reset(s->scratch);
@@ -222,7 +232,7 @@ static cri_ground_class label_of(const cri_ground_solved *of, double noise, doub
             e = u[i] / -ground->c[i];
         }
     }
-    e = e > least_e ? fmin(e, 1.0) : 0.0;
+    e = e > least_e && !of->is_plain ? fmin(e, 1.0) : 0.0;
     *restitution = e;
     for (int i = 0; i < k; i++) {
         double goal = i >= n_t ? e * fmax(0.0, -ground->c[i]) : 0.0;

@@ -44,11 +44,14 @@ typedef struct cri_ground_nets {
     int n_weight;                                      // of all
     double lower[CRI_GROUND_KINDS][CRI_GROUND_INPUTS]; // range of the inputs in training
     double upper[CRI_GROUND_KINDS][CRI_GROUND_INPUTS];
-    bool is_spatial;       // the body moves freely: kinds are those of space
-    bool has_restitution;  // regressors have one output more, the coefficient of restitution
-    char law[32];          // that labelled, or recorded
-    char body[64];         // that the nets were trained for
-    char surface[64];      // geom that it touches
+    bool is_spatial;      // the body moves freely: kinds are those of space
+    bool has_restitution; // regressors have one output more, the coefficient of restitution
+    char law[32];         // that labelled, or recorded
+    char body[64];        // that the nets were trained for
+    char surface[64];     // geom that it touches, or the other body
+    bool has_other;       // another body that moves
+    int other_index;      // set by the builder
+    double other_mass, other_inertia;
     double mass;           // of the body, kg
     double inertia[6];     // kg m^2: about its hinge's axis alone, or xx yy zz xy xz yz in space
     cri_vec3 along;        // the surface in the plane of motion, unit; set by the builder

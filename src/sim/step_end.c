@@ -42,7 +42,7 @@ static int keep_ends(cr_sim *sim, int n) {
     cri_scan *scan = &sim->scan;
     const cri_ground_nets *nets = sim->model->nets;
     cri_vec3 along = nets->along;
-    if (nets->is_spatial) {
+    if (nets->is_spatial || nets->has_other) {
         return n;
     }
     for (int i = 0; i < n; i++) {
