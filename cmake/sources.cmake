@@ -321,6 +321,7 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/cdl_run.c
     experiments/cdl_step.c
     experiments/cdl_tell.c
+    experiments/dac_applied.c
     experiments/dac_bodies.c
     experiments/dac_box.c
     experiments/dac_chain.c

@@ -226,6 +226,22 @@ static const double *places(const cri_world *world, const cri_jump *jump, cr_are
     return place;
 }
 
+// the part of b that forces made, for nets that want it
+static const double *applied(const cri_world *world, const cri_jump *jump, cr_arena *keep) {
+    const cri_ground_nets *nets = world->law->needs_nets ? world->model->nets : NULL;
+    if (!nets || !nets->has_applied || !jump->before) {
+        return NULL;
+    }
+    double *own = CR_PUSH_RAW(keep, double, jump->n_dof);
+    double *out = CR_PUSH_RAW(keep, double, 3 * jump->n);
+    cri_jump_gather(world, jump, jump->before, own);
+    cri_jump_push(world, jump, own, out);
+    for (int i = 0; i < 3 * jump->n; i++) {
+        out[i] = jump->b[i] - out[i];
+    }
+    return out;
+}
+
 // ---- assembly ----------------------------------------------------------------------------------
 
 // place of a unit in the island, added when it is new
@@ -516,6 +532,7 @@ static void solve_by_law(const cri_world *world, cri_jump *jump, bool has_cache,
     cri_contact_problem problem = cri_jump_problem(world, jump);
     problem.link = problem.is_foreign ? NULL : cri_jump_link(world, jump, keep, scratch);
     problem.place = problem.is_foreign ? NULL : places(world, jump, keep);
+    problem.applied = applied(world, jump, keep);
     jump->link = problem.link;
     problem.smoothing = world->smoothing;
     if (jump->has_sides) {

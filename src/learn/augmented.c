@@ -419,6 +419,13 @@ cr_status cri_augmented_train(const cr_model *model, const cri_augmented_options
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         data[k].has_restitution = nets->has_restitution;
     }
+    nets->has_applied = options->sampling.mu_static > 0.0 && !options->record;
+    if (nets->has_applied && (nets->is_spatial || nets->has_other)) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "body %.40s: forces as inputs are there for one body in a plane, over a "
+                        "fixed surface",
+                        nets->body);
+    }
     cri_ground_nets_shape(options->n_hidden, options->width, nets);
     double *weights = CR_PUSH(arena, double, nets->n_weight);
     cri_random stream = cri_random_of(options->sampling.seed, 100);

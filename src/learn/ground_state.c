@@ -173,6 +173,50 @@ static bool read_solution(const cri_contact_problem *p, const double *f, cri_gro
     return cri_ground_impulse_of(out);
 }
 
+// does the patch lie still, with these contact velocities?
+static bool is_still(int n, const double *u) {
+    double most = 0.0;
+    for (int i = 0; i < n; i++) {
+        most = fmax(most, fabs(u[i]));
+    }
+    return most <= 1e-9;
+}
+
+// the law's jump; what lies still before forces act has the static coefficient unless that is too
+// little to hold it. Returns the contact velocities that forces made, NULL where they do not count
+static double *solve_jump(cri_ground_sampler *s, cri_jump *jump, const double *v, double *after) {
+    int n = jump->n;
+    bool is_held = false;
+    double *first = s->mu_static > 0.0 ? CR_PUSH(s->keep, double, 3 * n) : NULL;
+    if (first) {
+        double *u = CR_PUSH(s->keep, double, 3 * n), *mu = CR_PUSH(s->keep, double, n);
+        cri_jump_solve(&s->world, jump, s->before, false, after, s->keep, s->scratch);
+        memcpy(first, jump->b, sizeof *first * 3 * (size_t)n);
+        if (is_still(3 * n, first)) {
+            memcpy(mu, jump->mu, sizeof *mu * (size_t)n);
+            for (int i = 0; i < n; i++) {
+                jump->mu[i] = s->mu_static;
+            }
+            cri_jump_solve(&s->world, jump, v, false, after, s->keep, s->scratch);
+            for (int i = 0; i < 3 * n; i++) {
+                u[i] = jump->b[i];
+                for (int j = 0; j < 3 * n; j++) {
+                    u[i] += jump->A[(size_t)i * 3 * (size_t)n + (size_t)j] * jump->f[j];
+                }
+            }
+            is_held = is_still(3 * n, u);
+            memcpy(jump->mu, mu, sizeof *mu * (size_t)n);
+        }
+    }
+    if (!is_held) {
+        cri_jump_solve(&s->world, jump, v, false, after, s->keep, s->scratch);
+    }
+    for (int i = 0; first && i < 3 * n; i++) {
+        first[i] = jump->b[i] - first[i];
+    }
+    return first;
+}
+
 bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, double *v_out,
                       cri_ground_solved *out) {
     cri_contact_ref ref[CRI_GROUND_NEAR_MOST * CRI_MAX_TOUCH];
@@ -185,14 +229,14 @@ bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, doub
         }
     }
     size_t room = n > 0 ? cri_jump_bytes(&s->world, n, ref) : 0;
-    if (n == 0 || !cri_arena_reserve(s->keep, 2 * room + cri_ground_bytes(n)) ||
+    if (n == 0 || !cri_arena_reserve(s->keep, 4 * room + cri_ground_bytes(n)) ||
         !cri_arena_reserve(s->scratch, room)) {
         return false;
     }
     cri_jump jump;
     double *after = CR_PUSH(s->keep, double, n_v);
     cri_jump_begin(&s->world, n, ref, &s->state, &jump, s->keep, s->scratch);
-    cri_jump_solve(&s->world, &jump, v, false, after, s->keep, s->scratch);
+    double *applied = solve_jump(s, &jump, v, after);
     if (v_out) {
         memcpy(v_out, after, sizeof *after * (size_t)n_v);
     }
@@ -205,6 +249,9 @@ bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, doub
     bool is_known =
         cri_ground_reduce(&problem, &out->ground, s->keep) && read_solution(&problem, jump.f, out);
     cri_arena_reset(s->scratch);
+    if (applied && is_known) {
+        cri_ground_applied(&out->ground, applied, out->applied);
+    }
     double size = 0.0;
     for (int i = 0; i < out->ground.n_row; i++) {
         size += fabs(out->ground.c[i]);
@@ -258,6 +305,10 @@ static void turn_along(const cri_ground_solved *from, double *h) {
 void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_ground_data *out) {
     double input[CRI_GROUND_INPUTS];
     double scale = cri_ground_input(&from->ground, input);
+    if (out->has_applied) {
+        memcpy(input + cri_ground_inputs(out->kind), from->applied,
+               sizeof *input * (size_t)out->n_row);
+    }
     memcpy(out->input + (size_t)at * (size_t)out->n_input, input,
            sizeof *input * (size_t)out->n_input);
     double own[CRI_GROUND_ROWS];
@@ -271,9 +322,11 @@ void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_g
     out->has_restitution = out->has_restitution || out->restitution[at] > 0.0;
 }
 
-bool cri_ground_data_push(cri_ground_kind kind, int n, cri_ground_data *out, cr_arena *arena) {
-    *out = (cri_ground_data){
-        .kind = kind, .n = n, .n_input = cri_ground_inputs(kind), .n_row = cri_ground_rows(kind)};
+bool cri_ground_data_push(cri_ground_kind kind, int n, bool has_applied, cri_ground_data *out,
+                          cr_arena *arena) {
+    *out = (cri_ground_data){.kind = kind, .n = n, .n_row = cri_ground_rows(kind)};
+    out->n_input = cri_ground_all_inputs(kind, has_applied);
+    out->has_applied = has_applied;
     out->input = CR_PUSH(arena, double, n * out->n_input);
     out->impulse = CR_PUSH(arena, double, n * out->n_row);
     out->scale = CR_PUSH(arena, double, n);

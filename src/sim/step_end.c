@@ -101,6 +101,7 @@ static bool run_jumps(cr_sim *sim, end_data *data, int n, double *x_next, cri_st
                 jump->f[3 * i + r] = warm[r];
             }
         }
+        jump->before = record->x + n_q;
         cri_jump_solve(&sim->world, jump, data->y + n_q, sim->has_cache, x_next + n_q, sim->tape,
                        sim->scratch);
         cri_report_jump(sim, jump, &record->report);
