@@ -150,6 +150,12 @@ static int prepare(const cli_options *options, const cr_model *model, cri_ground
                !(o->l2 >= 0.0 && o->l2 <= 1e3))) {
         return cli_usage("--l2 %.40s: expected a number from 0 to 1000", l2);
     }
+    const char *mu = options->mu_static;
+    if (mu && (cri_number_parse(mu, strlen(mu), &o->sampling.mu_static) != CRI_NUMBER_OK ||
+               !(o->sampling.mu_static > 0.0 && o->sampling.mu_static <= 1e3) || o->record)) {
+        return cli_usage("--static %.40s: expected a coefficient from 0 to 1000, and no recordings",
+                         mu);
+    }
     return CLI_DONE;
 }
 

@@ -172,6 +172,7 @@ static int take_data(const cli_command *command, const char *name, const char *v
         {"--time", CLI_LEARN, &out->time, NULL, NULL},
         {"--rate", CLI_LEARN | CLI_SHAPE, &out->rate, NULL, NULL},
         {"--l2", CLI_LEARN, &out->l2, NULL, NULL},
+        {"--static", CLI_LEARN, &out->mu_static, NULL, NULL},
         {"--restitution", CLI_LEARN, &out->restitution, NULL, NULL},
         {"--damping", CLI_LEARN, &out->damping, NULL, NULL},
         {"--epochs", CLI_LEARN | CLI_SHAPE, NULL, NULL, NULL},

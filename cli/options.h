@@ -78,6 +78,7 @@ typedef struct cli_options {
     const char *time;        // column of times
     const char *rate;        // of training
     const char *l2;          // on weights
+    const char *mu_static;   // of what lies still
     const char *restitution; // known, NULL: learned
     const char *damping;     // known, or "learn"; NULL: none
     const char *n_code;      // numbers of a code

@@ -227,6 +227,7 @@ set(CAROM_SOURCES
     src/sim/warm.c
     src/learn/augmented.c
     src/learn/ground_data.c
+    src/learn/ground_pair.c
     src/learn/ground_record.c
     src/learn/ground_space.c
     src/learn/ground_state.c
@@ -323,6 +324,8 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/cdl_run.c
     experiments/cdl_step.c
     experiments/cdl_tell.c
+    experiments/dac_applied.c
+    experiments/dac_bodies.c
     experiments/dac_box.c
     experiments/dac_chain.c
     experiments/dac_ellipse.c

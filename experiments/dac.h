@@ -9,4 +9,5 @@
 
 extern const cri_experiment cri_dac_rectangle, cri_dac_pentagon;
 extern const cri_experiment cri_dac_capsule, cri_dac_anisotropic, cri_dac_chain;
-extern const cri_experiment cri_dac_ellipse, cri_dac_sliding, cri_dac_box;
+extern const cri_experiment cri_dac_ellipse, cri_dac_sliding, cri_dac_box, cri_dac_bodies;
+extern const cri_experiment cri_dac_applied;

@@ -48,23 +48,15 @@ static cri_augmented_options options_of(const cri_experiment_options *options) {
     return o;
 }
 
-cr_status dac_nets_train(const char *scene, const char *name, const cri_experiment_options *options,
-                         dac_nets *out, cr_error *err) {
-    return dac_nets_train_by(scene, name, options, false, out, err);
-}
-
-cr_status dac_nets_train_by(const char *scene, const char *name,
-                            const cri_experiment_options *options, bool is_absolute, dac_nets *out,
-                            cr_error *err) {
+static cr_status train_nets(const char *scene, const char *name, cri_augmented_options *o,
+                            dac_nets *out, cr_error *err) {
     *out = (dac_nets){.arena = cri_arena_create(1 << 20)};
     cr_model *model = NULL;
     cr_status status = out->arena ? cr_model_parse(scene, strlen(scene), name, &model, err)
                                   : cri_fail(err, CR_ERR_MEMORY, 0, "no memory for an experiment");
-    cri_augmented_options o = options_of(options);
-    o.is_absolute = is_absolute;
     double begin = cpu_clock();
     if (status == CR_OK) {
-        status = cri_augmented_train(model, &o, &out->nets, out->score, out->arena, err);
+        status = cri_augmented_train(model, o, &out->nets, out->score, out->arena, err);
     }
     out->seconds = cpu_clock() - begin;
     out->is_interrupted = out->score[0].is_interrupted || out->score[1].is_interrupted;
@@ -73,6 +65,27 @@ cr_status dac_nets_train_by(const char *scene, const char *name,
         dac_nets_clear(out);
     }
     return status;
+}
+
+cr_status dac_nets_train(const char *scene, const char *name, const cri_experiment_options *options,
+                         dac_nets *out, cr_error *err) {
+    return dac_nets_train_by(scene, name, options, false, out, err);
+}
+
+cr_status dac_nets_train_by(const char *scene, const char *name,
+                            const cri_experiment_options *options, bool is_absolute, dac_nets *out,
+                            cr_error *err) {
+    cri_augmented_options o = options_of(options);
+    o.is_absolute = is_absolute;
+    return train_nets(scene, name, &o, out, err);
+}
+
+cr_status dac_nets_train_with(const char *scene, const char *name,
+                              const cri_experiment_options *options, double mu_static,
+                              dac_nets *out, cr_error *err) {
+    cri_augmented_options o = options_of(options);
+    o.sampling.mu_static = mu_static;
+    return train_nets(scene, name, &o, out, err);
 }
 
 void dac_nets_clear(dac_nets *nets) {

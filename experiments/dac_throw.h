@@ -77,6 +77,11 @@ CR_MUST_CHECK cr_status dac_nets_train(const char *scene, const char *name,
 CR_MUST_CHECK cr_status dac_nets_train_by(const char *scene, const char *name,
                                           const cri_experiment_options *options, bool is_absolute,
                                           dac_nets *out, cr_error *err);
+
+/// The same by this library's loss; mu_static above 0: forces of a step are inputs.
+CR_MUST_CHECK cr_status dac_nets_train_with(const char *scene, const char *name,
+                                            const cri_experiment_options *options, double mu_static,
+                                            dac_nets *out, cr_error *err);
 void dac_nets_clear(dac_nets *nets);
 
 /// Adds rows on the accuracy of the classifiers and regressors.

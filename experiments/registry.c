@@ -55,6 +55,8 @@ const cri_experiment *const cri_experiments[] = {
     &cri_dac_ellipse,
     &cri_dac_sliding,
     &cri_dac_box,
+    &cri_dac_bodies,
+    &cri_dac_applied,
     &cri_lrc_properties,
     &cri_lrc_grid,
     &cri_lrc_books,

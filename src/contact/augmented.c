@@ -181,7 +181,7 @@ void cri_augmented_choose(const cri_contact_problem *p, cri_augmented_cache *c, 
 // ---- beyond training ---------------------------------------------------------------------------
 
 static bool is_outside(const cri_contact_problem *p, const cri_augmented_cache *c) {
-    int kind = (int)c->ground.kind, n = cri_ground_inputs(c->ground.kind);
+    int kind = (int)c->ground.kind, n = p->nets->net[2 * kind].width[0];
     bool is_out = false;
     for (int i = 0; i < n; i++) {
         double lower = p->nets->lower[kind][i], upper = p->nets->upper[kind][i];
@@ -231,6 +231,11 @@ static bool begin(const cri_contact_problem *p, cri_augmented_cache *c, cri_law_
     if (!c->is_linked) {
         c->scale = cri_ground_input(&c->ground, c->input);
     }
+    c->has_applied = p->nets->has_applied;
+    if (c->has_applied) {
+        CR_ASSERT(p->applied && !c->is_linked);
+        cri_ground_applied(&c->ground, p->applied, c->input + cri_ground_inputs(c->ground.kind));
+    }
     return true;
 }
 
@@ -248,7 +253,8 @@ static void finish(cri_augmented_cache *c, double *f, bool has_cache, cri_law_re
     }
     // what a net sees of a linked body hangs on its own inertia, whose derivatives are not there
     bool uses_net = c->mode == CRI_AUGMENTED_DYNAMIC || c->mode == CRI_AUGMENTED_REGRESSED;
-    report->is_refused = c->is_linked && (uses_net || c->has_e);
+    // and so are those of what forces made
+    report->is_refused = (c->is_linked || c->has_applied) && (uses_net || c->has_e);
 }
 
 static const void *solve(const cri_contact_problem *p, double *f, bool has_cache,

@@ -26,6 +26,7 @@ typedef struct cri_augmented_cache {
     double out[CRI_AUGMENTED_OUT]; // of the regressor
     bool has_out;                  // there is
     bool has_e;                    // restitution counts, and its net moves it
+    bool has_applied;              // inputs are also what forces made
     bool is_linked;                // inputs are those of the body alone
     double e;                      // restitution
     double scale;                  // of impulses

@@ -263,6 +263,14 @@ double cri_ground_input(const cri_ground *patch, double input[CRI_GROUND_INPUTS]
     return of.closing / of.a;
 }
 
+void cri_ground_applied(const cri_ground *patch, const double *applied, double *input) {
+    sums of = sums_of(patch);
+    cri_ground_take(patch, applied, input);
+    for (int i = 0; i < patch->n_row; i++) {
+        input[i] /= of.s;
+    }
+}
+
 void cri_ground_input_vjp(const cri_ground *patch, const double *input_adj, double scale_adj,
                           double *A_adj, double *c_adj) {
     if (patch->kind >= CRI_GROUND_SPACE_POINT) {

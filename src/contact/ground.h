@@ -52,6 +52,10 @@ size_t cri_ground_bytes(int n);
 /// The inputs of the nets. Returns the scale of impulses, kg m/s: closing speed over inverse mass.
 double cri_ground_input(const cri_ground *patch, double input[CRI_GROUND_INPUTS]);
 
+/// Inputs for applied forces (n_row), of the part of velocities that they made (3n): it over the
+/// sum of all.
+void cri_ground_applied(const cri_ground *patch, const double *applied, double *input);
+
 /// Adds to A_adj (n_row, n_row) and c_adj (n_row).
 void cri_ground_input_vjp(const cri_ground *patch, const double *input_adj, double scale_adj,
                           double *A_adj, double *c_adj);

@@ -185,8 +185,8 @@ static bool has_foreign(const cri_world *world, const cri_jump *jump) {
     bool has = false;
     for (int a = 0; nets && a < jump->n; a++) {
         const cri_near *near = &jump->row[a].near;
-        has = has || near->kind == CRI_NEAR_LIMIT || near->unit[0] >= 0 ||
-              near->body[1] != nets->body_index;
+        bool is_other = nets->has_other ? near->body[0] != nets->other_index : near->unit[0] >= 0;
+        has = has || near->kind == CRI_NEAR_LIMIT || is_other || near->body[1] != nets->body_index;
     }
     return has;
 }
@@ -224,6 +224,22 @@ static const double *places(const cri_world *world, const cri_jump *jump, cr_are
         }
     }
     return place;
+}
+
+// the part of b that forces made, for nets that want it
+static const double *applied(const cri_world *world, const cri_jump *jump, cr_arena *keep) {
+    const cri_ground_nets *nets = world->law->needs_nets ? world->model->nets : NULL;
+    if (!nets || !nets->has_applied || !jump->before) {
+        return NULL;
+    }
+    double *own = CR_PUSH_RAW(keep, double, jump->n_dof);
+    double *out = CR_PUSH_RAW(keep, double, 3 * jump->n);
+    cri_jump_gather(world, jump, jump->before, own);
+    cri_jump_push(world, jump, own, out);
+    for (int i = 0; i < 3 * jump->n; i++) {
+        out[i] = jump->b[i] - out[i];
+    }
+    return out;
 }
 
 // ---- assembly ----------------------------------------------------------------------------------
@@ -516,6 +532,7 @@ static void solve_by_law(const cri_world *world, cri_jump *jump, bool has_cache,
     cri_contact_problem problem = cri_jump_problem(world, jump);
     problem.link = problem.is_foreign ? NULL : cri_jump_link(world, jump, keep, scratch);
     problem.place = problem.is_foreign ? NULL : places(world, jump, keep);
+    problem.applied = applied(world, jump, keep);
     jump->link = problem.link;
     problem.smoothing = world->smoothing;
     if (jump->has_sides) {

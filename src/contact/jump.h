@@ -61,6 +61,7 @@ typedef struct cri_jump {
     bool has_sides;        // of some contact
     double *f;             // (3n) impulses
     const cri_contact_link *link; // of the body that nets know, NULL: none
+    const double *before;         // (n_v) velocity before the forces of the step; NULL: not said
     double *W, *v;                // (n_dof) inverse inertia of free bodies, velocity before
     size_t n_byte;                // room that one more call needs in scratch, and a solve in keep
     const void *law_cache;

@@ -43,9 +43,10 @@ typedef struct cri_contact_problem {
     cri_outside outside;                // what they do beyond their training
     bool is_foreign;                    // some contact is not of the body that they know
     const cri_contact_link *link;       // of the body that they know, NULL: it moves freely
-    const double *place;                // (n, 2) where contacts are along the tangents, m, for nets
-                                        // in space: choices alone hang on it; else NULL
-    double smoothing; // of derivatives, relative; 0: they are those of the solution
+    const double *applied; // (3n) part of b that forces of the step made; NULL: not there
+    const double *place;   // (n, 2) where contacts are along the tangents, m, for nets
+                           // in space: choices alone hang on it; else NULL
+    double smoothing;      // of derivatives, relative; 0: they are those of the solution
     // pivots of A (cri_psd_pivot, to 1e-11), NULL: not there
     const struct cri_psd *pivots;
 } cri_contact_problem;

@@ -340,10 +340,14 @@ static cr_status describe(const cr_model *model, cri_ground_nets *nets, cr_error
         cr_model_defaults(model, -1, p, NULL, NULL);
         cri_derive(model, p, &d);
         cri_ground_mass(&d, &ground, &nets->mass, nets->inertia);
+        cri_ground_other_mass(&d, &ground, &nets->other_mass, &nets->other_inertia);
     }
     bool is_good = d.block != NULL;
     cri_arena_destroy(work);
-    const char *name[2] = {model->body_name[ground.body], model->geom_name[ground.surface]};
+    nets->has_other = ground.other >= 0;
+    const char *name[2] = {model->body_name[ground.body], nets->has_other
+                                                              ? model->body_name[ground.other]
+                                                              : model->geom_name[ground.surface]};
     if (strlen(name[0]) >= sizeof nets->body || strlen(name[1]) >= sizeof nets->surface) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
                         "the name %.60s is too long; take fewer than 64 "
@@ -414,6 +418,13 @@ cr_status cri_augmented_train(const cr_model *model, const cri_augmented_options
     }
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         data[k].has_restitution = nets->has_restitution;
+    }
+    nets->has_applied = options->sampling.mu_static > 0.0 && !options->record;
+    if (nets->has_applied && (nets->is_spatial || nets->has_other)) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "body %.40s: forces as inputs are there for one body in a plane, over a "
+                        "fixed surface",
+                        nets->body);
     }
     cri_ground_nets_shape(options->n_hidden, options->width, nets);
     double *weights = CR_PUSH(arena, double, nets->n_weight);

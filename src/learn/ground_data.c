@@ -72,6 +72,31 @@ double cri_ground_draw_speed(cri_random *r, bool is_uniform, double lower, doubl
     return is_uniform ? speed : (is_zero ? 0.0 : size * speed);
 }
 
+// what forces make of the velocity in a step: v is that before. A third of the samples lie still
+// before, a third slide along the surface; the normal part of forces presses, as weight does
+static void draw_forces(cri_ground_sampler *s, const cri_ground_sampling *sampling, cri_random *r) {
+    const cri_ground_body *g = &s->ground;
+    double *v = s->x + s->model->sizes.n_q;
+    double share = cri_random_uniform(r, 0.0, 3.0);
+    double press = pow(10.0, cri_random_uniform(r, -3.0, 0.0));
+    double along = press * cri_random_uniform(r, -1.5, 1.5);
+    double turn = cri_random_uniform(r, 0.0, 1.0) < 0.5 ? 0.0 : cri_random_uniform(r, -10.0, 10.0);
+    double slip = share < 1.0 ? 0.0 : press * cri_random_uniform(r, -3.0, 3.0);
+    for (int k = 0; k < 2 && share < 2.0; k++) {
+        v[g->slide[k]] = slip * cri_v3_dot(g->along, g->slide_axis[k]);
+        v[g->hinge] = 0.0;
+    }
+    for (int k = 0; k < 3; k++) {
+        s->before[k] = v[k];
+    }
+    s->mu_static = sampling->mu_static;
+    for (int k = 0; k < 2; k++) {
+        v[g->slide[k]] += -press * cri_v3_dot(g->normal, g->slide_axis[k]) +
+                          along * cri_v3_dot(g->along, g->slide_axis[k]);
+    }
+    v[g->hinge] += press * turn;
+}
+
 // draws x, the lowest point on the surface; returns the height below which things touch
 static double draw_state(cri_ground_sampler *s, cri_ground_kind kind,
                          const cri_ground_sampling *sampling, cri_random *r) {
@@ -92,10 +117,22 @@ static double draw_state(cri_ground_sampler *s, cri_ground_kind kind,
         v[g->slide[k]] = up * normal_part + along * cri_v3_dot(g->along, g->slide_axis[k]);
     }
     v[g->hinge] = cri_ground_draw_speed(r, is_uniform, -sampling->spin[kind], sampling->spin[kind]);
+    if (sampling->mu_static > 0.0) {
+        draw_forces(s, sampling, r);
+    }
     cri_ground_settle(s);
     cri_vec3 low = cri_ground_lowest(s)->point[1];
     double size = cri_v3_norm(cri_v3_sub(low, s->state.pose[g->body].pos));
     return touching + 2.0 * fabs(tilt) * size;
+}
+
+static double draw_any(cri_ground_sampler *s, cri_ground_kind kind,
+                       const cri_ground_sampling *sampling, cri_random *r) {
+    if (s->ground.is_spatial) {
+        return cri_ground_draw_space(s, kind, sampling, r);
+    }
+    return s->ground.other >= 0 ? cri_ground_draw_pair(s, kind, sampling, r)
+                                : draw_state(s, kind, sampling, r);
 }
 
 static cr_status draw_all(cri_ground_sampler *s, const cri_ground_sampling *sampling,
@@ -105,8 +142,7 @@ static cr_status draw_all(cri_ground_sampler *s, const cri_ground_sampling *samp
         cri_ground_solved one;
         bool is_good = false;
         for (int k = 0; k < MOST_TRY && !is_good; k++) {
-            double reach = s->ground.is_spatial ? cri_ground_draw_space(s, out->kind, sampling, &r)
-                                                : draw_state(s, out->kind, sampling, &r);
+            double reach = draw_any(s, out->kind, sampling, &r);
             is_good = cri_ground_solve(s, reach, s->x + s->model->sizes.n_q, NULL, &one) &&
                       one.ground.kind == out->kind;
         }
@@ -138,7 +174,10 @@ cr_status cri_ground_sample(const cr_model *model, cri_ground_kind kind, int n,
     cri_ground_sampler s;
     cr_status status = cri_ground_open(model, analytic, &s, err);
     CR_ASSERT(status != CR_OK || s.ground.is_spatial == is_spatial);
-    if (status == CR_OK && kind == CRI_GROUND_LINE) {
+    if (status == CR_OK && kind == CRI_GROUND_LINE && s.ground.other >= 0) {
+        cri_ground_find_pair(&s);
+        n = s.n_meet > 0 ? n : 0;
+    } else if (status == CR_OK && kind == CRI_GROUND_LINE) {
         find_faces(&s);
         n = s.n_face > 0 ? n : 0;
     }
@@ -146,7 +185,7 @@ cr_status cri_ground_sample(const cr_model *model, cri_ground_kind kind, int n,
         cri_ground_find_space(&s);
         n = (kind == CRI_GROUND_SPACE_LINE ? s.n_edge : s.n_flat) > 0 ? n : 0;
     }
-    if (status == CR_OK && !cri_ground_data_push(kind, n, out, arena)) {
+    if (status == CR_OK && !cri_ground_data_push(kind, n, sampling->mu_static > 0.0, out, arena)) {
         status = cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
     }
     if (status == CR_OK) {

@@ -20,7 +20,8 @@ typedef struct cri_ground_sampling {
     double closing, opening;       // m/s, towards the surface and away from it
     double spin[CRI_GROUND_KINDS]; // rad/s, either way
     double tilt;                   // rad, by which a line may miss its face, either way
-    bool is_uniform;               // all samples are, and no line is tilted
+    double mu_static; // of what lies still before forces act; then forces are inputs; 0: no such
+    bool is_uniform;  // all samples are, and no line is tilted
 } cri_ground_sampling;
 
 /// No law, which is lcp in a plane and ncp in space, whose friction has no corners; 5 m/s; 5 and 1
@@ -36,6 +37,7 @@ typedef struct cri_ground_data {
     double *scale;        // (n) kg m/s
     double *restitution;  // (n) of the closing end that pushes most
     bool has_restitution; // of some sample
+    bool has_applied;     // inputs end with what forces made
     int *label;           // (n) cri_ground_class
 } cri_ground_data;
 

@@ -27,6 +27,11 @@ typedef struct cri_ground_sampler {
     cri_vec3 edge[CRI_GROUND_EDGE_MOST], edge_along[CRI_GROUND_EDGE_MOST];
     cri_vec3 flat[CRI_GROUND_FACE_MOST];
     int n_edge, n_flat;
+    // of two bodies: angles of the one to the other, and of the normal in the other's frame, where
+    // faces meet
+    double meet[CRI_GROUND_FACE_MOST][2];
+    int n_meet;
+    double mu_static, before[3]; // of a planar body: 0 for none, and its velocity before forces
     cri_state state;
     cr_arena *memory, *keep, *scratch;
 } cri_ground_sampler;
@@ -34,9 +39,11 @@ typedef struct cri_ground_sampler {
 /// The solve of a state in the rows of its patch.
 typedef struct cri_ground_solved {
     cri_ground ground;
-    double g[CRI_GROUND_ROWS];    // of the rows that nets see
-    double u[CRI_GROUND_ROWS];    // velocity after it, less what is to be reached
-    double push[CRI_GROUND_ROWS]; // normal impulses at the ends
+    double g[CRI_GROUND_ROWS];       // of the rows that nets see
+    double u[CRI_GROUND_ROWS];       // velocity after it, less what is to be reached
+    double applied[CRI_GROUND_ROWS]; // inputs for what forces made
+    bool is_plain;                   // nothing can rebound there
+    double push[CRI_GROUND_ROWS];    // normal impulses at the ends
 } cri_ground_solved;
 
 /// law may be one of nets. Error: no planar body, nothing that touches, no memory. Close it anyhow.
@@ -70,8 +77,14 @@ void cri_ground_find_space(cri_ground_sampler *s);
 double cri_ground_draw_space(cri_ground_sampler *s, cri_ground_kind kind,
                              const cri_ground_sampling *sampling, cri_random *r);
 
+/// Of two bodies: finds poses where faces meet; draws a state likewise.
+void cri_ground_find_pair(cri_ground_sampler *s);
+double cri_ground_draw_pair(cri_ground_sampler *s, cri_ground_kind kind,
+                            const cri_ground_sampling *sampling, cri_random *r);
+
 /// Writes sample at: a velocity below noise (m/s) is none.
 void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_ground_data *out);
 
 /// Arrays for n samples; false for lack of memory.
-bool cri_ground_data_push(cri_ground_kind kind, int n, cri_ground_data *out, cr_arena *arena);
+bool cri_ground_data_push(cri_ground_kind kind, int n, bool has_applied, cri_ground_data *out,
+                          cr_arena *arena);

@@ -35,6 +35,7 @@ static bool look_at(cri_ground_sampler *s, const cri_ground_record *record, int 
     bool is_good = cri_ground_solve(s, record->reach, record->before + n_v * i, NULL, out) &&
                    out->ground.kind == later.ground.kind;
     memcpy(out->u, after, sizeof after);
+    out->is_plain = false;
     is_good = is_good && cri_ground_impulse_of(out);
     memcpy(out->push, out->g, sizeof out->g);
     return is_good;
@@ -47,7 +48,7 @@ cr_status cri_ground_take_record(const cr_model *model, cri_ground_kind kind,
     *out = (cri_ground_data){0};
     cri_ground_sampler s;
     cr_status status = cri_ground_open(model, cri_law_find("lcp"), &s, err);
-    if (status == CR_OK && !cri_ground_data_push(kind, record->n, out, arena)) {
+    if (status == CR_OK && !cri_ground_data_push(kind, record->n, false, out, arena)) {
         status = cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
     }
     int n = 0;

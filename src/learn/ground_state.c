@@ -73,22 +73,28 @@ cr_status cri_ground_open(const cr_model *model, const cri_law *law, cri_ground_
     cr_model_defaults(model, -1, p, s->x, NULL);
     cri_derive(model, p, &s->d);
     s->world = (cri_world){.model = model, .d = &s->d, .law = law};
-    for (int g = 0; g < model->sizes.n_geom; g++) {
-        int pair;
+    int n_geom = model->sizes.n_geom;
+    for (int k = 0; k < n_geom * n_geom; k++) {
+        int g = k / n_geom, h = k % n_geom, pair;
         bool is_own = model->geom[g].body == s->ground.body && s->n_near < CRI_GROUND_NEAR_MOST;
-        if (is_own && cri_model_may_collide(model, s->ground.surface, g, &pair)) {
-            if (model->geom[g].shape == CRI_SHAPE_FIELD) {
+        bool is_met =
+            s->ground.other >= 0 ? model->geom[h].body == s->ground.other : h == s->ground.surface;
+        if (is_own && is_met && cri_model_may_collide(model, h, g, &pair)) {
+            if (model->geom[g].shape == CRI_SHAPE_FIELD ||
+                model->geom[h].shape == CRI_SHAPE_FIELD) {
                 return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
                                 "geom %.40s is a distance field; a learned contact law wants a "
                                 "primitive or a convex mesh",
                                 model->geom_name[g]);
             }
-            s->near[s->n_near++] = cri_near_geoms(model, s->ground.surface, g, pair);
+            s->near[s->n_near++] = cri_near_geoms(model, h, g, pair);
         }
     }
     if (s->n_near == 0) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0, "body %.40s never touches %.40s",
-                        model->body_name[s->ground.body], model->geom_name[s->ground.surface]);
+                        model->body_name[s->ground.body],
+                        s->ground.other >= 0 ? model->body_name[s->ground.other]
+                                             : model->geom_name[s->ground.surface]);
     }
     return CR_OK;
 }
@@ -167,6 +173,50 @@ static bool read_solution(const cri_contact_problem *p, const double *f, cri_gro
     return cri_ground_impulse_of(out);
 }
 
+// does the patch lie still, with these contact velocities?
+static bool is_still(int n, const double *u) {
+    double most = 0.0;
+    for (int i = 0; i < n; i++) {
+        most = fmax(most, fabs(u[i]));
+    }
+    return most <= 1e-9;
+}
+
+// the law's jump; what lies still before forces act has the static coefficient unless that is too
+// little to hold it. Returns the contact velocities that forces made, NULL where they do not count
+static double *solve_jump(cri_ground_sampler *s, cri_jump *jump, const double *v, double *after) {
+    int n = jump->n;
+    bool is_held = false;
+    double *first = s->mu_static > 0.0 ? CR_PUSH(s->keep, double, 3 * n) : NULL;
+    if (first) {
+        double *u = CR_PUSH(s->keep, double, 3 * n), *mu = CR_PUSH(s->keep, double, n);
+        cri_jump_solve(&s->world, jump, s->before, false, after, s->keep, s->scratch);
+        memcpy(first, jump->b, sizeof *first * 3 * (size_t)n);
+        if (is_still(3 * n, first)) {
+            memcpy(mu, jump->mu, sizeof *mu * (size_t)n);
+            for (int i = 0; i < n; i++) {
+                jump->mu[i] = s->mu_static;
+            }
+            cri_jump_solve(&s->world, jump, v, false, after, s->keep, s->scratch);
+            for (int i = 0; i < 3 * n; i++) {
+                u[i] = jump->b[i];
+                for (int j = 0; j < 3 * n; j++) {
+                    u[i] += jump->A[(size_t)i * 3 * (size_t)n + (size_t)j] * jump->f[j];
+                }
+            }
+            is_held = is_still(3 * n, u);
+            memcpy(jump->mu, mu, sizeof *mu * (size_t)n);
+        }
+    }
+    if (!is_held) {
+        cri_jump_solve(&s->world, jump, v, false, after, s->keep, s->scratch);
+    }
+    for (int i = 0; first && i < 3 * n; i++) {
+        first[i] = jump->b[i] - first[i];
+    }
+    return first;
+}
+
 bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, double *v_out,
                       cri_ground_solved *out) {
     cri_contact_ref ref[CRI_GROUND_NEAR_MOST * CRI_MAX_TOUCH];
@@ -179,22 +229,29 @@ bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, doub
         }
     }
     size_t room = n > 0 ? cri_jump_bytes(&s->world, n, ref) : 0;
-    if (n == 0 || !cri_arena_reserve(s->keep, 2 * room + cri_ground_bytes(n)) ||
+    if (n == 0 || !cri_arena_reserve(s->keep, 4 * room + cri_ground_bytes(n)) ||
         !cri_arena_reserve(s->scratch, room)) {
         return false;
     }
     cri_jump jump;
     double *after = CR_PUSH(s->keep, double, n_v);
     cri_jump_begin(&s->world, n, ref, &s->state, &jump, s->keep, s->scratch);
-    cri_jump_solve(&s->world, &jump, v, false, after, s->keep, s->scratch);
+    double *applied = solve_jump(s, &jump, v, after);
     if (v_out) {
         memcpy(v_out, after, sizeof *after * (size_t)n_v);
     }
     cri_contact_problem problem = {.n = n, .A = jump.A, .b = jump.b, .target = jump.target};
     problem.place = places(s, &jump);
+    out->is_plain = true;
+    for (int i = 0; i < n; i++) {
+        out->is_plain = out->is_plain && jump.e[i] == 0.0;
+    }
     bool is_known =
         cri_ground_reduce(&problem, &out->ground, s->keep) && read_solution(&problem, jump.f, out);
     cri_arena_reset(s->scratch);
+    if (applied && is_known) {
+        cri_ground_applied(&out->ground, applied, out->applied);
+    }
     double size = 0.0;
     for (int i = 0; i < out->ground.n_row; i++) {
         size += fabs(out->ground.c[i]);
@@ -222,7 +279,7 @@ static cri_ground_class label_of(const cri_ground_solved *of, double noise, doub
             e = u[i] / -ground->c[i];
         }
     }
-    e = e > least_e ? fmin(e, 1.0) : 0.0;
+    e = e > least_e && !of->is_plain ? fmin(e, 1.0) : 0.0;
     *restitution = e;
     for (int i = 0; i < k; i++) {
         double goal = i >= n_t ? e * fmax(0.0, -ground->c[i]) : 0.0;
@@ -248,6 +305,10 @@ static void turn_along(const cri_ground_solved *from, double *h) {
 void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_ground_data *out) {
     double input[CRI_GROUND_INPUTS];
     double scale = cri_ground_input(&from->ground, input);
+    if (out->has_applied) {
+        memcpy(input + cri_ground_inputs(out->kind), from->applied,
+               sizeof *input * (size_t)out->n_row);
+    }
     memcpy(out->input + (size_t)at * (size_t)out->n_input, input,
            sizeof *input * (size_t)out->n_input);
     double own[CRI_GROUND_ROWS];
@@ -261,9 +322,11 @@ void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_g
     out->has_restitution = out->has_restitution || out->restitution[at] > 0.0;
 }
 
-bool cri_ground_data_push(cri_ground_kind kind, int n, cri_ground_data *out, cr_arena *arena) {
-    *out = (cri_ground_data){
-        .kind = kind, .n = n, .n_input = cri_ground_inputs(kind), .n_row = cri_ground_rows(kind)};
+bool cri_ground_data_push(cri_ground_kind kind, int n, bool has_applied, cri_ground_data *out,
+                          cr_arena *arena) {
+    *out = (cri_ground_data){.kind = kind, .n = n, .n_row = cri_ground_rows(kind)};
+    out->n_input = cri_ground_all_inputs(kind, has_applied);
+    out->has_applied = has_applied;
     out->input = CR_PUSH(arena, double, n * out->n_input);
     out->impulse = CR_PUSH(arena, double, n * out->n_row);
     out->scale = CR_PUSH(arena, double, n);

@@ -57,15 +57,66 @@ static bool is_planar(const cri_joint *joint) {
            fabs(cri_v3_dot(joint[1].axis, joint[2].axis)) <= right_angle;
 }
 
+// the numbers of a planar body whose joints begin at joint
+static void take_planar(const cr_model *m, int body, const cri_joint *joint, cri_ground_body *out) {
+    cri_mat3 R = rest_rotation(m, body);
+    out->body = body;
+    out->own_axis = joint[2].axis;
+    out->axis = cri_m3_mul(&R, joint[2].axis);
+    for (int k = 0; k < 2; k++) {
+        out->slide_axis[k] = cri_m3_mul(&R, joint[k].axis);
+        out->slide[k] = joint[k].q;
+    }
+    out->hinge = joint[2].q;
+}
+
+// two planar bodies in one plane of motion
+static cr_status find_pair(const cr_model *m, cri_ground_body *out, cr_error *err) {
+    const cri_mechanism *mech = &m->mech;
+    cri_ground_body one = {.body = -1};
+    for (int k = 0; k < 2; k++) {
+        int body = mech->unit[k].first_body;
+        const cri_joint *joint = mech->joint + mech->link[body].first_joint;
+        if (mech->unit[k].n_body != 1 || mech->link[body].n_joint != 3 || !is_planar(joint)) {
+            return fail_shape(err, "of two bodies, one moves otherwise");
+        }
+        take_planar(m, body, joint, k == 0 ? &one : out);
+    }
+    if (one.body > out->body) {
+        cri_ground_body own = one;
+        one = *out;
+        *out = own;
+    }
+    out->other = one.body;
+    out->other_slide[0] = one.slide[0];
+    out->other_slide[1] = one.slide[1];
+    out->other_hinge = one.hinge;
+    out->surface = -1;
+    for (int k = 0; k < 2; k++) {
+        // both slide along the same two lines, so that a distance means the same for both
+        double part = fabs(cri_v3_dot(one.slide_axis[k], out->slide_axis[k]));
+        if (part < 1.0 - right_angle || cri_v3_dot(one.axis, out->axis) < 1.0 - right_angle) {
+            return fail_shape(err, "two bodies move in different planes, or along other axes");
+        }
+    }
+    return CR_OK;
+}
+
 cr_status cri_ground_find(const cr_model *m, cri_ground_body *out, cr_error *err) {
     CR_ASSERT(m && out);
     const cri_mechanism *mech = &m->mech;
+    *out = (cri_ground_body){.body = -1, .other = -1};
+    if (!m->system_kind && mech->n_unit == 2 && mech->n_joint == 6 && mech->n_equality == 0 &&
+        m->n_limit == 0) {
+        return find_pair(m, out, err);
+    }
     bool is_spatial = mech->n_joint == 1 && mech->joint[0].kind == CRI_JOINT_FREE;
     if (m->system_kind || mech->n_unit != 1 || mech->unit[0].n_body != 1 ||
         (mech->n_joint != 3 && !is_spatial) || mech->n_equality > 0 || m->n_limit > 0) {
         return fail_shape(err, "something else moves, or joints are linked or limited");
     }
-    *out = (cri_ground_body){.body = mech->unit[0].first_body, .is_spatial = is_spatial};
+    out->body = mech->unit[0].first_body;
+    out->is_spatial = is_spatial;
     if (is_spatial) {
         return find_surface(m, out, err);
     }
@@ -74,15 +125,7 @@ cr_status cri_ground_find(const cr_model *m, cri_ground_body *out, cr_error *err
         joint[2].kind != CRI_JOINT_HINGE) {
         return fail_shape(err, "its joints are others");
     }
-    cri_mat3 R = rest_rotation(m, out->body);
-    out->own_axis = joint[2].axis;
-    out->axis = cri_m3_mul(&R, joint[2].axis);
-    for (int k = 0; k < 2; k++) {
-        out->slide_axis[k] = cri_m3_mul(&R, joint[k].axis);
-    }
-    out->slide[0] = joint[0].q;
-    out->slide[1] = joint[1].q;
-    out->hinge = joint[2].q;
+    take_planar(m, out->body, joint, out);
     CR_TRY(find_surface(m, out, err));
     if (!is_planar(joint) || fabs(cri_v3_dot(out->axis, out->normal)) > right_angle) {
         return fail_shape(err, "its axes are not");
@@ -142,7 +185,7 @@ static bool is_flat(const cr_model *m, cri_vec3 axis) {
 
 cr_status cri_ground_find_linked(const cr_model *m, const char *name, cri_ground_body *out,
                                  cr_error *err) {
-    *out = (cri_ground_body){.body = -1};
+    *out = (cri_ground_body){.body = -1, .other = -1};
     for (int b = 0; b < m->sizes.n_body; b++) {
         out->body = strcmp(m->body_name[b], name) == 0 ? b : out->body;
     }
@@ -187,9 +230,36 @@ void cri_ground_mass(const cri_derived *d, const cri_ground_body *ground, double
                2.0 * (J[3] * a.x * a.y + J[4] * a.x * a.z + J[5] * a.y * a.z);
 }
 
+void cri_ground_other_mass(const cri_derived *d, const cri_ground_body *ground, double *mass,
+                           double *inertia) {
+    *mass = *inertia = 0.0;
+    if (ground->other >= 0) {
+        cri_ground_body other = {.body = ground->other, .own_axis = ground->own_axis};
+        cri_ground_mass(d, &other, mass, inertia);
+    }
+}
+
 // equal but for rounding in a file of 9 digits
 static bool is_near(double a, double b) {
     return fabs(a - b) <= 1e-8 * fabs(b);
+}
+
+// is the other body of two the one that the nets know?
+static cr_status check_other(const cr_model *m, const cri_derived *d, const cri_ground_body *ground,
+                             cri_ground_nets *nets, cr_error *err) {
+    double mass, inertia;
+    cri_ground_other_mass(d, ground, &mass, &inertia);
+    const char *name = ground->other >= 0 ? m->body_name[ground->other] : "a fixed surface";
+    nets->other_index = ground->other;
+    if (ground->other < 0 || strcmp(name, nets->surface) != 0 || !is_near(mass, nets->other_mass) ||
+        !is_near(inertia, nets->other_inertia)) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "the weights are for body %.40s against %.40s (%g kg, %g kg m^2), the "
+                        "scene has %.40s (%g kg, %g kg m^2); train them for this one",
+                        nets->body, nets->surface, nets->other_mass, nets->other_inertia, name,
+                        mass, inertia);
+    }
+    return CR_OK;
 }
 
 static const char *const motion[2] = {"in a plane", "in space"};
@@ -198,9 +268,16 @@ cr_status cri_ground_check_nets(const cr_model *m, const cri_derived *d, cri_gro
                                 cr_error *err) {
     cri_ground_body ground;
     double mass, inertia[6];
-    bool is_alone = m->mech.n_unit == 0 || (m->mech.n_unit == 1 && m->mech.unit[0].n_body == 1);
+    bool is_alone = m->mech.n_unit == 0 || nets->has_other ||
+                    (m->mech.n_unit == 1 && m->mech.unit[0].n_body == 1);
     CR_TRY(is_alone ? cri_ground_find(m, &ground, err)
                     : cri_ground_find_linked(m, nets->body, &ground, err));
+    if (nets->has_applied && (ground.is_linked || ground.other >= 0)) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "the weights of body %.40s take applied forces, which they know for a body "
+                        "alone on a plane; train them without --static",
+                        nets->body);
+    }
     nets->along = ground.along;
     nets->body_index = ground.body;
     nets->is_linked = ground.is_linked;
@@ -213,6 +290,9 @@ cr_status cri_ground_check_nets(const cr_model *m, const cri_derived *d, cri_gro
     for (int i = 0; i < cri_ground_moments(nets->is_spatial) && is_same; i++) {
         // products of inertia are zero but for rounding
         is_same = fabs(inertia[i] - nets->inertia[i]) <= 1e-8 * fabs(nets->inertia[0]);
+    }
+    if (is_same && nets->has_other) {
+        return check_other(m, d, &ground, nets, err);
     }
     if (!is_same) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,

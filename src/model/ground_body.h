@@ -10,7 +10,10 @@
 
 typedef struct cri_ground_body {
     int body;
-    int surface;            // its geom, a plane
+    int surface;        // its geom, a plane
+    int other;          // the body that it touches instead of a surface, -1: none
+    int other_slide[2]; // as slide and hinge below, of that one
+    int other_hinge;
     bool is_spatial;        // it moves freely: of what follows, only normal counts
     int slide[2];           // their places in q and v
     int hinge;              // likewise
@@ -23,7 +26,8 @@ typedef struct cri_ground_body {
     cri_vec3 along;         // axis x normal: unit, in the plane of motion and in the surface
 } cri_ground_body;
 
-/// A body on a free joint, or on slide, slide, hinge in one plane. Error: something else moves, or
+/// A body on a free joint, or on slide, slide, hinge in one plane, over a plane; or two of the
+/// latter in one plane of motion, of which body is the second. Error: something else moves, or
 /// there is more than one fixed geom to touch, or that is no plane.
 CR_MUST_CHECK cr_status cri_ground_find(const cr_model *model, cri_ground_body *out, cr_error *err);
 
@@ -35,6 +39,10 @@ CR_MUST_CHECK cr_status cri_ground_find_linked(const cr_model *model, const char
 /// Mass, and the inertia (6) about the centre of mass: about the axis alone, or all of it.
 void cri_ground_mass(const cri_derived *d, const cri_ground_body *ground, double *mass,
                      double *inertia);
+
+/// Mass and inertia of the other body, if there is one, else zeros.
+void cri_ground_other_mass(const cri_derived *d, const cri_ground_body *ground, double *mass,
+                           double *inertia);
 
 /// Are the nets for this body? d is derived from the defaults. The error names both. Sets what the
 /// builder has to.

@@ -44,11 +44,15 @@ typedef struct cri_ground_nets {
     int n_weight;                                      // of all
     double lower[CRI_GROUND_KINDS][CRI_GROUND_INPUTS]; // range of the inputs in training
     double upper[CRI_GROUND_KINDS][CRI_GROUND_INPUTS];
-    bool is_spatial;       // the body moves freely: kinds are those of space
-    bool has_restitution;  // regressors have one output more, the coefficient of restitution
-    char law[32];          // that labelled, or recorded
-    char body[64];         // that the nets were trained for
-    char surface[64];      // geom that it touches
+    bool is_spatial;      // the body moves freely: kinds are those of space
+    bool has_applied;     // inputs have the part of velocities that forces of the step made
+    bool has_restitution; // regressors have one output more, the coefficient of restitution
+    char law[32];         // that labelled, or recorded
+    char body[64];        // that the nets were trained for
+    char surface[64];     // geom that it touches, or the other body
+    bool has_other;       // another body that moves
+    int other_index;      // set by the builder
+    double other_mass, other_inertia;
     double mass;           // of the body, kg
     double inertia[6];     // kg m^2: about its hinge's axis alone, or xx yy zz xy xz yz in space
     cri_vec3 along;        // the surface in the plane of motion, unit; set by the builder
@@ -91,9 +95,14 @@ static inline int cri_ground_outputs(cri_ground_kind kind, bool has_restitution)
     return cri_ground_rows(kind) + (has_restitution ? 1 : 0);
 }
 
-/// Fills net, first and n_weight, for the is_spatial and has_restitution that are there: all nets
-/// of their kinds have these hidden layers, and others none. n_hidden is 1 to CRI_GROUND_HIDDEN,
-/// widths are 1 to CRI_GROUND_WIDTH.
+/// Inputs with those for applied forces, one a row, behind the others.
+static inline int cri_ground_all_inputs(cri_ground_kind kind, bool has_applied) {
+    return cri_ground_inputs(kind) + (has_applied ? cri_ground_rows(kind) : 0);
+}
+
+/// Fills net, first and n_weight, for the is_spatial and has_.. that are there: all nets of their
+/// kinds have these hidden layers, and others none. n_hidden is 1 to CRI_GROUND_HIDDEN, widths are
+/// 1 to CRI_GROUND_WIDTH.
 void cri_ground_nets_shape(int n_hidden, const int *width, cri_ground_nets *nets);
 
 /// Is there such a net?

@@ -7,8 +7,9 @@
 //    "nets": {"point/class": [..], "point/friction": [..], "line/class": [..], ..},
 //    "ranges": {"point": [lower.., upper..], "line": ..}}
 //
-// A body that moves in space has "space": true, surfaces beside points and lines, and six numbers
-// for its inertia.
+// "applied": true says that forces are inputs, "other": [mass, inertia] that "surface" is another
+// body, which moves. A body in space has "space": true, surfaces beside points and lines, and six
+// numbers for its inertia.
 //
 // Weights are flat, W_1, b_1, W_2, ... by rows (nn/mlp.h).
 
@@ -73,7 +74,7 @@ static cr_status take_ranges(const char *path, const json_t *root, cri_ground_ne
         if (!cri_ground_has(nets->is_spatial, k)) {
             continue;
         }
-        int n = cri_ground_inputs((cri_ground_kind)k);
+        int n = cri_ground_all_inputs((cri_ground_kind)k, nets->has_applied);
         double both[2 * CRI_GROUND_INPUTS];
         const json_t *ranges =
             json_object_get(json_object_get(root, "ranges"), cri_ground_kind_name(k));
@@ -92,6 +93,18 @@ static bool take_body(const json_t *root, cri_ground_nets *nets) {
     nets->is_spatial = json_is_true(json_object_get(root, "space"));
     nets->mass = json_number_value(json_object_get(root, "mass"));
     nets->inertia[0] = json_number_value(inertia);
+    const json_t *other = json_object_get(root, "other");
+    double both[2] = {0.0, 0.0};
+    nets->has_other = other != NULL;
+    nets->has_applied = json_is_true(json_object_get(root, "applied"));
+    if (nets->has_applied && nets->is_spatial) {
+        return false;
+    }
+    if (other && (!take_numbers(other, 2, both) || both[0] <= 0.0 || both[1] <= 0.0)) {
+        return false;
+    }
+    nets->other_mass = both[0];
+    nets->other_inertia = both[1];
     bool is_good = !nets->is_spatial || take_numbers(inertia, 6, nets->inertia);
     return is_good && nets->mass > 0.0 && nets->inertia[0] > 0.0;
 }
@@ -193,7 +206,7 @@ static json_t *ranges_of(const cri_ground_nets *nets) {
         if (!cri_ground_has(nets->is_spatial, k)) {
             continue;
         }
-        int n = cri_ground_inputs((cri_ground_kind)k);
+        int n = cri_ground_all_inputs((cri_ground_kind)k, nets->has_applied);
         double both[2 * CRI_GROUND_INPUTS];
         memcpy(both, nets->lower[k], sizeof *both * (size_t)n);
         memcpy(both + n, nets->upper[k], sizeof *both * (size_t)n);
@@ -222,5 +235,12 @@ cr_status cri_ground_file_write(const char *path, const cri_ground_nets *nets, c
                              nets->is_spatial, "mass", nets->mass, "inertia", inertia, "law",
                              nets->law, "restitution", nets->has_restitution, "hidden",
                              hidden_of(nets), "nets", nets_of(nets), "ranges", ranges_of(nets));
+    if (nets->has_applied) {
+        json_object_set_new(root, "applied", json_true());
+    }
+    if (nets->has_other) {
+        double both[2] = {nets->other_mass, nets->other_inertia};
+        json_object_set_new(root, "other", numbers(2, both));
+    }
     return cri_json_write(path, root, true, JSON_COMPACT, err);
 }

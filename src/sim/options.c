@@ -129,6 +129,13 @@ static cr_status check_choice(const cr_model *m, const cr_sim_options *o, cr_err
                         "augmented, and name their file in the scene's carom:weights",
                         o->law);
     }
+    if (law->needs_nets && m->nets->has_applied &&
+        (!o->stepper || strcmp(o->stepper, "end") != 0)) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "the nets of body %.40s take the forces of a step, which the stepper end "
+                        "alone has in one piece; take --stepper end",
+                        m->nets->body);
+    }
     if (law->needs_nets && m->nets->is_linked && !cri_powell_exists()) {
         return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
                         "body %.40s hangs on a joint, whose force under the law %.40s needs "

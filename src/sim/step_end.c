@@ -42,7 +42,7 @@ static int keep_ends(cr_sim *sim, int n) {
     cri_scan *scan = &sim->scan;
     const cri_ground_nets *nets = sim->model->nets;
     cri_vec3 along = nets->along;
-    if (nets->is_spatial) {
+    if (nets->is_spatial || nets->has_other) {
         return n;
     }
     for (int i = 0; i < n; i++) {
@@ -101,6 +101,7 @@ static bool run_jumps(cr_sim *sim, end_data *data, int n, double *x_next, cri_st
                 jump->f[3 * i + r] = warm[r];
             }
         }
+        jump->before = record->x + n_q;
         cri_jump_solve(&sim->world, jump, data->y + n_q, sim->has_cache, x_next + n_q, sim->tape,
                        sim->scratch);
         cri_report_jump(sim, jump, &record->report);
