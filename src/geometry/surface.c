@@ -82,20 +82,25 @@ static void take_waiting(sampler *s) {
     s->n_wait = 0;
 }
 
+static void put_waiting(sampler *s, int i, int j, int k) {
+    size_t at = index_of(s, i, j, k);
+    if (s->is_done[at]) {
+        return;
+    }
+    cri_vec3 x = cri_v3_mad(s->box->origin, s->box->h, cri_v3(i, j, k));
+    cri_v3_store(x, s->at + 3 * (size_t)s->n_wait);
+    s->is_done[at] = 1;
+    s->wait[s->n_wait++] = at;
+    if (s->n_wait == BATCH) {
+        take_waiting(s);
+    }
+}
+
 static void take(sampler *s, const cube *c) {
     for (int i = c->lower[0]; i <= c->upper[0]; i++) {
         for (int j = c->lower[1]; j <= c->upper[1]; j++) {
             for (int k = c->lower[2]; k <= c->upper[2]; k++) {
-                size_t at = index_of(s, i, j, k);
-                if (!s->is_done[at]) {
-                    cri_vec3 x = cri_v3_mad(s->box->origin, s->box->h, cri_v3(i, j, k));
-                    cri_v3_store(x, s->at + 3 * (size_t)s->n_wait);
-                    s->is_done[at] = 1;
-                    s->wait[s->n_wait++] = at;
-                    if (s->n_wait == BATCH) {
-                        take_waiting(s);
-                    }
-                }
+                put_waiting(s, i, j, k);
             }
         }
     }
