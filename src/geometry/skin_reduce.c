@@ -5,8 +5,10 @@
 // Points are taken deepest first. One belongs to the first patch whose first normal is within 0.01
 // radians of its own. In the plane across that normal the convex hull stays (Andrew's monotone
 // chain), and the deepest point: what hull points can push, friction apart from spin about the
-// normal, inner points push no better. What is still more than CRI_MAX_TOUCH is thinned out by
-// cri_patch_reduce.
+// normal, inner points push no better. That holds for points of one gap: where the margin is wide,
+// a lower point within the outline of higher ones is the next to hit, and so the points nearest to
+// the deepest one in gap have outlines of their own. What is still more than CRI_MAX_TOUCH is
+// thinned out by cri_patch_reduce.
 
 #include "geometry/patch.h"
 #include "geometry/skin_parts.h"
@@ -14,10 +16,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { PATCHES = 32 };
+enum { PATCHES = 32, LEVELS = 3 };
 
 static const double same_angle = 0.01; // radians between normals of a patch
 static const double same_place = 1e-4; // share of the scale within which the deeper point stays
+
+static const double share[LEVELS] = {0.02, 0.2, 1.0}; // of the margin, above the deepest point
 
 /// Points to be sorted by two numbers each.
 typedef struct keys {
@@ -110,19 +114,36 @@ static bool is_beside(const cri_patch *patch, const cri_narrow_touch *t, double 
     return false;
 }
 
-// the deepest point and the outline, at most CRI_MAX_TOUCH; members come deepest first
+// the outline of the first n members, into patch
+static void add_outline(const cri_narrow_touch *pool, patch_points *p, int n, double least,
+                        cri_patch *patch) {
+    p->n = n;
+    project(pool, p);
+    sort(&p->plane, n);
+    int n_hull = hull_of(&p->plane, n, p->hull);
+    int room = CRI_MAX_POOL - patch->n, n_tried = n_hull < room ? n_hull : room;
+    for (int k = 0; k < n_tried; k++) {
+        const cri_narrow_touch *t = &pool[p->member[p->hull[(long long)k * n_hull / n_tried]]];
+        if (!is_beside(patch, t, least)) {
+            patch->touch[patch->n++] = *t;
+        }
+    }
+}
+
+// the deepest point and the outlines, at most CRI_MAX_TOUCH; members come deepest first
 static int reduce_patch(const cri_narrow_touch *pool, patch_points *p, double margin, double scale,
                         cri_narrow_touch out[CRI_MAX_TOUCH]) {
-    project(pool, p);
-    sort(&p->plane, p->n);
-    int n = hull_of(&p->plane, p->n, p->hull);
     cri_patch patch = {.n = 0};
-    int n_tried = n < CRI_MAX_POOL ? n : CRI_MAX_POOL;
-    for (int k = 0; k < n_tried; k++) {
-        int i = p->hull[(long long)k * n / n_tried];
-        const cri_narrow_touch *t = &pool[p->member[i]];
-        if (!is_beside(&patch, t, same_place * scale)) {
-            patch.touch[patch.n++] = *t;
+    int n = 0, n_all = p->n;
+    double deepest = pool[p->member[0]].gap;
+    for (int level = 0; level < LEVELS; level++) {
+        int before = n;
+        while (n < n_all && pool[p->member[n]].gap <= deepest + share[level] * margin) {
+            n++;
+        }
+        n = level == LEVELS - 1 ? n_all : n;
+        if (n > before) {
+            add_outline(pool, p, n, same_place * scale, &patch);
         }
     }
     out[0] = pool[p->member[0]];

@@ -82,7 +82,7 @@ static void take_waiting(sampler *s) {
     s->n_wait = 0;
 }
 
-static void take_one(sampler *s, int i, int j, int k) {
+static void put_waiting(sampler *s, int i, int j, int k) {
     size_t at = index_of(s, i, j, k);
     if (s->is_done[at]) {
         return;
@@ -100,7 +100,7 @@ static void take(sampler *s, const cube *c) {
     for (int i = c->lower[0]; i <= c->upper[0]; i++) {
         for (int j = c->lower[1]; j <= c->upper[1]; j++) {
             for (int k = c->lower[2]; k <= c->upper[2]; k++) {
-                take_one(s, i, j, k);
+                put_waiting(s, i, j, k);
             }
         }
     }

@@ -135,6 +135,7 @@ static cr_status add_node(reader *r, cri_field_kind kind, cri_field_node **out) 
 
 // at X Y Z, turn RX RY RZ
 static cr_status read_pose(reader *r, cri_field_node *node) {
+    CR_ASSERT(node);
     double pose[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     for (int k = 0; k < 2; k++) {
         const char *word = k == 0 ? "at" : "turn";
@@ -221,6 +222,7 @@ static cr_status read_neural(reader *r) {
         return cri_fail(r->err, CR_ERR_MEMORY, 0, "out of memory");
     }
     CR_TRY(add_node(r, CRI_FIELD_CUSTOM, &node));
+    CR_ASSERT(node);
     CR_TRY(cri_shape_space_read(path, r->arena, &space, r->err));
     if (take_word(r, "size") && (take_numbers(r, 1, &size) != 1 || !(size > 0.0))) {
         return fail(r, "size", "a number above 0");

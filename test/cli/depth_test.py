@@ -18,6 +18,7 @@ except ImportError:
     h5py = None
 
 CAROM = sys.argv.pop(1)
+FRAMES = sys.argv.pop(1)  # writes depth frames
 
 SCENE = """<mujoco><option timestep="0.01"/>
 <custom><numeric name="carom:restitution:floor:ball" data="0.7"/></custom>
@@ -109,6 +110,16 @@ class Depth(unittest.TestCase):
             out.attrs["format"] = numpy.bytes_("carom depth 1")
             out.attrs["arrays"] = numpy.array(list(arrays), dtype="S")
         return path
+
+    def test_frames_of_an_hdf5_file_tell_the_same(self):
+        path = self.path("f.h5")
+        subprocess.run([FRAMES, path, "40"], check=True)
+        radius, restitution = self.fit("--depth", "ball=" + path)
+        self.assertAlmostEqual(radius, RADIUS, delta=1e-9)
+        self.assertAlmostEqual(restitution, RESTITUTION, delta=1e-9)
+        subprocess.run([FRAMES, path, "640"], check=True)
+        done = carom("fit", self.scene, "--depth", "ball=" + path, "--wrt", NAMES, code=1)
+        self.assertIn("the camera has pictures of 640 x 60, but the depth frames", done.stderr)
 
     @unittest.skipUnless(h5py, "h5py is not here")
     def test_depth_frames_tell_the_same(self):

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+//
+// Shapes with holes and hollows rest and roll without sinking in by more than 1e-3 of their size.
+
+#include "cr_run.h"
+#include "cr_test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MESHES CAROM_SOURCE_DIR "/../shared/data/meshes/"
+
+// runs, and returns the largest overlap; x (13) gets the end
+static double overlap_of(const char *scene, int n, double dt, double *x) {
+    cr_run r = cr_run_open(scene, NULL, n, dt);
+    double most = 0.0;
+    cr_error err = {0};
+    memcpy(x, r.x, 13 * sizeof *x);
+    for (int k = 0; k < n; k++) {
+        if (cr_sim_step(r.sim, dt, x, r.u, x, &err) != CR_OK) {
+            fail_msg("%s", err.text);
+        }
+        most = fmax(most, cr_sim_report(r.sim)->penetration);
+    }
+    cr_run_close(&r);
+    return most;
+}
+
+TEST(a_ring_falls_on_a_peg) {
+    double x[13];
+    double overlap = overlap_of(
+        "<mujoco><custom><text name='carom:shape:ring' data='difference 0.01 (cylinder 0.2 0.05, "
+        "cylinder 0.1 0.2); cells 10'/><text name='carom:inertia:ring' data='shape'/></custom>"
+        "<worldbody><geom type='plane' size='9 9 1'/>"
+        "<geom type='cylinder' size='0.07 0.15' pos='0 0 0.15'/>"
+        "<body name='ring'><freejoint/><geom name='ring' type='cylinder' size='0.2 "
+        "0.05'/></body></worldbody>"
+        "<keyframe><key qpos='0.01 0 0.3 0.99 0.1 0.05 0' qvel='0 0 -2 0 0 "
+        "0'/></keyframe></mujoco>",
+        23, 0.005, x);
+    CHECK(overlap <= 1e-3 * 0.4);
+    // around the peg, no higher than a tilt leaves it, no lower than edges that the cells cut
+    CHECK(hypot(x[0], x[1]) < 0.04 && x[2] < 0.1 && x[2] > 0.03);
+}
+
+TEST(a_bowl_lies_in_a_bowl) {
+    double x[13];
+    double overlap = overlap_of(
+        "<mujoco><custom><text name='carom:shape:a' data='difference 0.01 (sphere 0.2, sphere 0.17 "
+        "at 0 0 0.02, box 0.3 0.3 0.2 at 0 0 0.25); cells 10'/><text name='carom:shape:b' "
+        "data='difference 0.01 (sphere 0.14, sphere 0.12 at 0 0 0.02, box 0.3 0.3 0.2 at 0 0 0.24);"
+        " cells 10'/><text name='carom:inertia:b' data='shape'/></custom><worldbody>"
+        "<geom name='a' type='sphere' size='0.2'/><body name='b'><freejoint/>"
+        "<geom name='b' type='sphere' size='0.14'/></body></worldbody>"
+        "<keyframe><key qpos='0.01 0 0.0 1 0 0 0'/></keyframe></mujoco>",
+        30, 0.005, x);
+    CHECK(overlap <= 1e-3 * 0.28);
+    // the bottoms touch where the inner radius 0.17 at 0.02 meets 0.14
+    CHECK_CLOSE(x[2], -0.01, 3e-3, 0.0);
+}
+
+static void check_mesh(const char *file, double scale, const char *key, double size) {
+    char path[512], scene[2048];
+    double x[13];
+    snprintf(path, sizeof path, MESHES "%s", file);
+    if (access(path, R_OK) != 0) {
+        SKIP("the reference meshes (../shared/data/meshes) are not here");
+    }
+    snprintf(scene, sizeof scene,
+             "<mujoco><custom><text name='carom:shape:b' data='mesh; samples 32'/></custom><asset>"
+             "<mesh name='m' file='%s' scale='%g %g %g'/></asset><worldbody>"
+             "<geom type='plane' size='9 9 1'/><body><freejoint/><geom name='b' type='mesh' "
+             "mesh='m' mass='1'/></body></worldbody><keyframe><key %s/></keyframe></mujoco>",
+             path, scale, scale, scale, key);
+    double overlap = overlap_of(scene, 60, 0.005, x);
+    if (!(overlap <= 1e-3 * size)) {
+        fail_msg("%s sinks in by %g", file, overlap);
+    }
+    CHECK(x[2] > 0.0 && isfinite(x[2]));
+}
+
+TEST(spot_lands_and_tips) {
+    check_mesh("spot_tri.obj", 1.0, "qpos='0 0 0.75 0.7071 0.7071 0 0' qvel='0.5 0 -1 0 0 0'", 1.7);
+}
+
+TEST(bob_lands_and_rocks) {
+    check_mesh("bob_tri.obj", 1.0, "qpos='0 0 0.53 0.7071 0.7071 0 0' qvel='0.5 0 -1 0 0 0'", 1.9);
+}
+
+TEST(a_gear_rolls) {
+    check_mesh("gearwheel.stl", 0.01, "qpos='0 0 0.21 0.7071 0.7071 0 0' qvel='0.4 0 0 0 0 -2'",
+               0.417);
+}
+
+CR_TEST_MAIN(a_ring_falls_on_a_peg, a_bowl_lies_in_a_bowl, spot_lands_and_tips, bob_lands_and_rocks,
+             a_gear_rolls)
