@@ -70,8 +70,8 @@ static bool is_face(double x[N_STONE_VERTEX][3], int a, int b, int c) {
                          u[0] * v[1] - u[1] * v[0]};
     int n_above = 0, n_below = 0;
     for (int k = 0; k < N_STONE_VERTEX && (n_above == 0 || n_below == 0); k++) {
-        double h = n[0] * (x[k][0] - x[a][0]) + n[1] * (x[k][1] - x[a][1]) +
-                   n[2] * (x[k][2] - x[a][2]);
+        double h =
+            n[0] * (x[k][0] - x[a][0]) + n[1] * (x[k][1] - x[a][1]) + n[2] * (x[k][2] - x[a][2]);
         n_above += k != a && k != b && k != c && h > 0.0;
         n_below += k != a && k != b && k != c && h < 0.0;
     }
@@ -134,6 +134,7 @@ typedef struct cost {
     double forward, gradient, params; // processor; params: with the adjoint of all parameters
     double wall;                      // of the forward frames
     int n_step;                       // Newton steps, of all frames
+    int n_open;                       // frames not solved, which have no gradient
 } cost;
 
 static cr_status time_frames(lrc_stage *s, int n_frame, const cri_experiment_options *options,
@@ -154,6 +155,10 @@ static cr_status time_frames(lrc_stage *s, int n_frame, const cri_experiment_opt
         double end = seconds(CLOCK_PROCESS_CPUTIME_ID), params = end;
         sum->wall += seconds(CLOCK_MONOTONIC) - wall;
         sum->forward += end - start;
+        if (status == CR_OK && cr_sim_report(s->sim)->outcome != CR_SOLVED) {
+            sum->n_open++;
+            continue;
+        }
         if (status == CR_OK) {
             sum->n_step += cr_sim_report(s->sim)->n_iteration;
             memset(work, 0, sizeof *work * 2 * n_x);
@@ -240,7 +245,8 @@ static cr_status run_sizes(const cri_experiment_options *options, cri_experiment
         }
         double both = c.forward + c.gradient;
         cri_experiment_add(out, "s", "lower", both, paper[i], "%d triangles, a frame", n_triangle);
-        cri_experiment_add(out, "", "lower", c.gradient / c.forward, NAN, "  gradient over forward");
+        cri_experiment_add(out, "", "lower", c.gradient / c.forward, NAN,
+                           "  gradient over forward");
         cri_experiment_add(out, "", "lower", c.params / c.forward, NAN,
                            "  with all parameters, over forward");
         cri_experiment_add(out, "", "lower", (double)c.n_step / n_frame, NAN,
@@ -266,6 +272,8 @@ static cr_status run_rivals(const cri_experiment_options *options, cri_experimen
         }
         cri_experiment_add(out, "s", "lower", c.forward + c.gradient, 0.5,
                            "ipc, %d triangles, a frame", i ? 6208 : 512);
+        cri_experiment_add(out, "", "lower", (double)c.n_open / n_frame, NAN,
+                           "  frames not solved to 1e-9");
         for (int k = 0; k < 2; k++) {
             CR_TRY(time_sum(i ? n_large : 18, k == 1, &sum[k][i], err));
         }
@@ -303,7 +311,8 @@ static cr_status run_stones(const cri_experiment_options *options, cri_experimen
     if (status == CR_OK && !out->is_interrupted) {
         cri_experiment_add(out, "s", "lower", c.forward + c.gradient, 3.89,
                            "ten stones, 2772 triangles and a floor, a frame");
-        cri_experiment_add(out, "", "lower", c.gradient / c.forward, NAN, "  gradient over forward");
+        cri_experiment_add(out, "", "lower", c.gradient / c.forward, NAN,
+                           "  gradient over forward");
     }
     return status;
 }

@@ -127,7 +127,8 @@ typedef struct cri_longrange_result {
     cri_longrange_poles poles; // with second derivatives alone
 } cri_longrange_result;
 
-enum { CRI_NEAR_SHELLS = 6 };
+/// As deep as trees of 2^31 triangles are.
+enum { CRI_NEAR_SHELLS = 40 };
 
 /// A shell around a near pair in which it fades: nodes of both trees (half-space: the second is
 /// -1), how the weight falls with their distance, the direction, and distance over the sum of

@@ -154,6 +154,8 @@ typedef struct finder {
     double scale; // friction h mu
     cri_slip *slip;
     int n, n_most; // more than were counted: the walks differ by rounding
+    cri_near_shell *shell;
+    int n_shell, n_shell_most;
 } finder;
 
 // a unit vector across n
@@ -189,7 +191,7 @@ static void set_forces(const finder *f, const cri_longrange_near *near, cri_slip
 
 static void take(void *context, const cri_longrange_near *near) {
     finder *f = context;
-    if (f->n == f->n_most) {
+    if (f->n == f->n_most || f->n_shell + near->n_shell > f->n_shell_most) {
         return;
     }
     const cri_mantle_pair *pair = &f->p->pair[f->pair];
@@ -200,7 +202,8 @@ static void take(void *context, const cri_longrange_near *near) {
     s->weight = near->weight;
     memcpy(s->weight_grad, near->weight_grad, sizeof s->weight_grad);
     s->n_shell = near->n_shell;
-    memcpy(s->shell, near->shell, sizeof s->shell);
+    s->shell = memcpy(f->shell + f->n_shell, near->shell, sizeof *s->shell * (size_t)s->n_shell);
+    f->n_shell += near->n_shell;
     for (int k = 0; k < (pair->plane >= 0 ? 3 : 6); k++) {
         const cri_longrange_body *b = &f->body[pair->mantle[k / 3]];
         s->corner[k] = b->tree->triangle[3 * (size_t)near->triangle[k / 3] + (size_t)(k % 3)];
@@ -211,8 +214,9 @@ static void take(void *context, const cri_longrange_near *near) {
 }
 
 static void count(void *context, const cri_longrange_near *near) {
-    (void)near;
-    (*(int *)context)++;
+    finder *f = context;
+    f->n_most++;
+    f->n_shell_most += near->n_shell;
 }
 
 static void walk(const finder *f, const cri_longrange_taker *taker) {
@@ -227,44 +231,47 @@ static void walk(const finder *f, const cri_longrange_taker *taker) {
     }
 }
 
-// lists the slips; the first walk, which counts, finds the planes
-static bool list_slips(const cri_potential *p, const cri_longrange_body *body, cr_arena *arena,
-                       cri_slip_list *list) {
-    int n_all = p->n_pair + p->n_half;
+// lists the slips; the first walk, which counts, finds the planes. finders (n_pair + n_half)
+static bool list_slips(const cri_potential *p, const cri_longrange_body *body, finder *finders,
+                       cr_arena *arena, cri_slip_list *list) {
+    int n_all = p->n_pair + p->n_half, n_shell = 0;
 #ifdef _OPENMP
 #pragma omp parallel for schedule(dynamic, 1) if (n_all >= CRI_MANY_PAIRS)
 #endif
     for (int k = 0; k < n_all; k++) {
-        finder f = {.p = p, .body = body, .pair = k};
-        const cri_longrange_taker counter = {count, &list->first[k + 1]};
+        finders[k] = (finder){
+            .p = p, .body = body, .pair = k, .scale = list->friction[k] * list->h * list->mu};
+        const cri_longrange_taker counter = {count, &finders[k]};
         if (list->friction[k] > 0.0) {
-            walk(&f, &counter);
+            walk(&finders[k], &counter);
         }
     }
     for (int k = 0; k < n_all; k++) {
-        list->first[k + 1] += list->first[k];
+        list->first[k + 1] = list->first[k] + finders[k].n_most;
+        n_shell += finders[k].n_shell_most;
     }
     list->n = list->first[n_all];
     list->slip = CR_PUSH_RAW(arena, cri_slip, list->n);
-    if (!list->slip) {
+    cri_near_shell *shell = CR_PUSH_RAW(arena, cri_near_shell, n_shell);
+    if (!list->slip || !shell) {
         return false;
+    }
+    for (int k = 0; k < n_all; k++) {
+        finders[k].slip = list->slip + list->first[k];
+        finders[k].shell = shell;
+        shell += finders[k].n_shell_most;
     }
 #ifdef _OPENMP
 #pragma omp parallel for schedule(dynamic, 1) if (n_all >= CRI_MANY_PAIRS)
 #endif
     for (int k = 0; k < n_all; k++) {
-        finder f = {.p = p,
-                    .body = body,
-                    .pair = k,
-                    .scale = list->friction[k] * list->h * list->mu,
-                    .slip = list->slip + list->first[k],
-                    .n_most = list->first[k + 1] - list->first[k]};
-        const cri_longrange_taker taker = {take, &f};
-        if (f.n_most > 0) {
-            walk(&f, &taker);
+        finder *f = &finders[k];
+        const cri_longrange_taker taker = {take, f};
+        if (f->n_most > 0) {
+            walk(f, &taker);
         }
-        for (; f.n < f.n_most; f.n++) {
-            f.slip[f.n].n = 0;
+        for (; f->n < f->n_most; f->n++) {
+            f->slip[f->n].n = 0;
         }
     }
     return true;
@@ -337,7 +344,9 @@ cr_status cri_slip_find(cri_potential *p, const cri_pose *pose, double h, double
     }
     out->first_point = is_good ? out->first + n_all + 1 : NULL;
     const cri_longrange_body *body = is_good ? cri_potential_place(p, pose, scratch) : NULL;
-    is_good = body && list_slips(p, body, arena, out) && list_all_points(p, arena, scratch, out);
+    finder *finders = body ? CR_PUSH_RAW(scratch, finder, n_all) : NULL;
+    is_good = finders && list_slips(p, body, finders, arena, out) &&
+              list_all_points(p, arena, scratch, out);
     cri_arena_rewind(scratch, mark);
     return is_good ? CR_OK : cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
 }

@@ -26,9 +26,9 @@ typedef struct cri_slip {
     double weight;
     double weight_grad[12];
     int n_shell;
-    cri_near_shell shell[CRI_NEAR_SHELLS];
-    cri_plane_force force; // pairs
-    cri_half_force half;   // planes
+    const cri_near_shell *shell; // (n_shell) those in which the weight falls
+    cri_plane_force force;       // pairs
+    cri_half_force half;         // planes
 } cri_slip;
 
 /// A vertex of one side of a pair that some of its slips share, and where it was.
