@@ -21,8 +21,10 @@ static void put_figures(cri_report *report, const cli_planning *t) {
     cri_report_fact(report, "steps", "%d", t->aim.schedule.n_step);
     cri_report_fact(report, "computed in", "%.3g s", t->seconds);
     int chart = cri_report_chart(
-        report,
-        &(cri_report_chart_def){.title = "Loss", .x = "iteration", .unit = "m^2", .is_log = true});
+        report, &(cri_report_chart_def){.title = "Loss",
+                                        .x = t->n_window > 0 ? "window" : "iteration",
+                                        .unit = "m^2",
+                                        .is_log = true});
     int best = cri_report_series(report, chart, 1, &(cri_report_line){.name = "best so far"});
     for (int k = 0; k < p->n_history; k++) {
         cri_report_point(report, best, k, &p->history[k]);

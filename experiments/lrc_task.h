@@ -25,6 +25,7 @@ typedef struct lrc_task {
     int n_knot;     // of a window or of the run, 0: a value every step
     int n_sine;     // of each control, 0: none
     double spread;  // of sampled starts
+    bool is_fine; // barriers by all pairs of triangles take minutes: not in quick runs of all laws
 
     // a start in contact, which every law must solve; NULL: none
     const char *contact_target;
