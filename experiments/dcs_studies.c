@@ -28,7 +28,7 @@
 
 static const dcs_twist samples[] = {
     SAMPLES("cm-clnn", 25, 0.00741, false),  SAMPLES("mlp-clnn", 25, 0.0138, false),
-    SAMPLES("in-clnn", 25, 0.0144, false),   SAMPLES("cm-clnn", 50, 0.00827, true),
+    SAMPLES("in-clnn", 25, 0.0144, true),    SAMPLES("cm-clnn", 50, 0.00827, true),
     SAMPLES("mlp-clnn", 50, 0.0138, true),   SAMPLES("in-clnn", 50, 0.0128, true),
     SAMPLES("cm-clnn", 100, 0.00839, true),  SAMPLES("mlp-clnn", 100, 0.0128, true),
     SAMPLES("in-clnn", 100, 0.0122, true),   SAMPLES("cm-clnn", 200, 0.00839, false),

@@ -143,19 +143,29 @@ static int choose(const chunk *c, int b, cri_random *r) {
     return first;
 }
 
-static void keep_window(const chunk *c, int b, int first, cri_points_data *out) {
-    const cri_points_scene *sc = c->scene;
-    double *x = out->x + (size_t)out->n * CRI_WINDOW_STATES * (size_t)sc->n_x;
+void cri_points_data_add(const cri_points_scene *sc, const double *const state[CRI_WINDOW_STATES],
+                         cri_points_data *out) {
+    size_t n_x = (size_t)sc->n_x;
+    double *x = out->x + (size_t)out->n++ * CRI_WINDOW_STATES * n_x;
+    bool is_hit = false;
     for (int t = 0; t < CRI_WINDOW_STATES; t++) {
-        const double *from = state_of(c, b, first + t);
-        memcpy(x + (size_t)t * (size_t)sc->n_x, from, sizeof *x * (size_t)sc->n_x);
+        memcpy(x + (size_t)t * n_x, state[t], sizeof *x * n_x);
         for (int i = 0; t > 0 && i < sc->n_touch; i++) {
             const cri_touch *touch = &sc->touch[i];
-            out->n_touch[touch->coefficient] += cri_points_gap(&sc->s, touch, from) < 0.0;
+            bool acts = cri_points_gap(&sc->s, touch, state[t]) < 0.0;
+            out->n_touch[touch->coefficient] += acts;
+            is_hit = is_hit || acts;
         }
     }
-    out->n_hit += window_is_hit(c->is_hit + b * c->n_state, first);
-    out->n++;
+    out->n_hit += is_hit;
+}
+
+static void keep_window(const chunk *c, int b, int first, cri_points_data *out) {
+    const double *state[CRI_WINDOW_STATES];
+    for (int t = 0; t < CRI_WINDOW_STATES; t++) {
+        state[t] = state_of(c, b, first + t);
+    }
+    cri_points_data_add(c->scene, state, out);
 }
 
 static cr_status draw(chunk *c, cri_random *r, int n, cri_points_data *out, cr_error *err) {

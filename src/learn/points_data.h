@@ -50,6 +50,10 @@ typedef struct cri_points_runner {
 bool cri_points_roll(const cri_points_runner *runner, int B, int n_state, double *x, bool *is_lost,
                      const cri_points_memory *m);
 
+/// Adds the window of these states, for which there is room, and counts its contacts.
+void cri_points_data_add(const cri_points_scene *scene,
+                         const double *const state[CRI_WINDOW_STATES], cri_points_data *out);
+
 /// Draws n windows of scene with its own parameters; streams differ by their seed. Arrays live on
 /// arena. Fails for lack of memory, and when no recording can be made.
 CR_MUST_CHECK cr_status cri_points_windows(const cri_points_scene *scene, uint64_t seed, int n,

@@ -134,18 +134,11 @@ static bool push_data(const cri_points_scene *sc, int n, cri_points_data *out, c
 }
 
 static void keep(const recordings *r, int k, cri_points_data *out) {
-    const cri_points_scene *sc = r->def->scene;
-    size_t n_x = (size_t)sc->n_x;
-    double *x = out->x + (size_t)out->n++ * CRI_WINDOW_STATES * n_x;
+    const double *state[CRI_WINDOW_STATES];
     for (int t = 0; t < CRI_WINDOW_STATES; t++) {
-        const double *from = state_of(r, &r->window[k], t);
-        memcpy(x + (size_t)t * n_x, from, sizeof *x * n_x);
-        for (int i = 0; t > 0 && i < sc->n_touch; i++) {
-            const cri_touch *touch = &sc->touch[i];
-            out->n_touch[touch->coefficient] += cri_points_gap(&sc->s, touch, from) < 0.0;
-        }
+        state[t] = state_of(r, &r->window[k], t);
     }
-    out->n_hit += r->is_hit[k];
+    cri_points_data_add(r->def->scene, state, out);
 }
 
 // of the windows chosen: all with a contact, and as many without one; all, if none has one
