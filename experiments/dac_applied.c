@@ -26,7 +26,7 @@ static const char scene[] =
     "<joint name='x' type='slide' axis='1 0 0'/><joint name='z' type='slide' axis='0 0 1'/>"
     "<joint name='turn' type='hinge' axis='0 -1 0'/>"
     "<geom name='shape' type='box' size='0.1 0.05 0.05' mass='1' friction='0.3'/></body>"
-    "</worldbody><actuator><motor name='pull' joint='x'/></actuator></mujoco>";
+    "</worldbody></mujoco>";
 
 enum { N_PULL = 9 };
 
@@ -42,9 +42,11 @@ typedef struct cases {
 // falls, so that the jump finds it on the ground and not in it
 static cr_status step(cr_sim *sim, double v, double f, double *after, cr_error *err) {
     double fall[6] = {0.0, 1.0, 0.0, 0.0, 0.0, 0.0}, x[6] = {0.0, 0.05, 0.0, v, 0.0, 0.0};
-    CR_TRY(cr_sim_step(sim, h, fall, &(double){0.0}, fall, err));
-    x[1] += 1.0 - fall[1];
-    CR_TRY(cr_sim_step(sim, h, x, &f, x, err));
+    double pull[3] = {f, 0.0, 0.0};
+    CR_TRY(cr_sim_step(sim, h, fall, NULL, fall, err));
+    // rounding must not keep it from touching
+    x[1] += (1.0 - 1e-6) * (1.0 - fall[1]);
+    CR_TRY(cr_sim_step(sim, h, x, pull, x, err));
     *after = x[3];
     return CR_OK;
 }
@@ -68,7 +70,7 @@ static cr_status try_cases(const cr_model *model, const char *law, cases *out, c
         double truth[2] = {0.0, h * f - mu_kinetic * unit};
         for (int k = 0; k < 2; k++) {
             double off = fabs(after[k] - truth[k]) / unit;
-            out->n_right[k] += off < 0.02;
+            out->n_right[k] += off < 0.019;
             out->error[k] = fmax(out->error[k], off);
         }
     }

@@ -4,7 +4,9 @@
 // plane without gravity and collide. Nets know this pair; impulses act on both, so that momentum is
 // that of the start whatever they say. GS is law `lcp`, PDD has the same samples, nets and epochs.
 //
-//   P = sum m v,   L = sum m (x v_z - z v_x) + I w;   drift over sum m |v|, sum m |x| |v| + I |w|
+//   P = sum m v,   L = sum m (z v_x - x v_z) + I w
+//
+// with drifts over sum m |v| and sum m |x| |v| + I |w|.
 
 #include "dac.h"
 

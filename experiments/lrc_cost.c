@@ -10,6 +10,8 @@
 //
 // Frames of 0.04 s, eps 0.1, solved to 1e-9. Times are this machine's; growth and ratios say more.
 
+#define _POSIX_C_SOURCE 200809L // clock_gettime
+
 #include "lrc.h"
 #include "lrc_inside.h"
 #include "lrc_stage.h"

@@ -152,6 +152,7 @@ static double slack_of(const cri_augmented_cache *c) {
 static bool stand_singular(cri_augmented_cache *c, cr_arena *scratch) {
     int k = c->ground.n_row, n_t = c->ground.n_tangent, n = k - n_t;
     schur s;
+    CR_ASSERT(n > 0 && n <= MOST_END);
     if (!eliminate(c, &s)) {
         return false;
     }
@@ -160,7 +161,7 @@ static bool stand_singular(cri_augmented_cache *c, cr_arena *scratch) {
     cri_lcp_report solved = cri_lcp_solve(&lcp, c->g + n_t, scratch);
     cri_arena_rewind(scratch, mark);
     bool is_good = solved.outcome == CR_SOLVED, is_pushing = false;
-    double still = still_of(c), slack = still + slack_of(c), w[MOST_END];
+    double still = still_of(c), slack = still + slack_of(c), w[MOST_END] = {0.0};
     for (int i = 0; i < n; i++) {
         c->g[n_t + i] = fmax(c->g[n_t + i], 0.0);
         is_pushing = is_pushing || c->g[n_t + i] > 0.0;

@@ -36,11 +36,11 @@ cri_augmented_options cri_augmented_options_recorded(const cri_ground_record *re
 typedef struct cri_augmented_score {
     int n_train, n_test;
     int confusion[CRI_GROUND_CLASSES][CRI_GROUND_CLASSES]; // [label][answer]
-    double accuracy;                                       // of the classifier, part of 1
+    bool is_interrupted; // training was, and the nets are what they were by then
+    double accuracy;     // of the classifier, part of 1
     double rebound;      // mean error of the regressed restitution, 0: there is none
     double friction;     // 1 - mean |error| / mean |value| of the regressed friction impulse
     double impulse;      // the same over all rows of the impulse
-    bool is_interrupted; // training was, and the nets are what they were by then
 } cri_augmented_score;
 
 /// Counts of a data set under the nets with these weights.

@@ -79,8 +79,11 @@ static void draw_forces(cri_ground_sampler *s, const cri_ground_sampling *sampli
     double *v = s->x + s->model->sizes.n_q;
     double share = cri_random_uniform(r, 0.0, 3.0);
     double press = pow(10.0, cri_random_uniform(r, -3.0, 0.0));
-    double along = press * cri_random_uniform(r, -1.5, 1.5);
-    double turn = cri_random_uniform(r, 0.0, 1.0) < 0.5 ? 0.0 : cri_random_uniform(r, -10.0, 10.0);
+    // often there is no pull, and mostly no torque
+    bool is_pulled = cri_random_uniform(r, 0.0, 3.0) < 2.0;
+    bool is_turned = cri_random_uniform(r, 0.0, 4.0) < 1.0;
+    double along = is_pulled ? press * cri_random_uniform(r, -1.5, 1.5) : 0.0;
+    double turn = is_turned ? cri_random_uniform(r, -10.0, 10.0) : 0.0;
     double slip = share < 1.0 ? 0.0 : press * cri_random_uniform(r, -3.0, 3.0);
     for (int k = 0; k < 2 && share < 2.0; k++) {
         v[g->slide[k]] = slip * cri_v3_dot(g->along, g->slide_axis[k]);
