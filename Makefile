@@ -31,7 +31,7 @@ export DESTDIR
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
 DEMO_WRT := floor:ball/friction,floor:ball/restitution,ball/size[0],x0:ball/qpos[0],x0:ball/qpos[2],x0:ball/qvel[0],x0:ball/qvel[2]
 
-ORACLES := $(addprefix oracle_,$(addsuffix _test,mujoco mujoco_contact mujoco_friction dart dart_contact siconos))
+ORACLES := $(addprefix oracle_,$(addsuffix _test,mujoco mujoco_contact mujoco_friction mujoco_soft dart dart_contact dart_throw siconos))
 
 # quiet LOG COMMAND: shows the log only when the command fails
 quiet = mkdir -p build; $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }

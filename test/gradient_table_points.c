@@ -246,7 +246,7 @@ TEST(nets_as_potentials_have_their_gradients) {
     static const cri_mlp net = {.n_layer = 3, .width = {6, 5, 4, 1}, .act = CRI_ACT_SOFTPLUS};
     double state[12];
     open_stage("cp3", 0);
-    const cri_potential V = cri_points_net(&net);
+    const cri_points_potential V = cri_points_net(&net);
     assert_true(cri_points_scene_set_potential(stage.scene, &V));
     for (int i = stage.scene->potential.first; i < stage.scene->n_p; i++) {
         stage.scene->p[i] = cos(1.3 * i);

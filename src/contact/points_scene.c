@@ -460,7 +460,8 @@ bool cri_points_scene_set_law(cri_points_scene *scene, const char *law) {
     return found != NULL;
 }
 
-bool cri_points_scene_set_potential(cri_points_scene *scene, const cri_potential *potential) {
+bool cri_points_scene_set_potential(cri_points_scene *scene,
+                                    const cri_points_potential *potential) {
     int first = scene->law.i_epsilon + 1, n = first + potential->n_param;
     double *p = CR_PUSH(scene->arena, double, n);
     if (!p) {

@@ -48,7 +48,7 @@ typedef struct cri_points_scene {
     bool begins_projected; // and before it: for starts that the ties do not allow
     bool has_contact;      // false: the smooth motion alone
     cri_points_law law;
-    cri_potential potential;
+    cri_points_potential potential;
 } cri_points_scene;
 
 /// Builds bp5-e, bp5, bd5, bd1, cp3-e, cp3, gyro-e, gyro, billiards or rope with n points (0: 200,
@@ -62,7 +62,7 @@ const char *cri_points_scene_name(int i);
 
 /// Puts a potential in place of the true one. Its n_param parameters stand behind the others, zero;
 /// p grows on the arena. False when there is no memory.
-bool cri_points_scene_set_potential(cri_points_scene *scene, const cri_potential *potential);
+bool cri_points_scene_set_potential(cri_points_scene *scene, const cri_points_potential *potential);
 
 /// Chooses a law of laws.c. False when there is none of that name.
 bool cri_points_scene_set_law(cri_points_scene *scene, const char *law);

@@ -114,43 +114,44 @@ void cri_points_errors(const cri_points *s, const double *x, const double *v, do
 /// A potential V(x; p) by its gradient, for B configurations at once. p is the whole parameter
 /// vector of the system, in which its own n_param begin at first. A potential without functions is
 /// zero.
-typedef struct cri_potential cri_potential;
-struct cri_potential {
+typedef struct cri_points_potential cri_points_potential;
+struct cri_points_potential {
     const void *context;
     int first, n_param;
 
     /// Room in scratch that grad_vjp and grad_jvp need for B rows. NULL: none.
-    size_t (*n_byte)(const cri_potential *self, int B);
+    size_t (*n_byte)(const cri_points_potential *self, int B);
 
     /// V (B)
-    void (*value)(const cri_potential *self, const double *p, int B, const double *x, double *V);
+    void (*value)(const cri_points_potential *self, const double *p, int B, const double *x,
+                  double *V);
 
     /// g = dV/dx (B, D). *cache, in keep, is what derivatives need. False when there is no memory.
-    bool (*grad)(const cri_potential *self, const double *p, int B, const double *x, double *g,
-                 const void **cache, cr_arena *keep);
+    bool (*grad)(const cri_points_potential *self, const double *p, int B, const double *x,
+                 double *g, const void **cache, cr_arena *keep);
 
     /// Adds to x_adj (B, D) and p_adj the adjoints of u (B, D).g
-    void (*grad_vjp)(const cri_potential *self, const double *p, int B, const void *cache,
+    void (*grad_vjp)(const cri_points_potential *self, const double *p, int B, const void *cache,
                      const double *u, double *x_adj, double *p_adj, cr_arena *scratch);
 
     /// Overwrites g_tan (B, D).
-    void (*grad_jvp)(const cri_potential *self, const double *p, int B, const void *cache,
+    void (*grad_jvp)(const cri_points_potential *self, const double *p, int B, const void *cache,
                      const double *x_tan, const double *p_tan, double *g_tan, cr_arena *scratch);
 };
 
 /// Gravity on the masses, and the springs: V = - sum m gravity.x + sum stiffness (l - length)^2.
 /// Its parameters are those of the system; it has none of its own. s is borrowed.
-cri_potential cri_points_true_potential(const cri_points *s);
+cri_points_potential cri_points_true_potential(const cri_points *s);
 
 /// V = 0.
-cri_potential cri_points_no_potential(void);
+cri_points_potential cri_points_no_potential(void);
 
 /// Its functions, as the gradient table calls them.
-bool cri_true_grad(const cri_potential *self, const double *p, int B, const double *x, double *g,
-                   const void **cache, cr_arena *keep);
-void cri_true_grad_vjp(const cri_potential *self, const double *p, int B, const void *cache,
+bool cri_true_grad(const cri_points_potential *self, const double *p, int B, const double *x,
+                   double *g, const void **cache, cr_arena *keep);
+void cri_true_grad_vjp(const cri_points_potential *self, const double *p, int B, const void *cache,
                        const double *u, double *x_adj, double *p_adj, cr_arena *scratch);
-void cri_true_grad_jvp(const cri_potential *self, const double *p, int B, const void *cache,
+void cri_true_grad_jvp(const cri_points_potential *self, const double *p, int B, const void *cache,
                        const double *x_tan, const double *p_tan, double *g_tan, cr_arena *scratch);
 
 // ---- motion ------------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ typedef struct cri_points_call {
     const cri_points *s;
     cri_points_form form;
     const cri_tableau *tableau;
-    const cri_potential *potential;
+    const cri_points_potential *potential;
     const double *p;    // whole parameter vector
     const double *minv; // (n_minv) cri_points_masses of p
     int B;

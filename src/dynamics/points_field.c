@@ -134,7 +134,7 @@ const cri_field_cache *cri_points_field(const cri_points_call *call, const doubl
         for (int b = 0; b < B; b++) {
             memcpy(x + (size_t)b * D, state + 2 * (size_t)b * D, sizeof *x * (size_t)D);
         }
-        const cri_potential *V = call->potential;
+        const cri_points_potential *V = call->potential;
         has_room = !V->grad || V->grad(V, call->p, B, x, g, &c->potential, call->keep);
     }
     for (int b = 0; has_room && b < B; b++) {
@@ -229,7 +229,7 @@ void cri_points_field_vjp(const cri_points_call *call, const cri_field_cache *c,
             row_vjp(call, &r, rate_adj + 2 * b * D, state_adj + 2 * b * D, u + b * D, adj->minv);
         }
     }
-    const cri_potential *V = call->potential;
+    const cri_points_potential *V = call->potential;
     if (V->grad_vjp) {
         V->grad_vjp(V, call->p, call->B, c->potential, u, x_adj, adj->p, call->scratch);
     }
@@ -306,7 +306,7 @@ void cri_points_field_jvp(const cri_points_call *call, const cri_field_cache *c,
     for (size_t b = 0; b < B; b++) {
         memcpy(x_tan + b * D, state_tan + 2 * b * D, sizeof *x_tan * D);
     }
-    const cri_potential *V = call->potential;
+    const cri_points_potential *V = call->potential;
     if (V->grad_jvp) {
         V->grad_jvp(V, call->p, call->B, c->potential, x_tan, tan->p, g_tan, call->scratch);
     }

@@ -55,7 +55,7 @@ static double bend(const cri_points *s, const cri_spring *k, const double *x, co
     return along;
 }
 
-static void true_value(const cri_potential *self, const double *p, int B, const double *x,
+static void true_value(const cri_points_potential *self, const double *p, int B, const double *x,
                        double *V) {
     const cri_points *s = self->context;
     double n[CRI_AXES];
@@ -75,8 +75,8 @@ static void true_value(const cri_potential *self, const double *p, int B, const 
     }
 }
 
-bool cri_true_grad(const cri_potential *self, const double *p, int B, const double *x, double *g,
-                   const void **cache, cr_arena *keep) {
+bool cri_true_grad(const cri_points_potential *self, const double *p, int B, const double *x,
+                   double *g, const void **cache, cr_arena *keep) {
     const cri_points *s = self->context;
     size_t D = (size_t)s->n_dof, n = (size_t)B * D;
     double *kept = CR_PUSH_RAW(keep, double, n);
@@ -104,7 +104,7 @@ bool cri_true_grad(const cri_potential *self, const double *p, int B, const doub
     return true;
 }
 
-void cri_true_grad_vjp(const cri_potential *self, const double *p, int B, const void *cache,
+void cri_true_grad_vjp(const cri_points_potential *self, const double *p, int B, const void *cache,
                        const double *u, double *x_adj, double *p_adj, cr_arena *scratch) {
     (void)scratch;
     const cri_points *s = self->context;
@@ -130,7 +130,7 @@ void cri_true_grad_vjp(const cri_potential *self, const double *p, int B, const 
     }
 }
 
-void cri_true_grad_jvp(const cri_potential *self, const double *p, int B, const void *cache,
+void cri_true_grad_jvp(const cri_points_potential *self, const double *p, int B, const void *cache,
                        const double *x_tan, const double *p_tan, double *g_tan, cr_arena *scratch) {
     (void)scratch;
     const cri_points *s = self->context;
@@ -156,14 +156,14 @@ void cri_true_grad_jvp(const cri_potential *self, const double *p, int B, const 
     }
 }
 
-cri_potential cri_points_true_potential(const cri_points *s) {
-    return (cri_potential){.context = s,
-                           .value = true_value,
-                           .grad = cri_true_grad,
-                           .grad_vjp = cri_true_grad_vjp,
-                           .grad_jvp = cri_true_grad_jvp};
+cri_points_potential cri_points_true_potential(const cri_points *s) {
+    return (cri_points_potential){.context = s,
+                                  .value = true_value,
+                                  .grad = cri_true_grad,
+                                  .grad_vjp = cri_true_grad_vjp,
+                                  .grad_jvp = cri_true_grad_jvp};
 }
 
-cri_potential cri_points_no_potential(void) {
-    return (cri_potential){0};
+cri_points_potential cri_points_no_potential(void) {
+    return (cri_points_potential){0};
 }

@@ -119,7 +119,7 @@ static cr_status take_net(const sheet *s, cri_points_scene *sc) {
                              "coordinates and one potential",
                              net->width[0], net->width[net->n_layer], sc->name, sc->s.n_dof);
     }
-    const cri_potential potential = cri_points_net(net);
+    const cri_points_potential potential = cri_points_net(net);
     if (!cri_points_scene_set_potential(sc, &potential)) {
         return cri_file_fail_memory(s->err, s->file);
     }

@@ -33,7 +33,8 @@ static bool push_nets(const cri_points_learner_def *def, cri_points_learner *l) 
     l->scene->has_contact = def->hit == CRI_HIT_LAW;
     if (def->hit != CRI_HIT_ALONE) {
         l->net = push_net(def, l->scene, false);
-        const cri_potential potential = l->net ? cri_points_net(l->net) : (cri_potential){0};
+        const cri_points_potential potential =
+            l->net ? cri_points_net(l->net) : (cri_points_potential){0};
         if (!l->net || !cri_points_scene_set_potential(l->scene, &potential)) {
             return false;
         }

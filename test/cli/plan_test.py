@@ -169,7 +169,7 @@ class Plan(Command):
         self.bad(2, "did you mean u:push", "plan", self.cart, *target, "--controls", "u:psh[*]")
         self.bad(2, "knots", *plan, "--knots", "51")
         self.bad(2, "adam, lbfgs or gauss-newton", *plan, "--method", "newton")
-        self.bad(2, ["no surrogate gradients", "longrange", "--bundle"], *plan, "--surrogate", "longrange")
+        self.bad(2, ["no surrogate is named ipc", "longrange"], *plan, "--surrogate", "ipc")
         self.bad(2, "N:SIGMA", *plan, "--bundle", "20")
         self.bad(2, "--bundle", *plan, "--bundle", "20:1", "--method", "gauss-newton")
         self.bad(2, "LOW:HIGH", *plan, "--bound", "u:push=3")

@@ -75,7 +75,7 @@ typedef struct fixture_slope {
     const double *weight;
 } fixture_slope;
 
-static inline bool fixture_slope_grad(const cri_potential *self, const double *p, int B,
+static inline bool fixture_slope_grad(const cri_points_potential *self, const double *p, int B,
                                       const double *x, double *g, const void **cache,
                                       cr_arena *keep) {
     (void)p, (void)x, (void)cache, (void)keep;

@@ -13,7 +13,7 @@ static double minv[64];
 static bool has_failed[4];
 
 static cri_points_call call_of(cri_points_form form, const cri_tableau *tableau,
-                               const cri_potential *potential) {
+                               const cri_points_potential *potential) {
     cri_points_masses(&scene->s, scene->p, minv);
     memset(has_failed, 0, sizeof has_failed);
     return (cri_points_call){.s = &scene->s,
@@ -105,7 +105,7 @@ TEST(fields_of_a_chain_and_their_adjoints_are_those_of_the_reference) {
     double weight[6] = {0.0};
     slope_of_masses(weight);
     const fixture_slope slope = {6, weight};
-    const cri_potential V = {.context = &slope, .grad = fixture_slope_grad};
+    const cri_points_potential V = {.context = &slope, .grad = fixture_slope_grad};
     for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++) {
         double state[12], rate[12], seed[12], state_adj[12] = {0.0}, minv_adj[3] = {0.0};
         double p_adj[32] = {0.0};
@@ -148,7 +148,7 @@ TEST(runge_kutta_steps_and_their_adjoints_are_those_of_the_reference) {
     double weight[6] = {0.0};
     slope_of_masses(weight);
     const fixture_slope slope = {6, weight};
-    const cri_potential V = {.context = &slope, .grad = fixture_slope_grad};
+    const cri_points_potential V = {.context = &slope, .grad = fixture_slope_grad};
     for (int k = 0; k < 2; k++) {
         double state[12], out[12], seed[12], state_adj[12] = {0.0}, minv_adj[3] = {0.0};
         double p_adj[32] = {0.0};
@@ -184,7 +184,7 @@ TEST(the_field_of_a_top_is_that_of_the_reference) {
     double minv_adj[16] = {0.0}, p_adj[32] = {0.0};
     slope_of_masses(weight);
     const fixture_slope slope = {12, weight};
-    const cri_potential V = {.context = &slope, .grad = fixture_slope_grad};
+    const cri_points_potential V = {.context = &slope, .grad = fixture_slope_grad};
     const cri_points_call call = call_of(CRI_LAGRANGE, &cri_rk_38, &V);
     fixture_top(top_angles, top_omega, state);
     fixture_seed(24, seed);
