@@ -113,8 +113,9 @@ static void write_stones(lrc_text *t) {
                "pos='-.35 .6 .2'><joint type='slide' axis='1 0 0' name='rod'/><geom type='box' "
                "size='.05 .9 .1' mass='5'/></body>");
     for (int k = 0; k < 10; k++) {
+        int row = k / 5;
         double x = 0.36 * (k % 5) + cri_random_uniform(&draw, -0.02, 0.02);
-        double y = 0.36 * (k / 5) + cri_random_uniform(&draw, -0.02, 0.02) + 0.4;
+        double y = 0.36 * row + cri_random_uniform(&draw, -0.02, 0.02) + 0.4;
         lrc_put(t,
                 "<body pos='%.6g %.6g .165' euler='0 0 %.6g'><freejoint/><geom type='mesh' "
                 "mesh='stone' density='1' friction='.4'/></body>",

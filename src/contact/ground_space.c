@@ -327,9 +327,9 @@ static void matrix_of(const cri_ground_turn *turn, int n_tangent, int k, double 
 // out (k, k) += X M Y' with M's rows n apart
 static void add_product(int k, const double *X, int n, const double *M, const double *Y,
                         double *out) {
-    double XM[LEAD * LEAD];
+    double XM[LEAD * LEAD] = {0.0};
+    CR_ASSERT(k <= LEAD);
     for (int i = 0; i < k * k; i++) {
-        XM[i] = 0.0;
         for (int l = 0; l < k; l++) {
             XM[i] += X[i / k * k + l] * M[l * n + i % k];
         }
