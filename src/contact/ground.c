@@ -144,9 +144,8 @@ bool cri_ground_reduce(const cri_contact_problem *p, cri_ground *patch, cr_arena
     if (tangent == 0) {
         return false;
     }
-    CR_ASSERT(patch->n_row <= 3);
     fill_mean(p, -1, tangent, 0.0, patch->R);
-    for (int k = 0; k < patch->n_row - 1; k++) {
+    for (int k = 0; k < (is_line ? 2 : 1); k++) {
         fill_mean(p, end[k], 0, least, patch->R + (size_t)(k + 1) * (size_t)m);
     }
     cri_ground_fill(p, patch);
