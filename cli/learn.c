@@ -64,6 +64,26 @@ static int find_kind(const cli_options *o, int *kind) {
                : cli_usage("--damping: %s has none; it belongs to cdl and cdl-notouch", o->model);
 }
 
+// what the data cannot teach
+static void warn(const task *t) {
+    const learn_data *d = &t->data;
+    if (d->n_touch == 0) {
+        (void)cli_warn(t->options,
+                       "no --touch and no velocity jumps: there is no contact to learn%s",
+                       d->has_v ? ""
+                                : "; differences of noisy positions hide jumps, --v names "
+                                  "measured velocities");
+    }
+    for (int k = 0; k < d->n_touch; k++) {
+        if (d->n_hit[k] == 0) {
+            (void)cli_warn(t->options,
+                           "contact %.60s: no row has a touch, so that nothing is learned "
+                           "of it",
+                           d->touch[k].name);
+        }
+    }
+}
+
 static int start(task *t, double damping) {
     const cri_central *c = t->learner.central;
     t->p = CR_PUSH(t->data.arena, double, t->learner.n_p);
@@ -94,6 +114,7 @@ static int prepare(task *t) {
     if (code != CLI_DONE) {
         return code;
     }
+    warn(t);
     learn_data *d = &t->data;
     double mass[LEARN_Q_MOST];
     for (int k = 0; k < d->n_q; k++) {
@@ -141,6 +162,11 @@ static int train(task *t) {
     }
     if (t->trained.stop == CRI_TRAIN_DIVERGED || t->trained.stop == CRI_TRAIN_UNSAVED) {
         return cli_failed("%s", err.text);
+    }
+    if (t->trained.stop == CRI_TRAIN_INTERRUPTED) {
+        cli_say("interrupted after %d epochs; the weights are those so far, %s", t->trained.n_epoch,
+                o->plan.checkpoint ? "the same command goes on"
+                                   : "--checkpoint FILE would let it go on");
     }
     return CLI_DONE;
 }

@@ -138,13 +138,23 @@ static void put_series(learn_data *d, const cri_series *s, int first, double *x,
     }
 }
 
-// a contact for every direction in which something jumps, -1: there are too many
-static int contact_of(learn_data *d, int i, int j, const double *normal) {
+// recordings that are not held out
+static int n_training(const learn_data *d) {
+    return d->n_series - (d->has_holdout ? 1 : 0);
+}
+
+// -1: none
+static int find_contact(const learn_data *d, int i, int j, const double *normal) {
     for (int k = 0; k < d->n_touch; k++) {
         if (d->touch[k].i == i && d->touch[k].j == j && d->touch[k].normal == normal) {
             return k;
         }
     }
+    return -1;
+}
+
+// a contact for every direction in which something jumps, -1: there are too many
+static int add_contact(learn_data *d, int i, int j, const double *normal) {
     if (d->n_touch == LEARN_TOUCH_MOST) {
         return -1;
     }
@@ -162,8 +172,9 @@ static int contact_of(learn_data *d, int i, int j, const double *normal) {
     return d->n_touch++;
 }
 
-// the contact that the jumps of one row mean for column k, -1: none, or told with another column
-static int contact_at(learn_data *d, const signed char *jump, int k) {
+// the contact that the jumps of one row mean for column k, -1: none, or told with another column;
+// one that is not there yet is added if it may be
+static int contact_at(learn_data *d, const signed char *jump, int k, bool may_add) {
     int other = -1;
     for (int i = 0; i < d->n_q; i++) {
         other = i != k && jump[i] == -jump[k] ? i : other;
@@ -171,7 +182,9 @@ static int contact_at(learn_data *d, const signed char *jump, int k) {
     if (jump[k] == 0 || (other >= 0 && jump[k] < 0)) {
         return -1;
     }
-    return contact_of(d, k, other, jump[k] > 0 ? forwards : backwards);
+    const double *normal = jump[k] > 0 ? forwards : backwards;
+    int contact = find_contact(d, k, other, normal);
+    return contact < 0 && may_add ? add_contact(d, k, other, normal) : contact;
 }
 
 static int propose(learn_data *d, const double *x, double **touch) {
@@ -187,11 +200,12 @@ static int propose(learn_data *d, const double *x, double **touch) {
             return cli_failed("no memory");
         }
     }
-    // first which contacts there are, then which rows they have
+    // first which contacts the training has, then which rows they have
     for (int pass = 0; pass < 2; pass++) {
-        for (int k = 0; k < n_row * d->n_q; k++) {
+        int n = pass == 0 ? d->first[n_training(d)] : n_row;
+        for (int k = 0; k < n * d->n_q; k++) {
             int row = k / d->n_q;
-            int contact = contact_at(d, jump + row * d->n_q, k % d->n_q);
+            int contact = contact_at(d, jump + row * d->n_q, k % d->n_q, pass == 0);
             if (pass == 1 && contact >= 0) {
                 (*touch)[row * d->n_touch + contact] = 1.0;
             }
@@ -207,7 +221,7 @@ static int propose(learn_data *d, const double *x, double **touch) {
 }
 
 static int put_windows(learn_data *d, int horizon) {
-    int n_train = d->n_series - (d->has_holdout ? 1 : 0);
+    int n_train = n_training(d);
     int *window = CR_PUSH(d->arena, int, d->first[n_train] + 1);
     int n = 0;
     for (int s = 0; window && s < n_train; s++) {
@@ -218,7 +232,7 @@ static int put_windows(learn_data *d, int horizon) {
     d->all.horizon = horizon;
     d->all.n_window = n;
     d->all.window = window;
-    for (int row = 0; row < d->first[d->n_series]; row++) {
+    for (int row = 0; row < d->first[n_train]; row++) {
         for (int k = 0; k < d->n_touch; k++) {
             d->n_hit[k] += d->all.touch[row * d->n_touch + k] > 0.5;
         }

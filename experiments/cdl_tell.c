@@ -200,7 +200,7 @@ cr_status cri_cdl_tell(const cdl_study *s, cri_experiment_result *out, cr_error 
         }
         add_tuning(s, k, out);
     }
-    if (!s->options->model) {
+    if (!s->options->model && !s->is_stopped) {
         add_ranks(s, out);
     }
     if (!s->options->report) {

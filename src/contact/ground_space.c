@@ -344,7 +344,7 @@ static void add_product(int k, const double *X, int n, const double *M, const do
 static seen look(const cri_ground *patch) {
     int k = cri_ground_rows(patch->kind), first = patch->n_tangent;
     cri_ground_turn turn = cri_ground_turn_of(patch);
-    double T[LEAD * LEAD], ends = 0.0;
+    double T[LEAD * LEAD] = {0}, ends = 0.0;
     matrix_of(&turn, first, k, 1.0, T);
     seen at = {.a = mean_of(patch, patch->A)};
     add_product(k, T, patch->n_row, patch->A, T, at.B);
@@ -401,10 +401,10 @@ static void look_back(const cri_ground *patch, const seen *is, const seen *adj, 
                       double *c_adj) {
     int k = cri_ground_rows(patch->kind), n = patch->n_row, first = patch->n_tangent;
     cri_ground_turn turn = cri_ground_turn_of(patch), turn_adj = {0.0, 0.0, 0.0, 0.0};
-    double T[LEAD * LEAD], both[LEAD * LEAD], T_adj[LEAD * LEAD] = {0};
+    double T[LEAD * LEAD] = {0}, both[LEAD * LEAD] = {0}, T_adj[LEAD * LEAD] = {0};
     matrix_of(&turn, first, k, 1.0, T);
     // B = T A T':  T_adj = (B_adj + B_adj') T A,  A_adj = T' B_adj T
-    double eye[LEAD * LEAD] = {0}, turned[LEAD * LEAD] = {0}, Tt[LEAD * LEAD];
+    double eye[LEAD * LEAD] = {0}, turned[LEAD * LEAD] = {0}, Tt[LEAD * LEAD] = {0};
     for (int i = 0; i < k; i++) {
         eye[i * (k + 1)] = 1.0;
     }
@@ -485,7 +485,7 @@ static seen look_moving(const cri_ground *patch, const seen *is, const double *A
     int k = cri_ground_rows(patch->kind), n = patch->n_row, first = patch->n_tangent;
     cri_ground_turn turn = cri_ground_turn_of(patch);
     cri_ground_turn turn_tan = cri_ground_turn_of_jvp(patch, A_tan, c_tan);
-    double T[LEAD * LEAD], T_tan[LEAD * LEAD], ends = 0.0;
+    double T[LEAD * LEAD] = {0}, T_tan[LEAD * LEAD] = {0}, ends = 0.0;
     matrix_of(&turn, first, k, 1.0, T);
     matrix_of(&turn_tan, first, k, 0.0, T_tan);
     seen tan = {.a = mean_of(patch, A_tan)};

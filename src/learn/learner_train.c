@@ -25,14 +25,31 @@ static bool loss(void *self, cri_train_shard *shard) {
     return true;
 }
 
-// everything that the loss depends on
-static uint64_t problem_of(const cri_learner_training *t) {
+// which bodies a contact pushes, and which way
+static uint64_t contacts_of(const cri_central *c, uint64_t hash) {
+    for (int k = 0; k < c->n_contact; k++) {
+        const cri_central_contact *t = &c->touch[k];
+        int bodies[] = {t->i, t->j, t->is_round};
+        hash = cri_hash(hash, bodies, sizeof bodies);
+        if (t->normal) {
+            hash = cri_hash(hash, t->normal, (size_t)c->n_dim * sizeof *t->normal);
+        }
+    }
+    return hash;
+}
+
+// everything that the loss depends on; p as it is at the start, with the numbers that are given
+static uint64_t problem_of(const cri_learner_training *t, const double *p) {
     const cri_touch_data *d = t->data;
     int sizes[] = {(int)t->learner->kind, d->n_q, d->n_touch, d->n_row, d->horizon, d->n_window};
     uint64_t hash = cri_hash(CRI_HASH_START, sizes, sizeof sizes);
     hash = cri_hash(hash, d->x, (size_t)d->n_row * 2 * (size_t)d->n_q * sizeof *d->x);
     hash = cri_hash(hash, d->touch, (size_t)d->n_row * (size_t)d->n_touch * sizeof *d->touch);
     hash = cri_hash(hash, d->window, (size_t)d->n_window * sizeof *d->window);
+    int learned[] = {t->learner->learns_restitution, t->learner->learns_damping};
+    hash = cri_hash(hash, learned, sizeof learned);
+    hash = cri_hash(hash, p, (size_t)t->learner->n_p * sizeof *p);
+    hash = t->learner->central ? contacts_of(t->learner->central, hash) : hash;
     return cri_hash(hash, &d->dt, sizeof d->dt);
 }
 
@@ -51,7 +68,7 @@ cr_status cri_learner_train(const cri_learner_training *training, double *p, cri
                            .n_sample = training->data->n_window,
                            .loss = loss,
                            .context = &c,
-                           .problem = problem_of(training)};
+                           .problem = problem_of(training, p)};
     cri_train_options options = cri_train_options_default();
     options.n_epoch = training->n_epoch;
     options.batch = training->batch > 0 ? training->batch : 32;

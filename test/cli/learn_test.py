@@ -4,9 +4,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 CAROM = sys.argv.pop(1)
@@ -82,6 +84,36 @@ class Learn(unittest.TestCase):
         data = self.path("a.csv")
         ball(data)
         self.assertIn("contact +height", self.learn(data).stdout)
+
+    def test_a_checkpoint_is_of_one_problem(self):
+        data, kept = self.path("a.csv"), ["--checkpoint", self.path("a.ck")]
+        ball(data)
+        touch, given = ["--touch", "floor"], ["--restitution", "0.5"]
+        first = self.learn(data, *touch, *given, *kept).stdout
+        self.assertEqual(self.learn(data, *touch, *given, *kept).stdout, first)
+        for other in ([*touch, "--restitution", "0.9"], touch, ["--touch", "floor:-height", *given],
+                      [*touch, *given, "--damping", "0.5"]):
+            self.assertIn("of other options", self.learn(data, *other, *kept, code=1).stderr)
+
+    def test_what_the_data_cannot_teach_is_told(self):
+        data = self.path("a.csv")
+        ball(data, rows=12)
+        self.assertIn("no contact to learn", self.learn(data).stderr)
+        self.assertIn("contact floor: no row has a touch",
+                      self.learn(data, "--touch", "floor").stderr)
+
+    def test_an_interrupted_training_says_so(self):
+        data, weights = self.path("a.csv"), self.path("w.h5")
+        ball(data)
+        work = subprocess.Popen([CAROM, "learn", "central-difference", data, *self.columns,
+                                 "--touch", "floor", "--epochs", "1000000", "-o", weights],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1.0)
+        work.send_signal(signal.SIGINT)
+        told = work.communicate(timeout=120)[1]
+        self.assertEqual(work.returncode, 130)
+        self.assertIn("interrupted after", told)
+        self.assertTrue(os.path.exists(weights))
 
     def test_damping_is_given_or_learned(self):
         data, weights = self.path("a.csv"), self.path("w.h5")
