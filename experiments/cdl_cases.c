@@ -189,6 +189,7 @@ static const cdl_case cradle = {
     .epoch_paper = 2000,
     .l2_annealed = 5e-7,
     .l2_paper = 5e-6,
+    .fits_starts = true,
     .step = cradle_step,
     .potential = pendulum_potential,
 };
@@ -287,6 +288,7 @@ static const cdl_case damped = {
     .epoch_paper = 2000,
     .l2_annealed = 5e-4,
     .l2_paper = 5e-3,
+    .fits_starts = true,
     .step = pendulum_step,
     .potential = pendulum_potential,
 };
@@ -349,6 +351,7 @@ static const cdl_case cradle3 = {
     .epoch_paper = 2000,
     .l2_annealed = 5e-7,
     .l2_paper = 5e-6,
+    .fits_starts = true,
     .step = cradle3_step,
     .potential = pendulum_potential,
 };
