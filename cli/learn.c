@@ -113,12 +113,14 @@ static int prepare(task *t) {
     int kind = CRI_LEARN_CDL;
     double restitution = 0.8;
     double damping = 0.0;
-    t->recipe = (cri_learner_recipe){"annealed", 1e-2, true, 5e-4, false};
+    t->recipe = (cri_learner_recipe){"annealed", 1e-2, true, 5e-4, 0.0, false};
     int code = find_kind(o, &kind);
     code = code == CLI_DONE
                ? cli_choose("--starts", o->starts, "rows", "fitted", &t->recipe.fits_starts)
                : code;
     code = code == CLI_DONE ? take_number("--rate", o->rate, 1.0, &t->recipe.rate) : code;
+    // fitted starts take most of the loss away, and what is left must outweigh the penalty
+    t->recipe.l2 = t->recipe.fits_starts ? 5e-7 : t->recipe.l2;
     code = code == CLI_DONE ? take_number("--l2", o->l2, 1e3, &t->recipe.l2) : code;
     code =
         code == CLI_DONE ? take_number("--restitution", o->restitution, 1.0, &restitution) : code;
@@ -396,6 +398,7 @@ const cli_command cli_learn = {
         "  --epochs N            passes over the data, else 300\n"
         "  --rate R, --l2 L      of Adam, falling to 0, else 0.01; penalty on weights, else "
         "0.0005\n"
+        "                        (with fitted starts 5e-7)\n"
         "  --seed K              of first weights and order, else 0\n"
         "  --holdout FILE        a recording to be tested on\n"
         "  --checkpoint FILE     save the state now and then, and go on from it\n"

@@ -189,7 +189,6 @@ static const cdl_case cradle = {
     .epoch_paper = 2000,
     .l2_annealed = 5e-7,
     .l2_paper = 5e-6,
-    .fits_starts = true,
     .step = cradle_step,
     .potential = pendulum_potential,
 };
@@ -288,7 +287,6 @@ static const cdl_case damped = {
     .epoch_paper = 2000,
     .l2_annealed = 5e-4,
     .l2_paper = 5e-3,
-    .fits_starts = true,
     .step = pendulum_step,
     .potential = pendulum_potential,
 };
@@ -346,7 +344,7 @@ static const cdl_case cradle3 = {
     .n_test_row = 501,
     .n_variant = 5,
     .variant = {MODELS_OF(NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN)},
-    .epoch_quick = 60,
+    .epoch_quick = 100,
     .epoch_annealed = 400,
     .epoch_paper = 2000,
     .l2_annealed = 5e-7,

@@ -101,7 +101,7 @@ static cr_status judge_fitted(const cdl_study *s, const cri_learner *learner,
     cr_status status =
         cri_learner_train(&(cri_learner_training){.learner = learner,
                                                   .data = data,
-                                                  .recipe = {"fitted", 1e-2, true, 0.0, true},
+                                                  .recipe = {"fitted", 1e-2, true, 0.0, 0.0, true},
                                                   .n_epoch = N_EPOCH,
                                                   .is_fixed = true,
                                                   .seed = s->options->seed},
@@ -286,9 +286,9 @@ static void add_job(cdl_study *s, int variant, int recipe, int run) {
 static bool plan(cdl_study *s) {
     const cdl_case *c = s->c;
     const cri_experiment_options *o = s->options;
-    const cri_learner_recipe recipe[] = {{"fitted", 1e-2, true, c->l2_annealed, true},
-                                         {"annealed", 1e-2, true, c->l2_annealed, false},
-                                         {"paper", 1e-3, false, c->l2_paper, false}};
+    const cri_learner_recipe recipe[] = {{"fitted", 1e-2, true, c->l2_annealed, 0.0, true},
+                                         {"annealed", 1e-2, true, c->l2_annealed, 0.0, false},
+                                         {"paper", 1e-3, false, c->l2_paper, 0.0, false}};
     int first = c->fits_starts ? 0 : 1;
     s->n_recipe = o->is_full ? CDL_RECIPE_MOST - first : 1;
     for (int k = 0; k < s->n_recipe; k++) {

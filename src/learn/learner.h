@@ -91,8 +91,9 @@ CR_MUST_CHECK bool cri_learner_start(const cri_learner *learner, uint64_t seed, 
                                      cr_arena *work);
 
 /// Which numbers of p are trained: group (CRI_LEARNER_GROUP_MOST); l2 is the penalty on the kernels
-/// of the potential or residual net. Returns how many.
-int cri_learner_groups(const cri_learner *learner, double l2, cri_adam_group *group);
+/// of the potential or residual net, l2_touch that on those of the contact net. Returns how many.
+int cri_learner_groups(const cri_learner *learner, double l2, double l2_touch,
+                       cri_adam_group *group);
 
 /// Adds the loss of n_window windows (numbers into data->window) to terms and, divided by n_mean,
 /// its slope to p_adj (n_p, NULL: not wanted). False for lack of memory.

@@ -93,7 +93,8 @@ cr_status cri_learner_train(const cri_learner_training *training, double *p, cri
         cri_adam_group group[CRI_LEARNER_GROUP_MOST + 1];
         int n_group = training->is_fixed
                           ? 0
-                          : cri_learner_groups(training->learner, training->recipe.l2, group);
+                          : cri_learner_groups(training->learner, training->recipe.l2,
+                                               training->recipe.l2_touch, group);
         if (n_shift > 0) {
             group[n_group++] = (cri_adam_group){.first = n_p, .n = n_shift, .rate = 1.0};
         }

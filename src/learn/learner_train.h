@@ -13,6 +13,7 @@ typedef struct cri_learner_recipe {
     double rate;      // of Adam
     bool is_annealed; // falls linearly to 0, else it is constant
     double l2;        // on the kernels of the potential or residual net
+    double l2_touch;  // on those of the contact net
     bool fits_starts; // first states of windows too, else they are the rows
 } cri_learner_recipe;
 

@@ -174,7 +174,7 @@ TEST(fitted_starts_see_through_noise) {
         assert_true(learner.n_p <= 400 && cri_learner_start(&learner, 1, p, arena));
         cri_learner_training training = {.learner = &learner,
                                          .data = &data,
-                                         .recipe = {"r", 1e-2, true, 0.0, is_fitted == 1},
+                                         .recipe = {"r", 1e-2, true, 0.0, 0.0, is_fitted == 1},
                                          .n_epoch = 200};
         cri_train_result result;
         cr_error err = {0};
@@ -208,7 +208,7 @@ TEST(trained_numbers_are_the_nets_and_what_was_asked_for) {
     cri_learner learner = learner_of(CRI_LEARN_CDL, CRI_PROJECT_NONE);
     const cri_central *c = learner.central;
     cri_adam_group group[CRI_LEARNER_GROUP_MOST];
-    int n = cri_learner_groups(&learner, 0.5, group);
+    int n = cri_learner_groups(&learner, 0.5, 0.0, group);
     int n_number = 0;
     double penalised = 0.0;
     for (int k = 0; k < n; k++) {
