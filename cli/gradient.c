@@ -60,6 +60,19 @@ static int prepare(task *t, const cli_options *options) {
 
 // ---- gradient ----------------------------------------------------------------------------------
 
+// why all places of a variable have derivative 0, NULL: they have not
+static const char *held_text(const task *t, const cri_variable *v) {
+    const char *held = NULL;
+    for (int k = 0; k < v->n_place; k++) {
+        const cri_variable_place *place = &v->place[k];
+        held = place->vector == CR_VECTOR_P ? t->scene.model->slot[place->index].held : NULL;
+        if (!held) {
+            return NULL;
+        }
+    }
+    return held;
+}
+
 static int compute(task *t) {
     cr_error err = {0};
     cri_point adjoint = {0};
@@ -82,7 +95,8 @@ static int compute(task *t) {
 
     int n = t->run.selection->n_variable;
     for (int i = 0; i < n; i++) {
-        t->entry[i] = (cri_gradient_entry){.name = t->run.selection->variable[i].name};
+        const cri_variable *v = &t->run.selection->variable[i];
+        t->entry[i] = (cri_gradient_entry){.name = v->name, .held = held_text(t, v)};
     }
     double *value = CR_PUSH(t->scene.memory, double, n);
     if (!value) {
@@ -179,6 +193,9 @@ static void print(const task *t) {
         if (i < t->n_checked) {
             printf("  %20.12g  %10.2e%s", e->difference, e->error, check_word(&t->check[i]));
         }
+        if (e->held) {
+            printf("  held: %s", e->held);
+        }
         putchar('\n');
     }
 }
@@ -221,6 +238,13 @@ static int write_report(const task *t, const cli_options *options) {
     cri_report_fact(report, "impacts", "%d", t->report.n_event);
     cri_report_fact(report, "forward", "%.3g ms", 1e3 * r->seconds_forward);
     cri_report_fact(report, "backward", "%.3g ms", 1e3 * r->seconds_gradient);
+    int n_held = 0;
+    for (int i = 0; i < r->n_entry; i++) {
+        // nets have thousands
+        if (r->entry[i].held && n_held++ < 3) {
+            cri_report_note(report, "%s is held: %s.", r->entry[i].name, r->entry[i].held);
+        }
+    }
     fill_table(t, report);
     cri_report_motion(report, "motion");
     cli_report_targets(report, &t->run.aim);

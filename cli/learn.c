@@ -21,6 +21,9 @@
 
 enum { HORIZON = 10, EPOCHS = 300, HIDDEN = 500, HIDDEN_TOUCH = 100 };
 
+// rows with touch on end that make one ask whether the sensor stays on
+enum { HELD_MOST = 3 };
+
 /// One run of the command.
 typedef struct task {
     const cli_options *options;
@@ -81,6 +84,15 @@ static void warn(const task *t) {
                            "of it",
                            d->touch[k].name);
         }
+        const learn_held *held = &d->held[k];
+        if (held->n_row >= HELD_MOST && !t->options->touch_held) {
+            (void)cli_warn(
+                t->options,
+                "contact %.60s: %d rows with touch on end, %.80s from row %d on, each an "
+                "impact of its own; if the sensor stays on while things touch, say "
+                "--touch-held first, else --touch-held each",
+                d->touch[k].name, held->n_row, held->file, held->row);
+        }
     }
 }
 
@@ -101,9 +113,14 @@ static int prepare(task *t) {
     int kind = CRI_LEARN_CDL;
     double restitution = 0.8;
     double damping = 0.0;
-    t->recipe = (cri_learner_recipe){"annealed", 1e-2, true, 5e-4};
+    t->recipe = (cri_learner_recipe){"annealed", 1e-2, true, 5e-4, 0.0, false};
     int code = find_kind(o, &kind);
+    code = code == CLI_DONE
+               ? cli_choose("--starts", o->starts, "rows", "fitted", &t->recipe.fits_starts)
+               : code;
     code = code == CLI_DONE ? take_number("--rate", o->rate, 1.0, &t->recipe.rate) : code;
+    // fitted starts take most of the loss away, and what is left must outweigh the penalty
+    t->recipe.l2 = t->recipe.fits_starts ? 5e-7 : t->recipe.l2;
     code = code == CLI_DONE ? take_number("--l2", o->l2, 1e3, &t->recipe.l2) : code;
     code =
         code == CLI_DONE ? take_number("--restitution", o->restitution, 1.0, &restitution) : code;
@@ -369,6 +386,11 @@ const cli_command cli_learn = {
         "pushes\n"
         "                        apart, a-b; may be repeated. Without it touches are proposed\n"
         "                        from velocity jumps\n"
+        "  --touch-held first    of a touch that lasts over several rows the first one counts, "
+        "for\n"
+        "                        sensors that stay on; each: every row is an impact, the default\n"
+        "  --starts fitted       first states of windows are fitted too, for noisy positions;\n"
+        "                        rows: they are the rows, the default\n"
         "  --time COLUMN         times in s, else t\n"
         "  --model M             cdl, cdl-notouch, resnet, resnetcontact or vin, else cdl\n"
         "  --restitution E       known and not learned\n"
@@ -376,6 +398,7 @@ const cli_command cli_learn = {
         "  --epochs N            passes over the data, else 300\n"
         "  --rate R, --l2 L      of Adam, falling to 0, else 0.01; penalty on weights, else "
         "0.0005\n"
+        "                        (with fitted starts 5e-7)\n"
         "  --seed K              of first weights and order, else 0\n"
         "  --holdout FILE        a recording to be tested on\n"
         "  --checkpoint FILE     save the state now and then, and go on from it\n"

@@ -40,6 +40,13 @@ int learn_check_output(const char *path) {
                : cli_failed("%s: cannot be written: %s", path, strerror(errno));
 }
 
+int cli_choose(const char *name, const char *text, const char *no, const char *yes, bool *out) {
+    *out = text && strcmp(text, yes) == 0;
+    return !text || *out || strcmp(text, no) == 0
+               ? CLI_DONE
+               : cli_usage("%s %.40s: expected %s or %s", name, text, no, yes);
+}
+
 static int find_q(const learn_data *d, const char *name, size_t n_byte) {
     for (int k = 0; k < d->n_q; k++) {
         if (strlen(d->q[k]) == n_byte && strncmp(d->q[k], name, n_byte) == 0) {
@@ -134,6 +141,21 @@ static void put_series(learn_data *d, const cri_series *s, int first, double *x,
         }
         for (int k = 0; k < d->n_touch && touch; k++) {
             touch[(first + row) * d->n_touch + k] = s->flag[row * d->n_touch + k];
+        }
+    }
+}
+
+// the longest runs of rows with touch in one recording; all but their first rows may be cleared
+static void find_runs(learn_data *d, const cri_series *s, int first, bool is_cut, double *touch) {
+    for (int k = 0; k < d->n_touch; k++) {
+        int n = 0;
+        for (int row = 0; row < s->n_row - (d->has_v ? 0 : 1); row++) {
+            double *own = &touch[(first + row) * d->n_touch + k];
+            n = *own > 0.5 ? n + 1 : 0;
+            if (n > d->held[k].n_row) {
+                d->held[k] = (learn_held){n, row - n + 2, s->file};
+            }
+            *own = is_cut && n > 1 ? 0.0 : *own;
         }
     }
 }
@@ -266,7 +288,9 @@ static int read_series(const cli_options *options, int horizon, learn_data *d, c
 }
 
 int learn_data_read(const cli_options *options, int horizon, learn_data *d) {
-    int code = take_columns(options, d);
+    bool is_cut = false;
+    int code = cli_choose("--touch-held", options->touch_held, "each", "first", &is_cut);
+    code = code == CLI_DONE ? take_columns(options, d) : code;
     if (code != CLI_DONE) {
         return code;
     }
@@ -290,6 +314,9 @@ int learn_data_read(const cli_options *options, int horizon, learn_data *d) {
     }
     for (int s = 0; s < d->n_series; s++) {
         put_series(d, &series[s], d->first[s], x, touch);
+        if (touch) {
+            find_runs(d, &series[s], d->first[s], is_cut, touch);
+        }
     }
     if (d->is_proposed) {
         code = propose(d, x, &touch);

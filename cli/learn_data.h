@@ -10,6 +10,13 @@
 
 enum { LEARN_Q_MOST = 16, LEARN_TOUCH_MOST = 16 };
 
+/// A run of rows with touch.
+typedef struct learn_held {
+    int n_row;        // 0: there is none
+    int row;          // of the first, from 1
+    const char *file; // borrowed
+} learn_held;
+
 /// What is learned from. Everything lives on the arena.
 typedef struct learn_data {
     int n_q;
@@ -19,7 +26,8 @@ typedef struct learn_data {
     int n_touch;
     const char *column[LEARN_TOUCH_MOST]; // NULL: proposed from jumps
     cri_central_contact touch[LEARN_TOUCH_MOST];
-    int n_hit[LEARN_TOUCH_MOST]; // rows with touch
+    int n_hit[LEARN_TOUCH_MOST];       // rows with touch
+    learn_held held[LEARN_TOUCH_MOST]; // the longest touch of each
     bool is_proposed;
     int n_series; // the last one is held out when has_holdout
     bool has_holdout;
@@ -31,6 +39,9 @@ typedef struct learn_data {
 /// An output that cannot be written is told before hours of training. NULL is none. Returns an
 /// exit code.
 int learn_check_output(const char *path);
+
+/// An option that is one of two words, NULL: the first. Returns an exit code.
+int cli_choose(const char *name, const char *text, const char *no, const char *yes, bool *out);
 
 /// Reads the files behind the system's name and --holdout. Returns an exit code.
 int learn_data_read(const cli_options *options, int horizon, learn_data *out);

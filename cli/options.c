@@ -167,6 +167,8 @@ static int take_data(const cli_command *command, const char *name, const char *v
                      cli_options *out, bool *is_known) {
     const text_option texts[] = {
         {"--touch", CLI_LEARN, NULL, out->touch, &out->n_touch},
+        {"--touch-held", CLI_LEARN, &out->touch_held, NULL, NULL},
+        {"--starts", CLI_LEARN, &out->starts, NULL, NULL},
         {"--q", CLI_LEARN, &out->q, NULL, NULL},
         {"--v", CLI_LEARN, &out->v, NULL, NULL},
         {"--time", CLI_LEARN, &out->time, NULL, NULL},

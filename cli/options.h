@@ -73,6 +73,8 @@ typedef struct cli_options {
     const char *control; // file of controls over time
     const char *model;   // that learns, NULL: not given
     const char *touch[CLI_REPEAT_LIMIT];
+    const char *touch_held;  // "each" or "first": rows of a touch that lasts
+    const char *starts;      // "rows" or "fitted": first states of windows
     const char *q;           // columns of positions
     const char *v;           // columns of velocities
     const char *time;        // column of times

@@ -29,7 +29,9 @@ static int step_all(cli_simulation *s, const cri_progress *progress) {
             return cli_failed("step %d: %s", k, err.text);
         }
         const cr_step_report *report = cr_sim_report(s->sim);
-        s->result.max_penetration = fmax(s->result.max_penetration, report->penetration);
+        // systems that bring their own step do not say
+        s->result.max_penetration =
+            isnan(report->penetration) ? NAN : fmax(s->result.max_penetration, report->penetration);
         s->n_impact += report->n_event;
         s->n_outside += report->n_outside;
         s->outcome = report->outcome > s->outcome ? report->outcome : s->outcome;
@@ -62,8 +64,11 @@ static void print(const cli_simulation *s) {
     printf("%d step%s of %g s with %s, %d impact%s, in %.3g s\n", r->n_step,
            r->n_step == 1 ? "" : "s", r->dt, r->law, s->n_impact, s->n_impact == 1 ? "" : "s",
            r->seconds);
-    printf("energy %.9g J -> %.9g J, deepest overlap %.3g m\n", r->energy[0], r->energy[1],
-           r->max_penetration);
+    printf("energy %.9g J -> %.9g J", r->energy[0], r->energy[1]);
+    if (isfinite(r->max_penetration)) {
+        printf(", deepest overlap %.3g m", r->max_penetration);
+    }
+    putchar('\n');
     for (int i = 0; i < r->n_q + r->n_v; i++) {
         printf("  %-24s  %.12g\n", cr_model_name(s->scene->model, CR_VECTOR_X, i), r->x[i]);
     }

@@ -4,6 +4,8 @@
 
 #include "simulate.h"
 
+#include <math.h>
+
 // entries of the state that a report shows
 enum { REPORT_ROWS = 300 };
 
@@ -15,7 +17,9 @@ void cli_simulation_report(const cli_simulation *s) {
     cri_report_fact(report, "simulated", "%.6g s", r->n_step * r->dt);
     cri_report_fact(report, "impacts", "%d", s->n_impact);
     cri_report_fact(report, "energy", "%.5g \u2192 %.5g J", r->energy[0], r->energy[1]);
-    cri_report_fact(report, "deepest overlap", "%.3g m", r->max_penetration);
+    if (isfinite(r->max_penetration)) {
+        cri_report_fact(report, "deepest overlap", "%.3g m", r->max_penetration);
+    }
     cri_report_fact(report, "computed in", "%.3g ms", 1e3 * r->seconds);
     if (s->outcome == CR_ITERATION_LIMIT) {
         cri_report_note(report,

@@ -344,11 +344,12 @@ static const cdl_case cradle3 = {
     .n_test_row = 501,
     .n_variant = 5,
     .variant = {MODELS_OF(NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN)},
-    .epoch_quick = 60,
+    .epoch_quick = 100,
     .epoch_annealed = 400,
     .epoch_paper = 2000,
     .l2_annealed = 5e-7,
     .l2_paper = 5e-6,
+    .fits_starts = true,
     .step = cradle3_step,
     .potential = pendulum_potential,
 };

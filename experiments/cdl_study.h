@@ -7,7 +7,7 @@
 #include "cdl_case.h"
 #include "kept.h"
 
-enum { CDL_RECIPE_MOST = 2, CDL_RUN_MOST = 64, CDL_TUNING = -1 };
+enum { CDL_RECIPE_MOST = 3, CDL_RUN_MOST = 64, CDL_TUNING = -1 };
 
 /// One training.
 typedef struct cdl_job {

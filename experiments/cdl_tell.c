@@ -157,13 +157,18 @@ static void put_table(const cdl_study *s) {
     cri_report_note(report,
                     "RMSE is the root of the squared error summed over positions, velocities and "
                     "touches, per time. It jumps when a bounce comes one step early or late.");
-    cri_report_note(report, "Recipe annealed: Adam, rate 0.01 falling to 0, L2 %g, %d epochs.",
-                    s->recipe[0].l2, s->n_epoch[0]);
+    for (int k = 0; k < s->n_recipe; k++) {
+        const cri_learner_recipe *r = &s->recipe[k];
+        cri_report_note(report, "Recipe %s: Adam, rate %g%s, L2 %g, %d epochs%s.", r->name, r->rate,
+                        r->is_annealed ? " falling to 0" : "", r->l2, s->n_epoch[k],
+                        r->fits_starts ? ", first states of windows fitted too" : "");
+    }
     if (s->n_recipe > 1) {
-        cri_report_note(report, "Recipe paper: Adam, rate 0.001, L2 %g, %d epochs.",
-                        s->recipe[1].l2, s->n_epoch[1]);
-        cri_report_note(report, "Each model has the recipe whose loss was lower on a recording "
-                                "held out, after one training by each.");
+        cri_report_note(
+            report,
+            "Each model has the recipe whose loss was lowest on a recording held out%s, "
+            "after one training by each.",
+            s->c->fits_starts ? ", its first states fitted" : "");
     }
     cri_report_fact(report, "runs", "%d", s->n_run);
     cri_report_table(report, "RMSE over the recording, and on starts that were not seen",

@@ -188,7 +188,7 @@ typedef struct cr_step_report {
     int n_iteration;    // linear solves of the contact laws
     double residual;    // largest certificate of the solves, relative
     double least_speed; // slowest located impact, m/s: gradients grow like its inverse
-    double penetration; // deepest overlap met at the start of a sub-step, m
+    double penetration; // deepest overlap met at the start of a sub-step, m; NaN: not known
     double slip_margin; // smallest relative distance to a change of contact class
     int n_outside;      // contact solves beyond what the nets of a learned law were trained for
     int n_joint_force;  // evaluations for the joint force of a learned law

@@ -72,7 +72,13 @@ static bool name_slots(const cri_baseline *b, const double *p, cri_system_slot *
         return false;
     }
     int at = b->at_contact_net;
-    return at == b->n_p || cri_slot_set_net(slot + at, &b->contact_net, "contact", p + at, arena);
+    if (at < b->n_p && !cri_slot_set_net(slot + at, &b->contact_net, "contact", p + at, arena)) {
+        return false;
+    }
+    for (int k = at; k < b->n_p; k++) {
+        slot[k].held = cri_held_by_threshold;
+    }
+    return true;
 }
 
 cr_status cri_baseline_model(cri_baseline *b, const double *p, cr_model **out, cr_error *err) {

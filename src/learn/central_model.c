@@ -133,6 +133,15 @@ static char *potential_name(const cri_central *c, int k, cr_arena *arena) {
     return NULL;
 }
 
+// a closest point moves with the offset; a gap alone is a threshold, and a net does not ask for it
+static const char *held_offset(const cri_central *c) {
+    if (c->projection == CRI_PROJECT_CLOSEST) {
+        return NULL;
+    }
+    return c->source == CRI_SIGNAL_GAP ? cri_held_by_threshold
+                                       : "not used: the contact net says when";
+}
+
 static bool name_bodies(const cri_central *c, const double *p, cri_system_slot *slot,
                         cr_arena *arena) {
     bool is_done = true;
@@ -149,6 +158,7 @@ static bool name_bodies(const cri_central *c, const double *p, cri_system_slot *
         slot[at].upper = 1.0;
         at = c->at_offset + k;
         is_done &= cri_slot_set(&slot[at], cri_name_push(arena, "%s/offset", name), p[at]);
+        slot[at].held = held_offset(c);
     }
     int at = c->at_damping;
     is_done &= cri_slot_set(&slot[at], cri_name_push(arena, "damping"), p[at]);
@@ -177,7 +187,13 @@ static bool name_slots(const cri_central *c, const double *p, cri_system_slot *s
         slot[at + 1].is_open_lower = true;
     }
     at = c->at_contact_net;
-    return at == c->n_p || cri_slot_set_net(slot + at, &c->contact_net, "contact", p + at, arena);
+    if (at < c->n_p && !cri_slot_set_net(slot + at, &c->contact_net, "contact", p + at, arena)) {
+        return false;
+    }
+    for (int k = at; k < c->n_p; k++) {
+        slot[k].held = cri_held_by_threshold;
+    }
+    return true;
 }
 
 cr_status cri_central_model(cri_central *c, const double *p, cr_model **out, cr_error *err) {

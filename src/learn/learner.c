@@ -119,14 +119,15 @@ static int add_net(const cri_mlp *net, int at, double l2, cri_adam_group *group)
     return n;
 }
 
-int cri_learner_groups(const cri_learner *learner, double l2, cri_adam_group *group) {
+int cri_learner_groups(const cri_learner *learner, double l2, double l2_touch,
+                       cri_adam_group *group) {
     const cri_central *c = learner->central;
     int n = 0;
     if (!c) {
         const cri_baseline *b = learner->baseline;
         n += add_net(&b->net, b->at_net, l2, group);
         if (b->at_contact_net < b->n_p) {
-            n += add_net(&b->contact_net, b->at_contact_net, 0.0, group + n);
+            n += add_net(&b->contact_net, b->at_contact_net, l2_touch, group + n);
         }
         return n;
     }
@@ -139,7 +140,7 @@ int cri_learner_groups(const cri_learner *learner, double l2, cri_adam_group *gr
     }
     n += add_net(&c->potential_net, c->at_potential, l2, group + n);
     if (c->at_contact_net < c->n_p) {
-        n += add_net(&c->contact_net, c->at_contact_net, 0.0, group + n);
+        n += add_net(&c->contact_net, c->at_contact_net, l2_touch, group + n);
     }
     return n;
 }

@@ -12,7 +12,8 @@
 //
 //   sum_{n=1..H} [ mean_k (x_n - x_{s+n})_k^2 + mean_c crossentropy(logit_n, touch_{s+n})_c ]
 //
-// The second term is there for cdl and resnetcontact. Penalties on weights are the optimiser's.
+// The second term is there for cdl and resnetcontact. Penalties on weights are the optimiser's. x_0
+// is row s, or fitted: row s + shift, with mean_k shift_k^2 as the term of n = 0.
 
 #pragma once
 
@@ -90,16 +91,19 @@ CR_MUST_CHECK bool cri_learner_start(const cri_learner *learner, uint64_t seed, 
                                      cr_arena *work);
 
 /// Which numbers of p are trained: group (CRI_LEARNER_GROUP_MOST); l2 is the penalty on the kernels
-/// of the potential or residual net. Returns how many.
-int cri_learner_groups(const cri_learner *learner, double l2, cri_adam_group *group);
+/// of the potential or residual net, l2_touch that on those of the contact net. Returns how many.
+int cri_learner_groups(const cri_learner *learner, double l2, double l2_touch,
+                       cri_adam_group *group);
 
 /// Adds the loss of n_window windows (numbers into data->window) to terms and, divided by n_mean,
 /// its slope to p_adj (n_p, NULL: not wanted). False for lack of memory.
 typedef struct cri_learner_batch {
     const cri_touch_data *data;
     int n_window;
-    const int *window; // (n_window)
-    double n_mean;     // windows that the slope is a mean of
+    const int *window;   // (n_window)
+    double n_mean;       // windows that the slope is a mean of
+    const double *shift; // (data->n_window, n_x) first states less first rows, NULL: 0
+    double *shift_adj;   // as shift, added to when p_adj is; NULL: not wanted
 } cri_learner_batch;
 CR_MUST_CHECK bool cri_learner_loss(const cri_learner *learner, const cri_learner_batch *batch,
                                     const double *p, cri_learner_terms *terms, double *p_adj,

@@ -8,6 +8,10 @@
 // takes the H B rows of all steps behind the rollout. Its slope for the states is added when a step
 // is reversed. A projection acts where the net itself says so. Without touch the gate is
 // S = sigmoid(logit), whose slope S (1 - S) gate_adj goes back to the net step by step.
+//
+// With shifts d of the first states, x_0 = row + d, the loss has a term |d|^2/n_x more, the same as
+// of every other row: noise of the first row is no longer taken for truth. States are then fitted
+// to the motion alone: the cross entropy has no slope for them.
 // Source: paper 001, (18)-(21) and section 3.3.
 
 #include "learn/learner.h"
@@ -85,6 +89,12 @@ static bool push_pass(pass *t) {
     return !cri_arena_has_failed(a);
 }
 
+// where the shift of a number k of the first states (n_row, n_x) stands
+static size_t shift_at(const pass *t, size_t k) {
+    size_t n_x = (size_t)t->n_x;
+    return (size_t)t->batch->window[k / n_x] * n_x + k % n_x;
+}
+
 // first states and touches of all windows
 static void gather(const pass *t) {
     const cri_touch_data *data = t->batch->data;
@@ -93,6 +103,9 @@ static void gather(const pass *t) {
     for (size_t row = 0; row < (size_t)t->n_row; row++) {
         size_t first = (size_t)data->window[t->batch->window[row]];
         memcpy(t->state + n_x * row, data->x + n_x * first, n_x * sizeof *t->state);
+        for (size_t k = 0; t->batch->shift && k < n_x; k++) {
+            t->state[n_x * row + k] += t->batch->shift[shift_at(t, n_x * row + k)];
+        }
         for (int k = 0; k < t->n_step; k++) {
             memcpy(t->touch + touch_at(t, k) + n_touch * row,
                    data->touch + n_touch * (first + (size_t)k + 1), n_touch * sizeof *t->touch);
@@ -311,6 +324,27 @@ static void look_vjp(const pass *t, int step, double *x_adj) {
     }
 }
 
+// squares of the shifts, mean over numbers
+static double shift_error(const pass *t) {
+    double sum = 0.0;
+    for (size_t k = 0; t->batch->shift && k < (size_t)t->n_row * (size_t)t->n_x; k++) {
+        double shift = t->batch->shift[shift_at(t, k)];
+        sum += t->is_failed[k / (size_t)t->n_x] ? 0.0 : shift * shift / t->n_x;
+    }
+    return sum;
+}
+
+// x_0 = row + d, and the term of d itself
+static void shift_error_vjp(const pass *t, const double *state_adj) {
+    const cri_learner_batch *b = t->batch;
+    for (size_t k = 0; b->shift_adj && k < (size_t)t->n_row * (size_t)t->n_x; k++) {
+        size_t at = shift_at(t, k);
+        if (!t->is_failed[k / (size_t)t->n_x]) {
+            b->shift_adj[at] += state_adj[k] + 2.0 * b->shift[at] / (t->n_x * b->n_mean);
+        }
+    }
+}
+
 static bool come_back(pass *t, double *const error_adj, double *p_adj) {
     size_t n = (size_t)t->n_row * (size_t)t->n_x;
     double *adj = CR_PUSH(t->arena, double, n);
@@ -327,9 +361,12 @@ static bool come_back(pass *t, double *const error_adj, double *p_adj) {
         if (!step_vjp(t, step, adj, x_adj, p_adj)) {
             return false;
         }
-        look_vjp(t, step, x_adj);
+        if (!t->batch->shift || is_soft(t)) {
+            look_vjp(t, step, x_adj);
+        }
         memcpy(adj, x_adj, n * sizeof *adj);
     }
+    shift_error_vjp(t, adj);
     return true;
 }
 
@@ -357,6 +394,7 @@ bool cri_learner_loss(const cri_learner *learner, const cri_learner_batch *batch
     for (int step = 0; step < t.n_step; step++) {
         terms->motion += motion_error(&t, step, error_adj + (size_t)step * n);
     }
+    terms->motion += shift_error(&t);
     for (int row = 0; row < t.n_row; row++) {
         terms->n_failed += t.is_failed[row];
     }

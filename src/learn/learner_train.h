@@ -13,6 +13,8 @@ typedef struct cri_learner_recipe {
     double rate;      // of Adam
     bool is_annealed; // falls linearly to 0, else it is constant
     double l2;        // on the kernels of the potential or residual net
+    double l2_touch;  // on those of the contact net
+    bool fits_starts; // first states of windows too, else they are the rows
 } cri_learner_recipe;
 
 typedef struct cri_learner_training {
@@ -20,7 +22,8 @@ typedef struct cri_learner_training {
     const cri_touch_data *data;
     cri_learner_recipe recipe;
     int n_epoch;
-    int batch; // windows of a step, 0: 32
+    int batch;     // windows of a step, 0: 32
+    bool is_fixed; // p is not trained, first states alone are: the result is the loss of p
     uint64_t seed;
     const char *checkpoint; // file, NULL: none
     const cri_progress *progress;

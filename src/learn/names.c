@@ -71,6 +71,9 @@ bool cri_slot_set(cri_system_slot *slot, char *name, double value) {
     return name != NULL;
 }
 
+const char cri_held_by_threshold[] =
+    "moves a threshold: no effect between its jumps, and their place is not followed";
+
 bool cri_slot_set_net(cri_system_slot *slot, const cri_mlp *net, const char *name, const double *w,
                       cr_arena *arena) {
     int n_weight = cri_mlp_n_weight(net);

@@ -35,6 +35,9 @@ CR_MUST_CHECK bool cri_balls_copy(const cri_balls *from, cri_balls *to, cr_arena
 /// A text on the arena, as printf makes it; NULL for lack of memory.
 char *cri_name_push(cr_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/// What cri_system_slot.held says of weights behind a threshold.
+extern const char cri_held_by_threshold[];
+
 /// One slot with a name from cri_name_push; false when that is NULL.
 CR_MUST_CHECK bool cri_slot_set(cri_system_slot *slot, char *name, double value);
 

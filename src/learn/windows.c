@@ -18,6 +18,9 @@
 // part of a step by which others may differ
 #define STEP_TOLERANCE 0.01
 
+// losses square what is measured, and a sum of squares must stay a number
+#define LARGEST 1e100
+
 typedef struct reader {
     const cri_series_def *def;
     const cri_table *table;
@@ -139,6 +142,12 @@ static cr_status check_numbers(const reader *r, int n, const char *const *name,
             return cri_file_fail(r->err, CR_ERR_ARGUMENT, r->file, r->table->line[i / n],
                                  "row %d: column '%.40s' is no finite number", i / n + 1,
                                  name[i % n]);
+        }
+        if (fabs(value[i]) > LARGEST) {
+            return cri_file_fail(r->err, CR_ERR_ARGUMENT, r->file, r->table->line[i / n],
+                                 "row %d: column '%.40s' is %.3g, too large to learn from: its "
+                                 "square must be a number; choose other units",
+                                 i / n + 1, name[i % n], value[i]);
         }
     }
     return CR_OK;

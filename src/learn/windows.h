@@ -33,7 +33,7 @@ typedef struct cri_series {
 
 /// Takes columns of a table, which is read, not kept; file stands in messages and is borrowed.
 /// Refuses, with the row: times that do not increase, unequal steps, gaps, flags that are neither 0
-/// nor 1, too few rows; and columns that are not there.
+/// nor 1, numbers that are not finite or beyond 1e100, too few rows; and columns that are missing.
 CR_MUST_CHECK cr_status cri_series_push(const cri_series_def *def, const cri_table *table,
                                         const char *file, cr_arena *arena, cri_series *out,
                                         cr_error *err);

@@ -97,6 +97,7 @@ typedef struct cri_slot {
     double lower;
     double upper;
     bool is_open_lower;
+    const char *held; // why its derivative is always 0, NULL: it is not
 } cri_slot;
 
 typedef struct cri_key {

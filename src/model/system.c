@@ -110,7 +110,8 @@ static bool fill_slots(const cri_system_def *def, cr_model *m) {
                                 .value = s->value,
                                 .lower = s->lower,
                                 .upper = s->upper,
-                                .is_open_lower = s->is_open_lower};
+                                .is_open_lower = s->is_open_lower,
+                                .held = s->held};
     }
     m->x_placed = CR_PUSH(m->memory, double, 2 * def->n_q);
     if (m->x_placed) {

@@ -59,6 +59,7 @@ typedef struct cri_system_slot {
     double value;
     double lower, upper;
     bool is_open_lower;
+    const char *held; // why its derivative is 0 whatever it does, static text; NULL: it is not
 } cri_system_slot;
 
 /// Where a body stands at q = 0, for targets and pictures.

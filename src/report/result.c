@@ -84,6 +84,9 @@ cr_status cri_result_gradient(const char *path, const cri_gradient_result *resul
             is_built = put(object, "difference", number(entry->difference)) &&
                        put(object, "error", number(entry->error));
         }
+        if (entry->held && is_built) {
+            is_built = put(object, "held", text(entry->held));
+        }
     }
     is_built = is_built && put(root, "seconds_forward", number(result->seconds_forward)) &&
                put(root, "seconds_gradient", number(result->seconds_gradient));
@@ -380,7 +383,8 @@ cr_status cri_result_laws(const char *path, int n_law, const cri_law_row *law, c
                    put(object, "summary", text(law[i].summary)) &&
                    put(object, "promise", text(law[i].promise ? law[i].promise : "")) &&
                    put(object, "needs_nets", json_boolean(law[i].needs_nets)) &&
-                   put(object, "is_energy", json_boolean(law[i].is_energy));
+                   put(object, "is_energy", json_boolean(law[i].is_energy)) &&
+                   put(object, "system", law[i].serves ? text(law[i].serves) : json_null());
     }
     return write(path, root, is_built, err);
 }

@@ -3,9 +3,10 @@
 // Results of the commands as JSON files, a contract that scripts rely on.
 //
 //     simulate  {"scene","law","dt","steps","qpos","qvel","energy":[first,last],"max_penetration",
-//                "seconds"}
+//                "seconds"}; max_penetration is null for weights, whose overlaps nobody knows
 //     gradient  {"scene","law","loss","status","entries":[{"name","value","difference","error"}],
-//                "seconds_forward","seconds_gradient"}; difference and error only when checked
+//                "seconds_forward","seconds_gradient"}; difference and error only when checked,
+//                and "held", the reason, of entries whose derivative is 0 whatever the motion
 //     fit       {"loss","parameters":[{"name","start","value","stderr","identifiable"}],"heldout",
 //                "seconds","rms","iterations","stop","correlation","recordings":[{"file","rms"}]};
 //                an entry may have "recording", whose initial value it is, and "note", a sentence;
@@ -55,6 +56,7 @@ typedef struct cri_gradient_entry {
     double difference;  // when checked
     double uncertainty; // of the difference
     double error;       // relative
+    const char *held;   // why the value is 0 whatever the motion, NULL: it is not
 } cri_gradient_entry;
 
 typedef struct cri_gradient_result {
@@ -163,8 +165,9 @@ typedef struct cri_law_row {
     const char *name;
     const char *summary;
     const char *promise;
-    bool needs_nets; // only scenes that name their weights take it
-    bool is_energy;  // needs bodies that are apart at the start
+    bool needs_nets;    // only scenes that name their weights take it
+    bool is_energy;     // needs bodies that are apart at the start
+    const char *serves; // a system that alone takes it, NULL: scenes do
 } cri_law_row;
 
 CR_MUST_CHECK cr_status cri_result_simulate(const char *path, const cri_simulate_result *result,

@@ -12,6 +12,7 @@
 
 #include "math/dense.h"
 
+#include <math.h>
 #include <string.h>
 
 /// What a step leaves.
@@ -43,6 +44,7 @@ static cr_status system_step(cr_sim *sim, cri_step_record *record, double *x_nex
     record->report.grad |= CR_GRAD_DISCRETE | (row.is_failed ? CR_GRAD_REFUSED : 0);
     record->report.outcome = row.is_failed ? CR_ITERATION_LIMIT : CR_SOLVED;
     record->report.n_event = row.n_event;
+    record->report.penetration = NAN; // a system does not say
     record->data = data;
     return CR_OK;
 }

@@ -62,7 +62,9 @@ void cri_report_add(cr_step_report *sum, const cr_step_report *step) {
     sum->n_iteration += step->n_iteration;
     sum->residual = fmax(sum->residual, step->residual);
     sum->least_speed = fmin(sum->least_speed, step->least_speed);
-    sum->penetration = fmax(sum->penetration, step->penetration);
+    // one that is not known leaves the deepest one unknown
+    sum->penetration =
+        isnan(step->penetration) ? step->penetration : fmax(sum->penetration, step->penetration);
     sum->slip_margin = fmin(sum->slip_margin, step->slip_margin);
     sum->n_outside += step->n_outside;
     sum->n_joint_force += step->n_joint_force;

@@ -65,6 +65,8 @@ class Params(Command):
         text = self.good("laws")
         laws = self.json_of("laws")["laws"]
         self.assertEqual(laws[0]["name"], "ncp")
+        systems = {law["name"]: law["system"] for law in laws if law["system"]}
+        self.assertEqual(systems, {"restitution": "central-difference"})
         for law in laws:
             self.assertIn(f"{law['name']:<12}  {law['summary']}\n", text)
             # every word of the promise, in lines that fit

@@ -102,6 +102,63 @@ class Learn(unittest.TestCase):
         self.assertIn("contact floor: no row has a touch",
                       self.learn(data, "--touch", "floor").stderr)
 
+    def test_a_sensor_that_stays_on_is_asked_about(self):
+        data = self.path("a.csv")
+        # on for three rows behind each touch
+        last = [-9]
+
+        def hold(k, cells):
+            last[0] = k if cells[3] else last[0]
+            return [*cells[:3], int(k - last[0] < 3)]
+
+        ball(data)
+        plain = self.learn(data, "--touch", "floor")
+        self.assertEqual(plain.stderr, "")
+        ball(data, change=hold)
+        each = self.learn(data, "--touch", "floor")
+        self.assertIn("contact floor: 3 rows with touch on end", each.stderr)
+        self.assertIn("from row 18 on", each.stderr)
+        self.assertIn("--touch-held first", each.stderr)
+        said = self.learn(data, "--touch", "floor", "--touch-held", "each")
+        self.assertEqual((said.stdout, said.stderr), (each.stdout, ""))
+        first = self.learn(data, "--touch", "floor", "--touch-held", "first")
+        self.assertEqual((first.stdout, first.stderr), (plain.stdout, ""))
+        self.assertIn("expected each or first",
+                      self.learn(data, "--touch", "floor", "--touch-held", "x", code=2).stderr)
+
+    def test_starts_may_be_fitted(self):
+        data = self.path("a.csv")
+        ball(data)
+        touch = ["--touch", "floor"]
+        rows = self.learn(data, *touch).stdout
+        self.assertEqual(self.learn(data, *touch, "--starts", "rows").stdout, rows)
+        kept = ["--starts", "fitted", "--checkpoint", self.path("a.ck")]
+        fitted = self.learn(data, *touch, *kept).stdout
+        self.assertNotEqual(fitted, rows)
+        self.assertEqual(self.learn(data, *touch, *kept).stdout, fitted)
+        self.assertIn("of other options", self.learn(data, *touch, *kept[2:], code=1).stderr)
+
+    def test_what_weights_do_not_know_is_not_told(self):
+        data, weights, result = self.path("a.csv"), self.path("w.h5"), self.path("r.json")
+        ball(data)
+        self.learn(data, "--touch", "floor", "-o", weights)
+        out = carom("simulate", weights, "--steps", "20", "--json", result).stdout
+        self.assertIn("energy", out)
+        self.assertNotIn("overlap", out)
+        with open(result, encoding="utf-8") as file:
+            self.assertIsNone(json.load(file)["max_penetration"])
+        names = "floor/offset,floor/restitution,contact/1/w[0]"
+        out = carom("gradient", weights, "--target", "height:0,0,1", "--wrt", names, "--steps", "30",
+                    "--json", result).stdout
+        held = {line.split()[0]: line for line in out.splitlines() if "held: " in line}
+        self.assertEqual(sorted(held), ["contact/1/w[0]", "floor/offset"])
+        self.assertIn("the contact net says when", held["floor/offset"])
+        self.assertIn("threshold", held["contact/1/w[0]"])
+        with open(result, encoding="utf-8") as file:
+            entries = json.load(file)["entries"]
+        self.assertEqual([("held" in e, e["value"] == 0) for e in entries if "held" in e],
+                         [(True, True)] * 2)
+
     def test_an_interrupted_training_says_so(self):
         data, weights = self.path("a.csv"), self.path("w.h5")
         ball(data)
@@ -130,6 +187,7 @@ class Learn(unittest.TestCase):
             (lambda k, c: [c[0] + 0.004, *c[1:]] if k == 7 else c, "row 8"),
             (lambda k, c: None if k == 9 else c, "row 10"),
             (lambda k, c: c if k == 0 else None, "1 row"),
+            (lambda k, c: [c[0], 1e308, *c[2:]] if k == 5 else c, "row 6: column 'height' is 1e+308"),
         ]
         for change, word in cases:
             ball(data, change=change)

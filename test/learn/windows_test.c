@@ -89,6 +89,12 @@ TEST(numbers_that_are_not_finite_are_told_with_their_line) {
     const cri_series_def def = {.n_value = 1, .value = values, .n_row_least = 2};
     CHECK_INT(cri_series_push(&def, &table, "run.h5", arena, &s, &err), CR_ERR_ARGUMENT);
     CHECK_TEXT(err.text, "run.h5: row 2: column 'y' is no finite number");
+    // finite, but its square is not
+    value[3] = -1e308;
+    CHECK_INT(cri_series_push(&def, &table, "run.h5", arena, &s, &err), CR_ERR_ARGUMENT);
+    CHECK_TEXT(err.text,
+               "run.h5: row 2: column 'y' is -1e+308, too large to learn from: its square "
+               "must be a number; choose other units");
 }
 
 TEST(files_are_read) {

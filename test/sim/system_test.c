@@ -104,9 +104,9 @@ static cr_model *make_model(void) {
         {1, CRI_JOINT_HINGE, {.y = 1.0}, {.z = 2.0}},
     };
     static const cri_system_slot slot[] = {
-        {"spring/stiffness", 3.0, 0.0, INFINITY, false},
-        {"left/mass", 1.0, 0.0, INFINITY, true},
-        {"right/mass", 2.0, 0.0, INFINITY, true},
+        {"spring/stiffness", 3.0, 0.0, INFINITY, false, NULL},
+        {"left/mass", 1.0, 0.0, INFINITY, true, NULL},
+        {"right/mass", 2.0, 0.0, INFINITY, true, NULL},
     };
     static const char *const u_name[] = {"push"};
     static const double x0[] = {1.0, 0.4, 0.0, -0.3};
