@@ -178,6 +178,7 @@ set(CAROM_SOURCES
     src/contact/potential_sum.c
     src/contact/slip.c
     src/contact/slip_diff.c
+    src/contact/slip_knee.c
     src/contact/ncp.c
     src/contact/cone.c
     src/contact/lcp.c

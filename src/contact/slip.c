@@ -383,7 +383,36 @@ static void take_product(const double S[3], double Y[2][12], double *H) {
     }
 }
 
-static void add_slip(cri_slip *s, double speed, bool has_H, moved_point *point, pair_sum *out) {
+/// Lists a slip among the strongest of its pair.
+static void add_knee(const cri_slip *s, double h, const double w[12], const moved_point *point,
+                     cri_slip_knees *knees) {
+    double total[2] = {0.0, 0.0};
+    for (int k = 0; k < s->n; k++) {
+        total[k / 3] += s->a[k];
+    }
+    cri_slip_knee *knee = cri_slip_knee_place(knees, total[0]);
+    if (!knee) {
+        return;
+    }
+    memset(knee, 0, sizeof *knee);
+    knee->strength = total[0];
+    for (int k = 0; k < s->n; k++) {
+        if (s->point[k] < 0) {
+            continue;
+        }
+        double part = (k < 3 ? 1.0 : -1.0) * s->a[k] / total[k / 3];
+        for (int j = 0; j < 2; j++) {
+            double *g = knee->g[j] + 6 * (k / 3);
+            cri_vec3 along = cri_v3_scale(part / h, s->t[j]);
+            cri_v3_accumulate(cri_v3_cross(point[s->point[k]].r, along), g);
+            cri_v3_accumulate(along, g + 3);
+            knee->y[j] += part * w[6 * j + k];
+        }
+    }
+}
+
+static void add_slip(cri_slip *s, double speed, double h, cri_slip_knees *knees, bool has_H,
+                     moved_point *point, pair_sum *out) {
     double w[12] = {0}, Y[2][12] = {{0}};
     cri_slip_flat flat;
     for (int k = 0; k < s->n; k++) {
@@ -394,6 +423,9 @@ static void add_slip(cri_slip *s, double speed, bool has_H, moved_point *point, 
     }
     cri_slip_flatten(s, speed, w, s->shift, &flat);
     out->value += flat.value;
+    if (knees) {
+        add_knee(s, h, w, point, knees);
+    }
     for (int k = 0; k < s->n; k++) {
         if (s->point[k] < 0) {
             continue;
@@ -477,7 +509,8 @@ static cri_pose pose_of(const cri_potential *p, int mantle, const cri_pose *pose
 }
 
 static void sum_pair(const cri_potential *p, const cri_slip_list *list, int pair,
-                     const cri_pose *pose, bool has_H, moved_point *point, pair_sum *out) {
+                     const cri_pose *pose, bool has_H, cri_slip_knees *knees, moved_point *point,
+                     pair_sum *out) {
     memset(out, 0, sizeof *out);
     const cri_slip_point *from = list->point + list->first_point[pair];
     int n = list->first_point[pair + 1] - list->first_point[pair];
@@ -492,7 +525,7 @@ static void sum_pair(const cri_potential *p, const cri_slip_list *list, int pair
     }
     for (int i = list->first[pair]; i < list->first[pair + 1]; i++) {
         if (list->slip[i].n > 0) {
-            add_slip(&list->slip[i], p->slip, has_H, point, out);
+            add_slip(&list->slip[i], p->slip, list->h, knees, has_H, point, out);
         }
     }
     gather(list, pair, has_H, point, out);
@@ -518,7 +551,7 @@ static void add_to_bodies(const cri_potential *p, int pair, const cri_frames *fr
 }
 
 double cri_slip_sum(const cri_potential *p, const cri_slip_list *list, const cri_frames *frames,
-                    const cri_body_sum *sum, cr_arena *scratch) {
+                    const cri_body_sum *sum, cri_slip_knees *knees, cr_arena *scratch) {
     int n_all = p->n_pair + p->n_half;
     double value = 0.0;
     cri_arena_mark mark = cri_arena_get_mark(scratch);
@@ -532,9 +565,13 @@ double cri_slip_sum(const cri_potential *p, const cri_slip_list *list, const cri
 #pragma omp parallel for schedule(dynamic, 1) if (n_all >= CRI_MANY_PAIRS)
 #endif
     for (int k = 0; k < n_all; k++) {
+        cri_slip_knees *at = knees ? &knees[k] : NULL;
+        if (at) {
+            at->n = 0;
+        }
         if (list->first[k + 1] > list->first[k]) {
             moved_point *own = point + list->first_point[k];
-            sum_pair(p, list, k, frames->pose, sum->H != NULL, own, &one[k]);
+            sum_pair(p, list, k, frames->pose, sum->H != NULL, at, own, &one[k]);
         }
     }
     for (int k = 0; k < n_all; k++) {

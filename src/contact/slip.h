@@ -53,10 +53,34 @@ CR_MUST_CHECK cr_status cri_slip_find(cri_potential *potential, const cri_pose *
                                       double mu, cr_arena *arena, cr_arena *scratch,
                                       cri_slip_list *out, cr_error *err);
 
-/// Energy of moving to the frames; adds gradient and second derivatives to sum. NAN when scratch
-/// has no memory.
+/// One of the strongest slips of a pair as a single velocity y along its plane, that of one side's
+/// centre of pressure against the other's: about strength sqrt(|y|^2 + (2 speed)^2), which is exact
+/// unless a side turns about the normal.
+typedef struct cri_slip_knee {
+    double g[2][12]; // derivative of y in motions (w, v) of both bodies
+    double y[2];
+    double strength;
+} cri_slip_knee;
+
+enum { CRI_SLIP_KNEES = 24 };
+
+/// Those of a pair. They say where steps lead, never what is true.
+typedef struct cri_slip_knees {
+    int n;
+    double least; // strength of the weakest, when there are as many as there may be
+    cri_slip_knee at[CRI_SLIP_KNEES];
+} cri_slip_knees;
+
+/// Energy of moving to the frames; adds gradient and second derivatives to sum, and lists knees
+/// (n_pair + n_half) unless that is NULL. NAN when scratch has no memory.
 double cri_slip_sum(const cri_potential *potential, const cri_slip_list *list,
-                    const cri_frames *frames, const cri_body_sum *sum, cr_arena *scratch);
+                    const cri_frames *frames, const cri_body_sum *sum, cri_slip_knees *knees,
+                    cr_arena *scratch);
+
+/// What knees at a motion (12) of both bodies have beyond second order: the value; adds to the
+/// gradient g (12) and to second derivatives H (12, 12), upper triangle, unless that is NULL.
+double cri_slip_bend(const cri_slip_knees *knees, double speed, const double *motion, double *g,
+                     double *H);
 
 /// Derivatives of l . gradient at the next frames, l as motions (n_body, 6), for what the list was
 /// made of: adds to pose_adj (n_body, 6; forces at the poses of the list), mu_adj and, for

@@ -32,6 +32,9 @@ typedef struct cri_slip_plane {
 /// w (6): velocities of the corners along the plane.
 void cri_slip_solve(const cri_slip *slip, double speed, const cri_vec3 w[6], cri_slip_plane *out);
 
+/// A place for one more knee, NULL when all places have stronger ones.
+cri_slip_knee *cri_slip_knee_place(cri_slip_knees *knees, double strength);
+
 /// Position of a corner at poses, and from its body's origin; the still point of a plane is where
 /// it was.
 typedef struct cri_slip_corner {

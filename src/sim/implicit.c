@@ -56,6 +56,9 @@ static void accept(void *self) {
     cri_longrange_poles *poles = s->poles[0];
     s->poles[0] = s->poles[1];
     s->poles[1] = poles;
+    cri_slip_knees *knees = s->knees[0];
+    s->knees[0] = s->knees[1];
+    s->knees[1] = knees;
 }
 
 // adds the sums over bodies to the gradient
@@ -95,7 +98,8 @@ static double add_contact(cri_implicit *s, double *g, double *H) {
     for (int i = 0; i < n_v; i++) {
         s->contact[i] /= s->mu;
     }
-    return value + cri_slip_sum(s->sim->potential, &s->slips, &s->tried, &sum, s->sim->scratch);
+    return value + cri_slip_sum(s->sim->potential, &s->slips, &s->tried, &sum, s->knees[1],
+                                s->sim->scratch);
 }
 
 static cri_inertial_path path_of(const cri_implicit *s, int body) {
@@ -229,6 +233,7 @@ static double bend(void *self, const double *d, double *g, double *H) {
         if (!isfinite(one)) {
             return INFINITY;
         }
+        one += cri_slip_bend(&s->knees[0][k], p->slip, motion, own, H ? B : NULL);
         if (one == 0.0) {
             continue;
         }
@@ -336,6 +341,8 @@ bool cri_implicit_begin(cr_sim *sim, const cri_step_record *record, cr_arena *ke
     s->touch = CR_PUSH(keep, cri_potential_touch, p->n_pair + p->n_half);
     s->poles[0] = CR_PUSH_RAW(scratch, cri_longrange_poles, p->n_pair + p->n_half);
     s->poles[1] = CR_PUSH_RAW(scratch, cri_longrange_poles, p->n_pair + p->n_half);
+    s->knees[0] = CR_PUSH_RAW(scratch, cri_slip_knees, p->n_pair + p->n_half);
+    s->knees[1] = CR_PUSH_RAW(scratch, cri_slip_knees, p->n_pair + p->n_half);
     if (!is_good || cri_arena_has_failed(scratch) || cri_arena_has_failed(keep)) {
         return false;
     }

@@ -27,8 +27,10 @@ typedef struct cri_implicit {
     double *step;       // (n_v) work
     double *contact;    // (n_v) gradient of all that is proportional to mu, over mu, where it tried
     double *body_size;  // (n_body) m
-    cri_potential_touch *touch;    // (n_pair + n_half) where it tried
-    cri_longrange_poles *poles[2]; // (n_pair + n_half) where it stands, and where it tried
+    cri_potential_touch *touch; // (n_pair + n_half) where it tried
+    // (n_pair + n_half) where it stands, and where it tried
+    cri_longrange_poles *poles[2];
+    cri_slip_knees *knees[2];
 } cri_implicit;
 
 /// What a step leaves on the tape.
