@@ -5,9 +5,9 @@
 // Adam (Kingma and Ba 2015), iteration k from 1, with g the gradient, bounds by projection:
 //   a = b1 a + (1 - b1) g      b = b2 b + (1 - b2) g^2
 //   z = z - rate (a / (1 - b1^k)) / (sqrt(b / (1 - b2^k)) + e)
-// with e = 1e-8 of the largest of these roots, so that the unit of the loss does not matter; a small
-// gradient does not end it, only one of zero. Where the next point has no value, other lengths of the step are tried: half, twice, a quarter,
-// an eighth and so on.
+// with e = 1e-8 of the largest of these roots: the unit of the loss does not matter, and only a
+// gradient of zero ends it. Where the next point has no value, other lengths of the step are tried:
+// half, twice, a quarter, an eighth and so on.
 
 #include "optimize/minimise_parts.h"
 
@@ -181,7 +181,7 @@ static cr_status adam(cri_minimiser *m, bool *is_moved, cr_error *err) {
         square[j] = beta[1] * square[j] + (1.0 - beta[1]) * g * g;
         most = fmax(most, square[j]);
     }
-    // of the largest entry: a loss that a far body moves by 1e-12 m^2 has a direction as good as any
+    // of the largest entry: a loss that a far body changes by 1e-12 m^2 has a direction as well
     double floor = fmax(ADAM_EPS * sqrt(most / weight2), DBL_MIN);
     for (int j = 0; j < o->n; j++) {
         m->direction[j] =
