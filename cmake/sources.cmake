@@ -354,6 +354,7 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/lrc_inside.c
     experiments/lrc_run.c
     experiments/lrc_safety.c
+    experiments/lrc_shot.c
     experiments/lrc_stage.c
     experiments/lrc_tasks.c
     experiments/registry.c

@@ -27,30 +27,27 @@ def numbers(values):
 
 
 def billiards():
-    """16 balls of 18 points and 32 triangles: 15 in a triangle of five rows, one to play."""
+    """16 balls of 128 triangles on a floor: 15 in a triangle of five rows, one to play."""
     r = 0.5
-    vertex = numbers(x for point in fibonacci(18, r) for x in point)
     lines = ["""<!--
-  Paper 002, Fig. 5: fifteen balls in a triangle and one that is played, 18 points each on a sphere of
-  0.5 m, nothing else and no gravity: what moves them is contact alone.
+  Paper 002, Fig. 5: fifteen balls in a triangle and one that is played, of radius 0.5 m, on a floor without
+  friction that keeps them in its plane.
 -->
 <mujoco model="billiards">
-  <option timestep="0.04" gravity="0 0 0"/>
+  <option timestep="0.04"/>
   <custom>
     <text name="carom:law" data="longrange"/>
     <numeric name="carom:potential:mu" data="1e-7"/>
   </custom>
   <default>
-    <geom type="mesh" mesh="ball" density="1" friction="0"/>
+    <geom type="sphere" size="%g" density="1" friction="0"/>
   </default>
-  <asset>
-    <mesh name="ball" vertex="%s"/>
-  </asset>
   <worldbody>
+    <geom name="floor" type="plane" size="9 9 1" pos="0 0 -0.503"/>
     <body name="cue" pos="%s">
       <freejoint/>
       <geom name="cue"/>
-    </body>""" % (vertex, numbers((4.4 * r, 4.4 * r, 0)))]
+    </body>""" % (r, numbers((4.4 * r, 4.4 * r, 0)))]
     for i in range(5):
         for j in range(i + 1):
             at = (1.1 * r * (4 - i) + 2.2 * r * j, -1.905 * r * i, 0)
@@ -77,6 +74,10 @@ HEAD = """<!--
     <geom name="floor" type="plane" size="9 9 1"/>
 """
 
+# a wide shell: with a narrow one the push of a far body rises and falls with distance
+EPS = '''
+    <numeric name="carom:potential:eps" data="%s"/>'''
+
 ROD = """    <body name="rod" pos="%s">
 %s      <geom name="rod" type="box" size="0.05 0.4 0.05"/>
     </body>
@@ -85,26 +86,34 @@ ROD = """    <body name="rod" pos="%s">
 # kg/m^3, the paper's for its own shapes: a force from afar moves what is light
 LIGHT = 3
 
-AXIS = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1", "turn": "0 0 1"}
+AXIS = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1", "turn": "0 0 1", "pitch": "0 1 0",
+        "roll": "1 0 0"}
 
 
 def rod(at, axes):
     """A rod with a servo for each of the axes; returns its body and the actuators."""
     joints = drives = ""
     for axis in axes.split():
-        kind, kp = ("hinge", 40) if axis == "turn" else ("slide", 400)
+        kind, kp = ("slide", 400) if len(axis) == 1 else ("hinge", 40)
         joints += (f'      <joint name="rod_{axis}" type="{kind}" axis="{AXIS[axis]}" '
                    f'damping="{kp // 5}"/>\n')
         drives += f'    <position name="rod_{axis}" joint="rod_{axis}" kp="{kp}"/>\n'
     return ROD % (at, joints), f"  </worldbody>\n  <actuator>\n{drives}  </actuator>\n</mujoco>\n"
 
 
+def widen(text, eps):
+    """The scene with this part of the radii as the width of its shells."""
+    at = text.index("\n  </custom>")
+    return text[:at] + EPS % eps + text[at:]
+
+
 def push():
-    text = HEAD % ("Fig. 7: a rod under position control pushes a box of 0.3 m over the floor.", "push",
-                   "1e-6", 100)
-    body, drive = rod("-0.5 0 0.12", "x y turn")
+    text = HEAD % ("Fig. 7: a rod under position control pushes a box of 0.3 m over the floor; it starts "
+                   "on\n  the wrong side.", "push", "1e-6", LIGHT)
+    text = widen(text, 2).replace('size="9 9 1"', 'size="9 9 1" pos="0 0 -0.08"')
+    body, drive = rod("2.2 0.6 0.25", "x y z turn pitch roll")
     text += body
-    text += """    <body name="box" pos="0 0 0.16">
+    text += """    <body name="box" pos="1.5 0.5 0.08">
       <freejoint/>
       <geom name="box" type="box" size="0.15 0.15 0.15"/>
     </body>

@@ -2,7 +2,7 @@
 //
 // One search of a task, as `carom plan experiments/scenes/NAME.xml` does it: Adam (0.3, 0.5), the
 // loss max(0, d^2 - radius^2) summed over the objects, for a receding horizon over the steps of a
-// window too. Seeds other than 0 move the targets by up to 0.05 m.
+// window too. Seeds other than 0 move the targets by up to 0.05 m, of billiards each draws its own.
 
 #include "lrc_task.h"
 
@@ -31,6 +31,9 @@ static cr_status read_targets(lrc_run *r, cr_error *err) {
     bool is_touching = r->start == LRC_TOUCHING;
     const char *only[2] = {r->task->contact_target, NULL};
     const char *const *text = is_touching ? only : r->task->target;
+    if (r->task->is_shot) {
+        return lrc_shot_targets(r, err);
+    }
     for (r->n_target = 0; text[r->n_target]; r->n_target++) {
         cri_target *t = &r->target[r->n_target];
         CR_TRY(cri_target_parse(r->model, text[r->n_target], t, err));
@@ -78,7 +81,7 @@ static void set_start(const lrc_run *r, double *p, double *x) {
         p[mu] = r->rival->mu;
     }
     if (r->start == LRC_TOUCHING) {
-        x[0] = r->task->contact_place;
+        memcpy(x, r->task->contact_place, sizeof r->task->contact_place);
     }
 }
 
@@ -107,7 +110,9 @@ static cr_status plan_windows(lrc_run *r, cr_error *err) {
     int n_u = cr_model_sizes(r->model).n_u, horizon = steps_of(r, t->horizon[r->o->is_full]);
     cr_sim_options sim = sim_options(r);
     for (int k = 0; k < r->n_step && r->start == LRC_TOUCHING; k++) {
-        r->u[(size_t)k * (size_t)n_u] = t->contact_push;
+        double *u = r->u + (size_t)k * (size_t)n_u;
+        memcpy(u, t->contact_place, sizeof t->contact_place);
+        u[0] += t->contact_push;
     }
     cri_receding_def def = {.model = r->model,
                             .sim_options = &sim,

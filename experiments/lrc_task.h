@@ -7,7 +7,7 @@
 #include "experiment.h"
 #include "optimize/plan.h"
 
-enum { LRC_BOUND_MOST = 5, LRC_TARGET_MOST = 12 };
+enum { LRC_BOUND_MOST = 7, LRC_TARGET_MOST = 12 };
 
 /// What `carom plan` would be given. Pairs are for quick and full runs.
 typedef struct lrc_task {
@@ -27,10 +27,12 @@ typedef struct lrc_task {
     double spread;  // of sampled starts
     bool is_fine; // barriers by all pairs of triangles take minutes: not in quick runs of all laws
 
+    bool is_shot; // targets are drawn: lrc_shot.c
+
     // a start in contact, which every law must solve; NULL: none
     const char *contact_target;
-    double contact_place; // first number of the state there
-    double contact_push;  // first control, held
+    double contact_place[3]; // first numbers of the state there, and controls that hold it there
+    double contact_push;     // on top of the first control
 } lrc_task;
 
 /// A contestant: a law, and how its gradient is had.
@@ -87,6 +89,9 @@ CR_MUST_CHECK cr_status lrc_task_model(const lrc_task *task, cr_model **out, cr_
 
 /// Steps, first state and targets of a run whose first part is filled; everything in its arena.
 CR_MUST_CHECK cr_status lrc_run_open(lrc_run *run, cr_error *err);
+
+/// Targets of a run by its seed: where a shot puts two balls. Everything else of it is filled.
+CR_MUST_CHECK cr_status lrc_shot_targets(lrc_run *run, cr_error *err);
 
 /// Plans and carries the plan out.
 CR_MUST_CHECK cr_status lrc_run_search(lrc_run *run, cr_error *err);

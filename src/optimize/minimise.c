@@ -4,16 +4,18 @@
 //
 // Adam (Kingma and Ba 2015), iteration k from 1, with g the gradient, bounds by projection:
 //   a = b1 a + (1 - b1) g      b = b2 b + (1 - b2) g^2
-//   z = z - rate (a / (1 - b1^k)) / (sqrt(b / (1 - b2^k)) + 1e-8)
-// where the next point has no value, other lengths of the step are tried: half, twice, a quarter,
-// an eighth and so on.
+//   z = z - rate (a / (1 - b1^k)) / (sqrt(b / (1 - b2^k)) + e)
+// with e = 1e-8 of the largest of these roots: the unit of the loss does not matter, and only a
+// gradient of zero ends it. Where the next point has no value, other lengths of the step are tried:
+// half, twice, a quarter, an eighth and so on.
 
 #include "optimize/minimise_parts.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
-// of Adam, where the gradient is zero
+// of Adam, part of the largest entry below which entries move less
 #define ADAM_EPS 1e-8
 
 // halvings of a step to a point without a value
@@ -45,7 +47,7 @@ cri_minimise_options cri_minimise_options_default(cri_method method) {
     return (cri_minimise_options){.method = method,
                                   .rate = method == CRI_METHOD_ADAM ? 0.1 : 1.0,
                                   .beta = {0.9, 0.999},
-                                  .tolerance = 1e-9,
+                                  .tolerance = method == CRI_METHOD_ADAM ? 0.0 : 1e-9,
                                   .patience = method == CRI_METHOD_ADAM ? 100 : 5};
 }
 
@@ -172,12 +174,18 @@ static cr_status adam(cri_minimiser *m, bool *is_moved, cr_error *err) {
     double k = (double)(m->whole[CRI_WHOLE_ITERATION] + 1);
     double weight = 1.0 - pow(beta[0], k);
     double weight2 = 1.0 - pow(beta[1], k);
+    double most = 0.0;
     for (int j = 0; j < o->n; j++) {
         double g = m->gradient[j];
         mean[j] = beta[0] * mean[j] + (1.0 - beta[0]) * g;
         square[j] = beta[1] * square[j] + (1.0 - beta[1]) * g * g;
+        most = fmax(most, square[j]);
+    }
+    // of the largest entry: a loss that a far body changes by 1e-12 m^2 has a direction as well
+    double floor = fmax(ADAM_EPS * sqrt(most / weight2), DBL_MIN);
+    for (int j = 0; j < o->n; j++) {
         m->direction[j] =
-            -m->options.rate * (mean[j] / weight) / (sqrt(square[j] / weight2) + ADAM_EPS);
+            -m->options.rate * (mean[j] / weight) / (sqrt(square[j] / weight2) + floor);
     }
     *is_moved = false;
     for (int i = 0; i < HALVINGS && !*is_moved; i++) {
