@@ -13,15 +13,45 @@
 
 // ---- one window --------------------------------------------------------------------------------
 
-// residuals; its tapes stay in keep. is_lost: a step fails
+// what is left of r (n_r) without the part that a force linear in time would make
+static void project(const cri_finish *f, double *r) {
+    size_t n_x = (size_t)f->data->n_x, D = n_x / 2;
+    for (int k = 0; k < f->n_unknown; k++) {
+        const double *x = f->unknown[k], *v = x + CRI_FINISH_STEPS;
+        for (size_t i = 0; i < D; i++) {
+            double along = 0.0;
+            for (size_t t = 0; t < CRI_FINISH_STEPS; t++) {
+                along += x[t] * r[t * n_x + i] + v[t] * r[t * n_x + D + i];
+            }
+            for (size_t t = 0; t < CRI_FINISH_STEPS; t++) {
+                r[t * n_x + i] -= along * x[t];
+                r[t * n_x + D + i] -= along * v[t];
+            }
+        }
+    }
+}
+
+// lengths (n_block) of the residuals of each body
+static void measure(const cri_finish *f, bool is_lost, double *norm) {
+    const cri_points *s = &f->l->scene->s;
+    memset(norm, 0, sizeof *norm * (size_t)s->n_block);
+    for (size_t i = 0; i < f->n_r; i++) {
+        norm[s->block_of[i % (size_t)s->n_dof / (size_t)s->d]] += f->r[i] * f->r[i];
+    }
+    for (int k = 0; k < s->n_block; k++) {
+        norm[k] = is_lost ? (double)INFINITY : sqrt(norm[k]);
+    }
+}
+
+// residuals and their lengths (n_block); its tapes stay in keep
 static bool run_window(cri_finish *f, int b, const cri_points_tape *tape[CRI_FINISH_STEPS],
-                       bool *is_lost) {
+                       double *norm) {
     const cri_points_memory *m = &f->memory;
     size_t n_x = (size_t)f->data->n_x;
     const double *truth = f->data->x + (size_t)b * CRI_WINDOW_STATES * n_x;
     cri_arena_reset(m->keep);
     double *x = CR_PUSH_RAW(m->keep, double, CRI_WINDOW_STATES *n_x);
-    *is_lost = false;
+    bool is_lost = false;
     if (!x) {
         return false;
     }
@@ -31,20 +61,14 @@ static bool run_window(cri_finish *f, int b, const cri_points_tape *tape[CRI_FIN
         if (!tape[t]) {
             return false;
         }
-        *is_lost = *is_lost || tape[t]->has_failed[0];
+        is_lost = is_lost || tape[t]->has_failed[0];
         for (size_t i = 0; i < n_x; i++) {
             f->r[(size_t)t * n_x + i] = x[n_x + i] - truth[(size_t)(t + 1) * n_x + i];
         }
     }
+    project(f, f->r);
+    measure(f, is_lost, norm);
     return true;
-}
-
-static double length(size_t n, const double *r) {
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++) {
-        sum += r[i] * r[i];
-    }
-    return sqrt(sum);
 }
 
 // does a contact of the window have the coefficient w_i stands for? Masses act everywhere
@@ -93,12 +117,26 @@ static bool fill_column(cri_finish *f, const cri_points_tape *const tape[CRI_FIN
         memcpy(from, to, sizeof *to * n_x);
     }
     f->p_tan[i] = 0.0;
+    project(f, column);
     return is_done;
+}
+
+// r and J times the roots of the weights
+static void weigh(cri_finish *f, int n, const double *norm, double scale) {
+    const cri_points *s = &f->l->scene->s;
+    for (size_t i = 0; i < f->n_r; i++) {
+        double own = norm[s->block_of[i % (size_t)s->n_dof / (size_t)s->d]];
+        double root = 1.0 / sqrt(fmax(scale, own));
+        f->r[i] *= root;
+        for (size_t k = 0; k < (size_t)n; k++) {
+            f->J[k * f->n_r + i] *= root;
+        }
+    }
 }
 
 // adds a window to N and g
 static bool add_window(cri_finish *f, const cri_points_tape *const tape[CRI_FINISH_STEPS],
-                       const double *w, double weight) {
+                       const double *w, const double *norm, double scale) {
     int n = 0;
     for (int k = 0; k < f->n; k++) {
         if (is_felt(f, tape, f->index[k])) {
@@ -108,15 +146,16 @@ static bool add_window(cri_finish *f, const cri_points_tape *const tape[CRI_FINI
             }
         }
     }
+    weigh(f, n, norm, scale);
     cri_gemm_nt(n, n, (int)f->n_r, f->J, f->J, f->part, false);
     for (int a = 0; a < n; a++) {
         const double *column = f->J + (size_t)a * f->n_r;
         for (size_t i = 0; i < f->n_r; i++) {
-            f->g[f->felt[a]] += weight * column[i] * f->r[i];
+            f->g[f->felt[a]] += column[i] * f->r[i];
         }
         for (int c = 0; c < n; c++) {
             f->N[(size_t)f->felt[a] * (size_t)f->n + (size_t)f->felt[c]] +=
-                weight * f->part[(size_t)a * (size_t)n + (size_t)c];
+                f->part[(size_t)a * (size_t)n + (size_t)c];
         }
     }
     return true;
@@ -135,36 +174,36 @@ cri_pass_end cri_finish_windows(cri_finish *f, const double *w, double *norm, do
         memset(f->N, 0, sizeof *f->N * (size_t)f->n * (size_t)f->n);
         memset(f->g, 0, sizeof *f->g * (size_t)f->n);
     }
-    for (int b = 0; b < f->data->n; b++) {
+    for (int b = 0; b < f->data->n; b++, norm += f->l->scene->s.n_block) {
         const cri_points_tape *tape[CRI_FINISH_STEPS];
-        bool is_lost;
         if (!goes_on(f)) {
             return CRI_PASS_STOPPED;
         }
-        if (!run_window(f, b, tape, &is_lost)) {
+        if (!run_window(f, b, tape, norm)) {
             return CRI_PASS_NO_MEMORY;
         }
-        norm[b] = is_lost ? (double)INFINITY : length(f->n_r, f->r);
-        if (scale > 0.0 && !is_lost && !add_window(f, tape, w, 1.0 / fmax(scale, norm[b]))) {
+        if (scale > 0.0 && isfinite(norm[0]) && !add_window(f, tape, w, norm, scale)) {
             return CRI_PASS_NO_MEMORY;
         }
     }
     return CRI_PASS_DONE;
 }
 
-cri_pass_end cri_finish_sum(cri_finish *f, const double *w, int n, const int *window, double *sum) {
+cri_pass_end cri_finish_sum(cri_finish *f, const double *w, int n, const int *window, double most,
+                            double *sum) {
     *sum = 0.0;
     cri_points_learner_values(f->l, w, f->p);
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n && *sum < most; k++) {
         const cri_points_tape *tape[CRI_FINISH_STEPS];
-        bool is_lost;
         if (!goes_on(f)) {
             return CRI_PASS_STOPPED;
         }
-        if (!run_window(f, window[k], tape, &is_lost)) {
+        if (!run_window(f, window[k], tape, f->trial)) {
             return CRI_PASS_NO_MEMORY;
         }
-        *sum += is_lost ? (double)INFINITY : length(f->n_r, f->r);
+        for (int i = 0; i < f->l->scene->s.n_block; i++) {
+            *sum += f->trial[i];
+        }
     }
     return CRI_PASS_DONE;
 }

@@ -33,12 +33,12 @@ static cri_pass_end search_number(cri_finish *f, double *w, int i, int n, const 
                                   bool *has_changed) {
     bool is_mu = i < f->l->scene->law.i_e;
     double least, best = w[i], sum;
-    cri_pass_end end = cri_finish_sum(f, w, n, window, &least);
+    cri_pass_end end = cri_finish_sum(f, w, n, window, (double)INFINITY, &least);
     memcpy(f->w_trial, w, sizeof *w * (size_t)f->l->n_w);
     for (int k = 0; k <= N_VALUE && end == CRI_PASS_DONE; k++) {
         double share = (double)k / N_VALUE;
         f->w_trial[i] = is_mu ? friction_most * share : 6.0 * share - 3.0;
-        end = cri_finish_sum(f, f->w_trial, n, window, &sum);
+        end = cri_finish_sum(f, f->w_trial, n, window, least, &sum);
         if (end == CRI_PASS_DONE && sum < least) {
             least = sum;
             best = f->w_trial[i];

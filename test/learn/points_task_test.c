@@ -206,6 +206,21 @@ TEST(the_last_steps_find_numbers_that_few_windows_feel) {
     cri_arena_destroy(arena);
 }
 
+// the net is zero: all of gravity and springs is missed
+TEST(forces_that_a_net_misses_do_not_bend_masses) {
+    cr_arena *arena = cri_arena_create(1 << 16);
+    cri_points_data train = draw("rope", 1, 150, arena), valid = draw("rope", 2, 30, arena);
+    cri_points_learner l = open_learner("rope", "cone", CRI_LAGRANGE);
+    const cri_points_training t = {.learner = &l, .train = &train, .valid = &valid};
+    double *w = wrong_numbers(&l, arena);
+    assert_true(cri_points_finish(&t, w));
+    for (int k = 2; k < l.scene->s.n_block; k++) {
+        CHECK_CLOSE(exp(w[k] - w[1]), 1.0, 0.003, 0.0);
+    }
+    cri_points_learner_clear(&l);
+    cri_arena_destroy(arena);
+}
+
 TEST(last_steps_that_validation_does_not_like_are_not_kept) {
     cr_arena *arena = cri_arena_create(1 << 16);
     // what is true here is wrong there
@@ -263,5 +278,6 @@ TEST(an_unknown_law_is_named) {
 CR_TEST_MAIN(half_of_the_windows_have_a_contact_and_none_begins_with_one, a_seed_names_its_windows,
              the_slope_of_the_loss_is_its_derivative, a_true_model_without_potential_has_no_loss,
              the_last_steps_find_numbers_that_few_windows_feel,
+             forces_that_a_net_misses_do_not_bend_masses,
              last_steps_that_validation_does_not_like_are_not_kept,
              the_bits_of_a_training_do_not_depend_on_threads, an_unknown_law_is_named)
