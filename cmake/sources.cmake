@@ -244,6 +244,9 @@ set(CAROM_SOURCES
     src/learn/names.c
     src/learn/points_data.c
     src/learn/points_file.c
+    src/learn/points_finish.c
+    src/learn/points_normal.c
+    src/learn/points_search.c
     src/learn/points_record.c
     src/learn/interaction.c
     src/learn/points_relations.c

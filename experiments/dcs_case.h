@@ -98,8 +98,8 @@ typedef struct dcs_trained {
 CR_MUST_CHECK bool cri_dcs_score(const cri_points_scene *truth, const cri_points_runner *model,
                                  const cri_points_data *test, dcs_score *out);
 
-/// Fills error (2 n_coefficient): standard errors of friction, then of restitution, for a model
-/// with a law. False when there is no memory.
+/// Fills error (2 n_coefficient): standard errors of friction, then of restitution, infinite where
+/// the windows for training do not show it; for a model with a law. False when there is no memory.
 CR_MUST_CHECK bool cri_dcs_precision(const dcs_trained *t, double *error, cr_arena *arena);
 
 /// Trains what options ask for, or the one model of a twist.

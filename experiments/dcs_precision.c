@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// How well data determine each coefficient of a trained model, told without the truth: by
+// Which coefficients the windows for training show, and how well: standard errors
 //
-//   s/sqrt(sum over training windows and states of |dx/dtheta|^2)
+//   s/sqrt(sum over windows and states of |dx/dtheta|^2)
 //
-// with s the mean error of a number in validation, other coefficients kept. Tangents leave out the
-// curvature of the potential, which over four steps is nothing beside contacts. Friction of
-// contacts that all stick moves nothing, nor does a restitution that the target velocity hides:
-// both are infinite.
+// with s the mean error of a number in validation, other coefficients kept, and the tangents of the
+// true system along its own motion. Friction of contacts that all stick moves nothing, nor does a
+// restitution that the target velocity hides: both are infinite, and no model could learn them.
 
 #include "dcs_case.h"
 
@@ -55,19 +54,17 @@ static void gather(view *v, int k) {
 
 // sum of squares of the tangents of parameter i; steps that fail have none
 static bool sum_tangents(view *v, int i, double *sum) {
-    const cri_points_scene *sc = v->t->learner->scene;
+    const cri_points_scene *sc = v->t->truth;
     const cri_points_memory *m = &v->memory;
-    cri_points_scene flat = *sc;
-    flat.potential = cri_points_no_potential();
     *sum = 0.0;
     v->p_tan[i] = 1.0;
     bool is_done = true;
     for (int t = 0; t < N_STEP && is_done && v->B > 0; t++) {
         cri_arena_reset(m->keep);
         const cri_points_tape *tape =
-            cri_points_step(sc, v->t->p, v->B, v->x[t], v->x[t + 1], NULL, m->keep, m->scratch);
-        is_done = tape && cri_points_step_jvp(&flat, v->t->p, tape, v->tan[t], v->p_tan,
-                                              v->tan[t + 1], m->scratch);
+            cri_points_step(sc, sc->p, v->B, v->x[t], v->x[t + 1], NULL, m->keep, m->scratch);
+        is_done = tape && cri_points_step_jvp(sc, sc->p, tape, v->tan[t], v->p_tan, v->tan[t + 1],
+                                              m->scratch);
         for (size_t a = 0; is_done && a < (size_t)v->B * (size_t)sc->n_x; a++) {
             *sum += v->tan[t + 1][a] * v->tan[t + 1][a];
         }
@@ -79,7 +76,7 @@ static bool sum_tangents(view *v, int i, double *sum) {
 bool cri_dcs_precision(const dcs_trained *t, double *error, cr_arena *arena) {
     const cri_points_scene *sc = t->truth;
     CR_ASSERT(t->model->hit == CRI_HIT_LAW);
-    view v = {.t = t, .p_tan = CR_PUSH(arena, double, t->learner->n_w)};
+    view v = {.t = t, .p_tan = CR_PUSH(arena, double, sc->n_p)};
     size_t n = (size_t)t->train->n * (size_t)sc->n_x;
     for (int k = 0; k < CRI_WINDOW_STATES; k++) {
         v.x[k] = CR_PUSH(arena, double, n);

@@ -4,8 +4,6 @@
 
 #include "gradient_points.h"
 
-#include "dynamics/points_net.h"
-
 // ---- masses and potential ----------------------------------------------------------------------
 
 static void masses_forward(const double *x, double *y) {
@@ -246,8 +244,7 @@ TEST(nets_as_potentials_have_their_gradients) {
     static const cri_mlp net = {.n_layer = 3, .width = {6, 5, 4, 1}, .act = CRI_ACT_SOFTPLUS};
     double state[12];
     open_stage("cp3", 0);
-    const cri_points_potential V = cri_points_net(&net);
-    assert_true(cri_points_scene_set_potential(stage.scene, &V));
+    assert_true(cri_points_scene_set_net(stage.scene, &net));
     for (int i = stage.scene->potential.first; i < stage.scene->n_p; i++) {
         stage.scene->p[i] = cos(1.3 * i);
     }

@@ -475,6 +475,16 @@ bool cri_points_scene_set_potential(cri_points_scene *scene,
     return true;
 }
 
+bool cri_points_scene_set_net(cri_points_scene *scene, const cri_mlp *net) {
+    cri_points_net_def *def = CR_PUSH(scene->arena, cri_points_net_def, 1);
+    if (!def) {
+        return false;
+    }
+    *def = (cri_points_net_def){net, &scene->s};
+    const cri_points_potential potential = cri_points_net(def);
+    return cri_points_scene_set_potential(scene, &potential);
+}
+
 void cri_points_param_name(const cri_points_scene *sc, int i, char *out, size_t n_byte) {
     const cri_points *s = &sc->s;
     const cri_points_law *law = &sc->law;

@@ -16,6 +16,7 @@
 
 #include "base/random.h"
 #include "contact/points_contact.h"
+#include "dynamics/points_net.h"
 
 /// How a system is set up.
 typedef enum cri_points_kind {
@@ -63,6 +64,9 @@ const char *cri_points_scene_name(int i);
 /// Puts a potential in place of the true one. Its n_param parameters stand behind the others, zero;
 /// p grows on the arena. False when there is no memory.
 bool cri_points_scene_set_potential(cri_points_scene *scene, const cri_points_potential *potential);
+
+/// The same with a net, which is borrowed (dynamics/points_net.h).
+bool cri_points_scene_set_net(cri_points_scene *scene, const cri_mlp *net);
 
 /// Chooses a law of laws.c. False when there is none of that name.
 bool cri_points_scene_set_law(cri_points_scene *scene, const char *law);

@@ -6,7 +6,6 @@
 
 #include "base/base.h"
 #include "contact/points_model.h"
-#include "dynamics/points_net.h"
 #include "io/file.h"
 #include "model/system_file.h"
 #include "nn/weights.h"
@@ -119,8 +118,7 @@ static cr_status take_net(const sheet *s, cri_points_scene *sc) {
                              "coordinates and one potential",
                              net->width[0], net->width[net->n_layer], sc->name, sc->s.n_dof);
     }
-    const cri_points_potential potential = cri_points_net(net);
-    if (!cri_points_scene_set_potential(sc, &potential)) {
+    if (!cri_points_scene_set_net(sc, net)) {
         return cri_file_fail_memory(s->err, s->file);
     }
     cri_mlp_from_arrays(&s->content, "potential", net, sc->p + sc->potential.first);

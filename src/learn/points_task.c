@@ -5,7 +5,6 @@
 #include "learn/points_task.h"
 
 #include "base/base.h"
-#include "dynamics/points_net.h"
 #include "nn/start.h"
 
 #include <math.h>
@@ -33,9 +32,7 @@ static bool push_nets(const cri_points_learner_def *def, cri_points_learner *l) 
     l->scene->has_contact = def->hit == CRI_HIT_LAW;
     if (def->hit != CRI_HIT_ALONE) {
         l->net = push_net(def, l->scene, false);
-        const cri_points_potential potential =
-            l->net ? cri_points_net(l->net) : (cri_points_potential){0};
-        if (!l->net || !cri_points_scene_set_potential(l->scene, &potential)) {
+        if (!l->net || !cri_points_scene_set_net(l->scene, l->net)) {
             return false;
         }
     }

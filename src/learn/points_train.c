@@ -19,7 +19,7 @@
 // The pull fades with the rate, and faster. Restitution has six times the rate, as its number has
 // six times the range.
 
-#include "learn/points_task.h"
+#include "learn/points_finish.h"
 
 #include "base/base.h"
 #include "io/checkpoint.h"
@@ -277,6 +277,13 @@ cr_status cri_points_train(const cri_points_training *t, double *w, double *hist
     options.progress = t->progress;
     cr_status status = has_memory ? cri_train(&task, &options, w, history, out, err)
                                   : cri_fail(err, CR_ERR_MEMORY, 0, "no memory to train");
+    bool is_done = status == CR_OK && out->stop == CRI_TRAIN_DONE;
+    if (is_done && t->learner->kind == CRI_HIT_LAW) {
+        if (!cri_points_finish(t, w)) {
+            status = cri_fail(err, CR_ERR_MEMORY, 0, "no memory for the last steps of a training");
+        }
+        out->best = validate(&c, w);
+    }
     for (int k = 0; k < n_thread; k++) {
         cri_points_memory_close(&c.memory[k]);
     }

@@ -4,7 +4,7 @@
 
 #include "cr_test.h"
 
-#include "learn/points_task.h"
+#include "learn/points_finish.h"
 
 #include <math.h>
 #include <string.h>
@@ -137,6 +137,19 @@ TEST(the_slope_of_the_loss_is_its_derivative) {
     check_slope("rope", "alone", CRI_LAGRANGE);
 }
 
+// w of the truth; weights of the net are zero, so is its gradient
+static double *true_numbers(const cri_points_learner *l, cr_arena *arena) {
+    double *w = CR_PUSH(arena, double, l->n_w);
+    memcpy(w, l->scene->p, sizeof *w * (size_t)l->n_w);
+    for (int i = 0; i < l->scene->s.i_gravity; i++) {
+        w[i] = log(w[i]);
+    }
+    for (int k = 0; k < l->scene->n_coefficient; k++) {
+        w[l->scene->law.i_e + k] = 6.0 * w[l->scene->law.i_e + k] - 3.0;
+    }
+    return w;
+}
+
 TEST(a_true_model_without_potential_has_no_loss) {
     cr_arena *arena = cri_arena_create(1 << 16);
     const int sample[2] = {0, 1};
@@ -144,15 +157,7 @@ TEST(a_true_model_without_potential_has_no_loss) {
     cri_points_learner l = open_learner("bp5", "cone", CRI_LAGRANGE);
     cri_points_memory m;
     assert_true(cri_points_memory_open(&m));
-    // weights of the net are zero, so is its gradient
-    double *w = CR_PUSH(arena, double, l.n_w), *p = CR_PUSH(arena, double, l.n_w);
-    memcpy(w, l.scene->p, sizeof *w * (size_t)l.n_w);
-    for (int i = 0; i < l.scene->s.i_gravity; i++) {
-        w[i] = log(w[i]);
-    }
-    for (int k = 0; k < l.scene->n_coefficient; k++) {
-        w[l.scene->law.i_e + k] = 6.0 * w[l.scene->law.i_e + k] - 3.0;
-    }
+    double *w = true_numbers(&l, arena), *p = CR_PUSH(arena, double, l.n_w);
     cri_points_learner_values(&l, w, p);
     for (int i = 0; i < l.n_w; i++) {
         assert_true(fabs(p[i] - l.scene->p[i]) < 1e-15);
@@ -161,6 +166,74 @@ TEST(a_true_model_without_potential_has_no_loss) {
     assert_true(cri_points_window_loss(&l, &data, &s, &m));
     assert_true(s.loss < 1e-12);
     cri_points_memory_close(&m);
+    cri_points_learner_clear(&l);
+    cri_arena_destroy(arena);
+}
+
+// masses off by up to 20 %, friction low, restitution off
+static double *wrong_numbers(const cri_points_learner *l, cr_arena *arena) {
+    double *w = true_numbers(l, arena);
+    for (int i = 0; i < l->scene->s.i_gravity; i++) {
+        w[i] += 0.2 * sin(3.0 * i);
+    }
+    for (int k = 0; k < l->scene->n_coefficient; k++) {
+        w[l->scene->law.i_mu + k] *= 0.6;
+        w[l->scene->law.i_e + k] = fmax(-3.0, fmin(3.0, w[l->scene->law.i_e + k] + sin(k)));
+    }
+    return w;
+}
+
+TEST(the_last_steps_find_numbers_that_few_windows_feel) {
+    cr_arena *arena = cri_arena_create(1 << 16);
+    cri_points_data train = draw("bp5", 1, 150, arena), valid = draw("bp5", 2, 30, arena);
+    cri_points_learner l = open_learner("bp5", "cone", CRI_LAGRANGE);
+    const cri_points_scene *sc = l.scene;
+    const cri_points_training t = {.learner = &l, .train = &train, .valid = &valid};
+    double *w = wrong_numbers(&l, arena), *p = CR_PUSH(arena, double, l.n_w);
+    assert_true(cri_points_finish(&t, w));
+    cri_points_learner_values(&l, w, p);
+    for (int k = 1; k < sc->s.n_block; k++) {
+        CHECK_CLOSE(p[k] / p[0], sc->p[k] / sc->p[0], 0.0, 1e-6);
+    }
+    // some contacts do not occur, or stick, or rest
+    int n_friction = 0, n_restitution = 0;
+    for (int k = 0; k < sc->n_coefficient; k++) {
+        n_friction += fabs(p[sc->law.i_mu + k] - sc->p[sc->law.i_mu + k]) < 1e-6;
+        n_restitution += fabs(p[sc->law.i_e + k] - sc->p[sc->law.i_e + k]) < 1e-6;
+    }
+    assert_true(n_friction >= 24 && n_restitution >= 24);
+    cri_points_learner_clear(&l);
+    cri_arena_destroy(arena);
+}
+
+// the net is zero: all of gravity and springs is missed
+TEST(forces_that_a_net_misses_do_not_bend_masses) {
+    cr_arena *arena = cri_arena_create(1 << 16);
+    cri_points_data train = draw("rope", 1, 150, arena), valid = draw("rope", 2, 30, arena);
+    cri_points_learner l = open_learner("rope", "cone", CRI_LAGRANGE);
+    const cri_points_training t = {.learner = &l, .train = &train, .valid = &valid};
+    double *w = wrong_numbers(&l, arena);
+    assert_true(cri_points_finish(&t, w));
+    for (int k = 2; k < l.scene->s.n_block; k++) {
+        CHECK_CLOSE(exp(w[k] - w[1]), 1.0, 0.003, 0.0);
+    }
+    cri_points_learner_clear(&l);
+    cri_arena_destroy(arena);
+}
+
+TEST(last_steps_that_validation_does_not_like_are_not_kept) {
+    cr_arena *arena = cri_arena_create(1 << 16);
+    // what is true here is wrong there
+    cri_points_data train = draw("bp5", 1, 40, arena), valid = draw("bp5-e", 2, 20, arena);
+    cri_points_learner l = open_learner("bp5", "cone", CRI_LAGRANGE);
+    for (int k = 0; k < l.scene->n_coefficient; k++) {
+        l.scene->p[l.scene->law.i_mu + k] = 0.0;
+        l.scene->p[l.scene->law.i_e + k] = 1.0;
+    }
+    const cri_points_training t = {.learner = &l, .train = &train, .valid = &valid};
+    double *w = true_numbers(&l, arena), *before = true_numbers(&l, arena);
+    assert_true(cri_points_finish(&t, w));
+    assert_memory_equal(w, before, sizeof *w * (size_t)l.n_w);
     cri_points_learner_clear(&l);
     cri_arena_destroy(arena);
 }
@@ -204,4 +277,7 @@ TEST(an_unknown_law_is_named) {
 
 CR_TEST_MAIN(half_of_the_windows_have_a_contact_and_none_begins_with_one, a_seed_names_its_windows,
              the_slope_of_the_loss_is_its_derivative, a_true_model_without_potential_has_no_loss,
+             the_last_steps_find_numbers_that_few_windows_feel,
+             forces_that_a_net_misses_do_not_bend_masses,
+             last_steps_that_validation_does_not_like_are_not_kept,
              the_bits_of_a_training_do_not_depend_on_threads, an_unknown_law_is_named)

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// What the last steps of a training are made of: passes over windows, descent, search.
+
+#pragma once
+
+#include "learn/points_finish.h"
+
+enum { CRI_FINISH_STEPS = CRI_WINDOW_STATES - 1 };
+
+/// How a pass over windows ended.
+typedef enum cri_pass_end { CRI_PASS_DONE, CRI_PASS_STOPPED, CRI_PASS_NO_MEMORY } cri_pass_end;
+
+typedef struct cri_finish {
+    const cri_points_learner *l;
+    const cri_points_data *data;
+    const cri_progress *progress;
+    cri_points_scene flat;                   // the model with tangents
+    int n;                                   // numbers
+    int *index;                              // (n) of them among w
+    size_t n_r;                              // residuals of a window
+    double *p, *p_tan;                       // (n_w)
+    double *r;                               // (n_r)
+    double *J;                               // (n, n_r) of the columns that a window feels
+    double *part;                            // (n, n) of one window
+    int *felt;                               // (n) those columns
+    double *N, *factor;                      // (n, n)
+    double *g, *step;                        // (n)
+    double *x_tan[2];                        // (n_x)
+    int n_unknown;                           // shapes in time that residuals are freed from
+    double unknown[2][2 * CRI_FINISH_STEPS]; // of x, of v; orthonormal
+    double *norm, *trial;                    // (windows, n_block) |r_bk|, infinite: a step fails
+    double *sorted;                          // the same
+    int *window;                             // (windows) of a class
+    double *w_trial;                         // (n_w)
+    long long n_done;                        // windows, for progress
+    cri_points_memory memory;
+} cri_finish;
+
+/// Lengths (windows, n_block) of the residuals of all windows, and with scale > 0 N and g.
+cri_pass_end cri_finish_windows(cri_finish *f, const double *w, double *norm, double scale);
+
+/// The sum of |r_bk| over n windows of a list, infinite when one is lost; where it is more than
+/// most it is a part of it.
+cri_pass_end cri_finish_sum(cri_finish *f, const double *w, int n, const int *window, double most,
+                            double *sum);
+
+/// Looks for the coefficients of each class among values over their ranges; says whether one has
+/// changed.
+cri_pass_end cri_finish_search(cri_finish *f, double *w, bool *has_changed);
