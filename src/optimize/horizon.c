@@ -168,15 +168,13 @@ static cr_status fit_stages(cri_horizon *h, double *z_good, cr_arena *arena, cr_
     return CR_OK;
 }
 
-/// Lets the parameters with a bounded domain take part in restarts; with is_null, only those in it.
+/// Lets the parameters that are not fixed take part in restarts; with is_null, only those in it.
 /// False when there are none.
 static bool choose_drawn(cri_horizon *h, const bool *is_null) {
     bool is_any = false;
     for (int j = 0; j < h->ensemble->arrow.n_shared; j++) {
         const cri_domain *domain = &h->domain[j];
-        bool is_bounded = isfinite(domain->lower) || isfinite(domain->upper);
-        bool is_fixed = domain->lower == domain->upper;
-        h->is_drawn[j] = is_bounded && !is_fixed && (!is_null || is_null[j]);
+        h->is_drawn[j] = domain->lower != domain->upper && (!is_null || is_null[j]);
         is_any = is_any || h->is_drawn[j];
     }
     return is_any;

@@ -3,12 +3,13 @@
 // Another start for a stage whose fit is in doubt.
 //
 // Gradients cannot lead out of a region where the motion does not depend on a parameter: a contact
-// that sticks, a body that never touches. Random values can. Only parameters with a bounded domain
-// take part: uniform between two bounds, else spread over a factor of ten to both sides of the
-// user's value. Some candidates change all of them, the others one alone, in even steps. They are
-// judged by the recordings that fit worst, a few of them when there are many. Of those with one and
-// the same loss, which lie on one plateau, only one is fitted. The same problem always meets the
-// same candidates.
+// that sticks, a body that never touches; nor over a jump of the loss, where another corner touches
+// first. Random values can: uniform between two bounds, spread over a factor of ten to both sides
+// of the user's value when there is one bound, and without bounds around the present value, denser
+// near it, as far as the largest of present value, user's value and their distance. Some candidates
+// change all of them, the others one alone, in even steps. They are judged by the recordings that
+// fit worst, a few of them when there are many. Of those with one and the same loss, which lie on
+// one plateau, only one is fitted. The same problem always meets the same candidates.
 
 #include "optimize/horizon.h"
 
@@ -57,9 +58,14 @@ static double next_uniform(uint64_t *state) {
 }
 
 /// A random value in the domain.
-static double draw(const cri_domain *domain, double start, double uniform) {
+static double draw(const cri_domain *domain, double start, double now, double uniform) {
     if (isfinite(domain->lower) && isfinite(domain->upper)) {
         return domain->lower + uniform * (domain->upper - domain->lower);
+    }
+    if (!isfinite(domain->lower) && !isfinite(domain->upper)) {
+        double side = 2.0 * uniform - 1.0;
+        double reach = fmax(fmax(fabs(now), fabs(start)), fabs(now - start));
+        return now + (reach > 0.0 ? reach : SPREAD_TOP) * side * fabs(side);
     }
     bool is_above = isfinite(domain->lower);
     double bound = is_above ? domain->lower : domain->upper;
@@ -75,7 +81,7 @@ static void draw_joint(const cri_horizon *h, uint64_t *state, double *z) {
     memcpy(z, h->z, (size_t)h->n * sizeof *z);
     for (int j = 0; j < h->ensemble->arrow.n_shared; j++) {
         if (h->is_drawn[j]) {
-            z[j] = draw(&h->domain[j], h->start[j], next_uniform(state));
+            z[j] = draw(&h->domain[j], h->start[j], h->z[j], next_uniform(state));
         }
     }
 }
@@ -83,7 +89,7 @@ static void draw_joint(const cri_horizon *h, uint64_t *state, double *z) {
 /// The candidate with variable j changed, number k of N_SINGLE.
 static void draw_single(const cri_horizon *h, int j, int k, uint64_t *state, double *z) {
     memcpy(z, h->z, (size_t)h->n * sizeof *z);
-    z[j] = draw(&h->domain[j], h->start[j], (k + next_uniform(state)) / N_SINGLE);
+    z[j] = draw(&h->domain[j], h->start[j], h->z[j], (k + next_uniform(state)) / N_SINGLE);
 }
 
 /// Loss of a candidate, infinite where it has none.
