@@ -254,6 +254,7 @@ static int put_windows(learn_data *d, int horizon) {
     d->all.horizon = horizon;
     d->all.n_window = n;
     d->all.window = window;
+    CR_ASSERT(d->all.touch);
     for (int row = 0; row < d->first[n_train]; row++) {
         for (int k = 0; k < d->n_touch; k++) {
             d->n_hit[k] += d->all.touch[row * d->n_touch + k] > 0.5;
