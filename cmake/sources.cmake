@@ -67,6 +67,7 @@ set(CAROM_SOURCES
     src/geometry/grid_mesh.c
     src/geometry/hull.c
     src/geometry/hull_merge.c
+    src/geometry/hull_tree.c
     src/geometry/march.c
     src/geometry/mass.c
     src/geometry/meet.c
@@ -166,6 +167,7 @@ set(CAROM_SOURCES
     src/contact/jump_jvp.c
     src/contact/jump_link.c
     src/contact/jump_side.c
+    src/contact/jump_thin.c
     src/contact/jump_vjp.c
     src/contact/laws.c
     src/contact/longrange_half.c

@@ -16,8 +16,9 @@
 //   c_0/s;  c_i/s and c_i/N of each end;  A_0i/a;  A_ii/a (a line's);  A_00/a;  log(0.01 + s)
 //
 // The lever arm of experiments on this law is in A: it acts through nothing else. Impulses count in
-// closing/a, closing = max(0, -c_i) over the ends. Kinks at c_i = 0 and where the end that closes
-// fastest changes: derivatives are those of the sign or the end that the forward pass met.
+// closing/a, closing = the mean of max(0, -c_i) over the ends, which has no kink where both close
+// alike, as those of a body that lies flat. Kinks at c_i = 0: derivatives are those of the sign that
+// the forward pass met.
 
 #include "contact/ground.h"
 
@@ -224,9 +225,10 @@ static double sign_of(double x) {
 
 static sums sums_of(const cri_ground *patch) {
     int k = patch->n_row, n_end = k - 1;
-    sums of = {.closing = patch->closest > 0 ? -patch->c[patch->closest] : 0.0};
+    sums of = {.closing = 0.0};
     double ends = 0.0;
     for (int i = 1; i < k; i++) {
+        of.closing += patch->c[i] < 0.0 ? -patch->c[i] / n_end : 0.0;
         ends += fabs(patch->c[i]);
         for (int j = 1; j < k; j++) {
             of.a += patch->A[i * k + j] / (n_end * n_end);
@@ -312,17 +314,15 @@ void cri_ground_input_vjp(const cri_ground *patch, const double *input_adj, doub
         adj.s -= input_adj[at] * patch->c[i] / (of.s * of.s);
     }
 
-    // N = sum of ends |c_i| + part s,  s = sum |c_i|,  a = mean A,  closing = -c_closest
+    // N = sum of ends |c_i| + part s,  s = sum |c_i|,  a = mean A,  closing = -mean of c_i < 0
     adj.s += part * adj.N;
     c_adj[0] += adj.s * sign_of(patch->c[0]);
     for (int i = 1; i < k; i++) {
         c_adj[i] += (adj.s + adj.N) * sign_of(patch->c[i]);
+        c_adj[i] -= patch->c[i] < 0.0 ? adj.closing / n_end : 0.0;
         for (int j = 1; j < k; j++) {
             A_adj[i * k + j] += adj.a / (n_end * n_end);
         }
-    }
-    if (patch->closest > 0) {
-        c_adj[patch->closest] -= adj.closing;
     }
 }
 
@@ -333,8 +333,8 @@ double cri_ground_input_jvp(const cri_ground *patch, const double *A_tan, const 
     }
     int k = patch->n_row, n_end = k - 1, at = 0;
     sums of = sums_of(patch), tan = {0};
-    tan.closing = patch->closest > 0 ? -c_tan[patch->closest] : 0.0;
     for (int i = 1; i < k; i++) {
+        tan.closing -= patch->c[i] < 0.0 ? c_tan[i] / n_end : 0.0;
         tan.N += sign_of(patch->c[i]) * c_tan[i];
         for (int j = 1; j < k; j++) {
             tan.a += A_tan[i * k + j] / (n_end * n_end);

@@ -70,6 +70,10 @@ typedef struct cri_jump {
     cri_law_report report;
 } cri_jump;
 
+/// Leaves out touches that add nothing to a patch in the eyes of the world's law; returns how many
+/// are left.
+int cri_jump_thin(const cri_world *world, int n, cri_contact_ref *ref);
+
 /// Room for cri_jump_begin and one cri_jump_solve in keep; the same suffices in scratch for the
 /// solve and for the derivatives.
 size_t cri_jump_bytes(const cri_world *world, int n, const cri_contact_ref *ref);

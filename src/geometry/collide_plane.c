@@ -12,6 +12,7 @@
 #include "geometry/patch.h"
 
 #include "base/base.h"
+#include "geometry/hull_tree.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -76,69 +77,74 @@ static int plane_cylinder(const cri_pair *pair, double margin, cri_narrow_touch 
     return keep_within(margin, n, touch);
 }
 
-/// The extremes of points along a line: their places and values.
-typedef struct extremes {
-    int at[2];
-    double value[2];
-} extremes;
-
-static inline void extremes_add(extremes *e, int i, double h) {
-    if (h < e->value[0]) {
-        e->value[0] = h;
-        e->at[0] = i;
+// adds a vertex that is not there; returns how many there are then
+static int add_vertex(int i, int n, int *chosen) {
+    for (int k = 0; k < n; k++) {
+        if (chosen[k] == i) {
+            return n;
+        }
     }
-    if (h > e->value[1]) {
-        e->value[1] = h;
-        e->at[1] = i;
-    }
+    chosen[n] = i;
+    return n + 1;
 }
 
-// the lowest vertex, and extremes of those within margin along six directions of the plane
-static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
-    const cri_hull *hull = pair->shape[1].hull;
-    const cri_mat3 *R = &pair->pose[0].R;
+// the vertices of a part, or its extremes along six directions of the plane when there is no room
+// for all of them; whether these are all
+static bool choose_vertices(const cri_hull_part *part, cri_vec3 x, cri_vec3 y, int *n,
+                            int chosen[CRI_MAX_TOUCH + 1]) {
     enum { N_LINE = 3 };
-    // axes of the plane in the frame of the mesh, scaled so that lines 60 degrees apart are sums
-    cri_vec3 x_axis = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 0));
-    cri_vec3 y_axis = cri_v3_scale(sqrt(3.0), cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 1)));
-    cri_vec3 z_axis = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 2));
-    double height = cri_v3_dot(cri_m3_column(R, 2), pair->apart), lowest = INFINITY;
-    int n_low = 0, low[CRI_MAX_TOUCH], bottom = 0;
-    extremes line[N_LINE];
+    *n = cri_hull_below(part, CRI_MAX_TOUCH + 1, chosen);
+    if (*n <= CRI_MAX_TOUCH) {
+        return true;
+    }
+    cri_vec3 line[N_LINE] = {x, cri_v3_add(x, y), cri_v3_sub(x, y)};
+    *n = 0;
     for (int k = 0; k < N_LINE; k++) {
-        line[k] = (extremes){{-1, -1}, {INFINITY, -INFINITY}};
+        int end[2];
+        cri_hull_ends(part, line[k], end);
+        *n = add_vertex(end[0], *n, chosen);
+        *n = add_vertex(end[1], *n, chosen);
     }
-    for (int i = 0; i < hull->n_vertex; i++) {
-        cri_vec3 p = cri_v3_load(hull->vertex + 3 * (size_t)i);
-        double z = cri_v3_dot(z_axis, p);
-        if (z < lowest) {
-            lowest = z;
-            bottom = i;
-        }
-        if (height + z > margin) {
-            continue;
-        }
-        if (n_low++ < CRI_MAX_TOUCH) {
-            low[n_low - 1] = i;
-        }
-        double x = cri_v3_dot(x_axis, p), y = cri_v3_dot(y_axis, p);
-        extremes_add(&line[0], i, x);
-        extremes_add(&line[1], i, x + y);
-        extremes_add(&line[2], i, x - y);
+    return false;
+}
+
+// puts the lowest vertex first, also when it is none of the chosen
+static int lowest_vertex_first(const cri_hull_part *part, bool are_all, int n, int *chosen) {
+    int low = 0;
+    double lowest = INFINITY;
+    for (int k = 0; k < n; k++) {
+        double height = cri_v3_dot(part->z, cri_v3_load(part->hull->vertex + 3 * chosen[k]));
+        low = height < lowest ? k : low;
+        lowest = fmin(lowest, height);
     }
-    // the lowest, then all others or the extremes
-    int chosen[CRI_MAX_TOUCH] = {bottom}, n = 1;
-    bool has_few = n_low <= CRI_MAX_TOUCH;
-    for (int k = 0; k < (has_few ? n_low : 2 * N_LINE); k++) {
-        int i = has_few ? low[k] : line[k / 2].at[k % 2];
-        bool is_new = i >= 0;
-        for (int j = 0; j < n; j++) {
-            is_new &= chosen[j] != i;
-        }
-        if (is_new) {
-            chosen[n++] = i;
+    if (n == 0 || !are_all) {
+        cri_hull_part all = cri_hull_part_of(part->hull, part->z, INFINITY);
+        int lower = cri_hull_farthest(&all, cri_v3_scale(-1.0, part->z), -lowest);
+        // a pose that is not finite has no lowest vertex: any will do
+        if (lower >= 0 || n == 0) {
+            chosen[n] = lower >= 0 ? lower : 0;
+            low = n++;
         }
     }
+    int first = chosen[low];
+    for (int k = low; k > 0; k--) {
+        chosen[k] = chosen[k - 1];
+    }
+    chosen[0] = first;
+    return n;
+}
+
+static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
+    const cri_mat3 *R = &pair->pose[0].R;
+    // axes of the plane in the frame of the mesh, scaled so that lines 60 degrees apart are sums
+    cri_vec3 x = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 0));
+    cri_vec3 y = cri_v3_scale(sqrt(3.0), cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 1)));
+    cri_vec3 z = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 2));
+    double height = cri_v3_dot(cri_m3_column(R, 2), pair->apart);
+    cri_hull_part part = cri_hull_part_of(pair->shape[1].hull, z, margin - height);
+    int n, chosen[CRI_MAX_TOUCH + 1];
+    bool are_all = choose_vertices(&part, x, y, &n, chosen);
+    n = lowest_vertex_first(&part, are_all, n, chosen);
     for (int k = 0; k < n; k++) {
         plane_touch(pair, cri_feature_of(CRI_PIECE_VERTEX, chosen[k]), &touch[k]);
     }

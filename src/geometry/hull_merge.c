@@ -15,6 +15,7 @@
 // its offset is the largest of all vertices, found by climbing.
 
 #include "geometry/hull_parts.h"
+#include "geometry/hull_tree.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -492,5 +493,5 @@ bool cri_hull_merge(const cri_hull_facets *in, cr_arena *arena, cr_arena *scratc
         return false;
     }
     fill_bounds(out);
-    return true;
+    return cri_hull_tree_build(out, arena, scratch);
 }

@@ -35,8 +35,11 @@ typedef struct cri_hull {
     const int *edge;           // (n_edge, 4): two vertices, two faces
     const int *link_start; // (n_vertex + 1) into link: neighbours of a vertex, for hill climbing
     const int *link;
-    double radius;    // largest distance of a vertex from the origin
-    double centre[3]; // inside
+    double radius;            // largest distance of a vertex from the origin
+    double centre[3];         // inside
+    int tree_depth;           // of the tree over many vertices (geometry/hull_tree.h)
+    const double *tree_bound; // (2^(depth + 1), 9) middle, half length, width of each node
+    const int *tree_order;    // (n_vertex) vertices as leaves have them; NULL: there is no tree
 } cri_hull;
 
 /// A shape with its numbers. size is borrowed; hull only for a mesh.

@@ -46,6 +46,7 @@ static bool begin_islands(cr_sim *sim, cri_motion *motion, int n, const int *fea
                                                           &scan->touch[feature[i]]};
             }
         }
+        n_member = cri_jump_thin(&sim->world, n_member, scan->ref);
         size_t room = cri_jump_bytes(&sim->world, n_member, scan->ref);
         if (!cri_arena_reserve(sim->tape, room) || !cri_arena_reserve(sim->scratch, room)) {
             return false;

@@ -16,7 +16,6 @@
 
 #include "contact/islands.h"
 #include "math/dense.h"
-#include "model/ground_nets.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,37 +35,6 @@ typedef struct end_data {
     double *y;       // (n_x)
 } end_data;
 
-// A law of patches takes the two ends of what touches, or one point: the rest of the patch follows,
-// so that a step costs the same whatever the number of contacts.
-static int keep_ends(cr_sim *sim, int n) {
-    cri_scan *scan = &sim->scan;
-    const cri_ground_nets *nets = sim->model->nets;
-    cri_vec3 along = nets->along;
-    if (nets->is_spatial || nets->has_other) {
-        return n;
-    }
-    for (int i = 0; i < n; i++) {
-        const cri_near *near = cri_scan_near(scan, scan->hit[i]);
-        if (near->body[1] != nets->body_index || near->unit[0] >= 0) {
-            // something else touches as well: the law sees all of it
-            return n;
-        }
-    }
-    int low = scan->hit[0], high = low;
-    double least = INFINITY, most = -INFINITY;
-    for (int i = 0; i < n; i++) {
-        double at = cri_v3_dot(along, scan->now[scan->hit[i]].point[1]);
-        low = at < least ? scan->hit[i] : low;
-        high = at > most ? scan->hit[i] : high;
-        least = fmin(least, at);
-        most = fmax(most, at);
-    }
-    scan->hit[0] = low;
-    scan->hit[1] = high;
-    // a micrometre is one place
-    return most - least > 1e-6 ? 2 : 1;
-}
-
 // jumps of the islands of scan->hit (n); x_next's velocities are overwritten
 static bool run_jumps(cr_sim *sim, end_data *data, int n, double *x_next, cri_step_record *record) {
     int n_q = sim->model->sizes.n_q;
@@ -85,6 +53,7 @@ static bool run_jumps(cr_sim *sim, end_data *data, int n, double *x_next, cri_st
                 scan->ref[n_group++] = (cri_contact_ref){scan->member[i], &scan->now[f]};
             }
         }
+        n_group = cri_jump_thin(&sim->world, n_group, scan->ref);
         size_t room = cri_jump_bytes(&sim->world, n_group, scan->ref);
         is_good = cri_arena_reserve(sim->tape, 2 * room) && cri_arena_reserve(sim->scratch, room);
         if (!is_good) {
@@ -139,7 +108,6 @@ static cr_status end_step(cr_sim *sim, cri_step_record *record, double *x_next, 
             sim->scan.hit[n++] = f;
         }
     }
-    n = n > 1 && sim->world.law->needs_nets ? keep_ends(sim, n) : n;
     memcpy(x_next, y, sizeof *y * (size_t)sim->model->sizes.n_x);
     if (n == 0) {
         cri_warm_clear(&sim->warm);

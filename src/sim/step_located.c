@@ -160,6 +160,7 @@ static bool run_jump(cr_sim *sim, sub *s, int n_group, double *x_after, cr_step_
         int f = scan->group[k];
         scan->ref[k] = (cri_contact_ref){cri_scan_near(scan, f), &scan->now[f]};
     }
+    n_group = cri_jump_thin(&sim->world, n_group, scan->ref);
     size_t room = cri_jump_bytes(&sim->world, n_group, scan->ref);
     if (!cri_arena_reserve(sim->tape, 2 * room) || !cri_arena_reserve(sim->scratch, room)) {
         return false;

@@ -3,7 +3,9 @@
 """carom learn augmented, and scenes that name its nets."""
 
 import json
+import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,6 +37,28 @@ NETS = """<text name="carom:law" data="augmented"/><text name="carom:weights" da
 
 KEY = """<keyframe><key qpos="0 0.2 0.3" qvel="300 -200 9"/></keyframe>"""
 THROW = """<keyframe><key qpos="0 0 0.3" qvel="2 0 9"/></keyframe>"""
+
+
+PRISM = """<mujoco><option timestep="0.002"/><custom>%s</custom>
+  <asset><mesh name="m" vertex="%s"/></asset>
+  <worldbody>
+    <geom name="ground" type="plane" size="5 5 0.1" friction="0.5"/>
+    <body name="prism" pos="0 0 0.05">
+      <joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/><joint type="hinge" axis="0 -1 0"/>
+      <inertial pos="0 0 0" mass="1" diaginertia="0.004 0.004 0.005"/>
+      <geom name="shape" type="mesh" mesh="m" friction="0.5"/>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def prism(custom, n):
+    """A prism 0.2 m wide that rests on a face of n corners; mass and width do not depend on n."""
+    radius = 0.1 / math.cos(math.pi / n)
+    angles = [2 * math.pi * (i + 0.5) / n for i in range(n)]
+    rim = [f"{radius * math.cos(a):.9f} {radius * math.sin(a):.9f} {z}" for z in (-0.05, 0.05) for a in angles]
+    return PRISM % (custom, " ".join(rim))
 
 
 class Augmented(unittest.TestCase):
@@ -81,6 +105,16 @@ class Augmented(unittest.TestCase):
         self.assertIn("labels by recorded", out)
         run = self.write("run.xml", RECTANGLE % (NETS, 1))
         carom("simulate", run, "--steps", "300")
+
+    @unittest.skipUnless(shutil.which("valgrind"), "instructions are counted by valgrind")
+    def test_a_step_costs_the_same_on_400_corners_as_on_4(self):
+        carom("learn", "augmented", self.write("plain.xml", prism("", 4)), "--epochs", "5", "-o",
+              self.path("nets.json"))
+        count = []
+        for n in (4, 400):
+            out = carom("bench", "ir", self.write("run.xml", prism(NETS, n))).stdout
+            count.append(float(out.split()[1]))
+        self.assertLess(count[1], 1.2 * count[0])
 
     def test_bad_input_is_named(self):
         scene = self.write("plain.xml", RECTANGLE % ("", 1))
