@@ -93,44 +93,32 @@ static inline void extremes_add(extremes *e, int i, double h) {
     }
 }
 
-// the lowest vertex, and extremes of those within margin along six directions of the plane
-static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
-    const cri_hull *hull = pair->shape[1].hull;
-    const cri_mat3 *R = &pair->pose[0].R;
-    enum { N_LINE = 3 };
-    // axes of the plane in the frame of the mesh, scaled so that lines 60 degrees apart are sums
-    cri_vec3 x_axis = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 0));
-    cri_vec3 y_axis = cri_v3_scale(sqrt(3.0), cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 1)));
-    cri_vec3 z_axis = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 2));
-    double height = cri_v3_dot(cri_m3_column(R, 2), pair->apart), lowest = INFINITY;
-    int n_low = 0, low[CRI_MAX_TOUCH], bottom = 0;
-    extremes line[N_LINE];
-    for (int k = 0; k < N_LINE; k++) {
-        line[k] = (extremes){{-1, -1}, {INFINITY, -INFINITY}};
+/// Vertices of a mesh within a height, and their extremes along six directions of the plane.
+typedef struct level {
+    double top; // over the lowest vertex
+    int n, low[CRI_MAX_TOUCH];
+    extremes line[3];
+} level;
+
+enum { LEVELS = 3 };
+
+// of the margin: what touches, what is next, and all
+static const double level_share[LEVELS] = {1e-4, 1e-2, 1.0};
+
+static void level_add(level *l, int i, double x, double y) {
+    if (l->n++ < CRI_MAX_TOUCH) {
+        l->low[l->n - 1] = i;
     }
-    for (int i = 0; i < hull->n_vertex; i++) {
-        cri_vec3 p = cri_v3_load(hull->vertex + 3 * (size_t)i);
-        double z = cri_v3_dot(z_axis, p);
-        if (z < lowest) {
-            lowest = z;
-            bottom = i;
-        }
-        if (height + z > margin) {
-            continue;
-        }
-        if (n_low++ < CRI_MAX_TOUCH) {
-            low[n_low - 1] = i;
-        }
-        double x = cri_v3_dot(x_axis, p), y = cri_v3_dot(y_axis, p);
-        extremes_add(&line[0], i, x);
-        extremes_add(&line[1], i, x + y);
-        extremes_add(&line[2], i, x - y);
-    }
-    // the lowest, then all others or the extremes
-    int chosen[CRI_MAX_TOUCH] = {bottom}, n = 1;
-    bool has_few = n_low <= CRI_MAX_TOUCH;
-    for (int k = 0; k < (has_few ? n_low : 2 * N_LINE); k++) {
-        int i = has_few ? low[k] : line[k / 2].at[k % 2];
+    extremes_add(&l->line[0], i, x);
+    extremes_add(&l->line[1], i, x + y);
+    extremes_add(&l->line[2], i, x - y);
+}
+
+// all of a level or its extremes, behind those that are chosen; returns their new number
+static int level_choose(const level *l, int n, int *chosen) {
+    bool has_few = l->n <= CRI_MAX_TOUCH;
+    for (int k = 0; k < (has_few ? l->n : 6) && n < CRI_MAX_TOUCH; k++) {
+        int i = has_few ? l->low[k] : l->line[k / 2].at[k % 2];
         bool is_new = i >= 0;
         for (int j = 0; j < n; j++) {
             is_new &= chosen[j] != i;
@@ -139,11 +127,77 @@ static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *tou
             chosen[n++] = i;
         }
     }
+    return n;
+}
+
+static int lowest_vertex(const cri_hull *hull, cri_vec3 z_axis, double *lowest) {
+    int bottom = 0;
+    *lowest = INFINITY;
+    for (int i = 0; i < hull->n_vertex; i++) {
+        double z = cri_v3_dot(z_axis, cri_v3_load(hull->vertex + 3 * (size_t)i));
+        if (z < *lowest) {
+            *lowest = z;
+            bottom = i;
+        }
+    }
+    return bottom;
+}
+
+// the lowest vertex, then those of each level, or its extremes where they are many
+static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
+    const cri_hull *hull = pair->shape[1].hull;
+    const cri_mat3 *R = &pair->pose[0].R;
+    // axes of the plane in the frame of the mesh, scaled so that lines 60 degrees apart are sums
+    cri_vec3 x_axis = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 0));
+    cri_vec3 y_axis = cri_v3_scale(sqrt(3.0), cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 1)));
+    cri_vec3 z_axis = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 2));
+    double height = cri_v3_dot(cri_m3_column(R, 2), pair->apart), lowest;
+    int chosen[CRI_MAX_TOUCH] = {lowest_vertex(hull, z_axis, &lowest)}, n = 1;
+    level of[LEVELS];
+    for (int k = 0; k < LEVELS; k++) {
+        of[k] = (level){.top = fmin(lowest + level_share[k] * margin, margin - height), .n = 0};
+        for (int i = 0; i < 3; i++) {
+            of[k].line[i] = (extremes){{-1, -1}, {INFINITY, -INFINITY}};
+        }
+    }
+    of[LEVELS - 1].top = margin - height;
+    for (int i = 0; i < hull->n_vertex && margin >= 0.0; i++) {
+        cri_vec3 p = cri_v3_load(hull->vertex + 3 * (size_t)i);
+        double z = cri_v3_dot(z_axis, p);
+        if (z > of[LEVELS - 1].top) {
+            continue;
+        }
+        double x = cri_v3_dot(x_axis, p), y = cri_v3_dot(y_axis, p);
+        for (int k = LEVELS - 1; k >= 0 && z <= of[k].top; k--) {
+            level_add(&of[k], i, x, y);
+        }
+    }
+    for (int k = 0; k < LEVELS; k++) {
+        n = level_choose(&of[k], n, chosen);
+    }
     for (int k = 0; k < n; k++) {
         plane_touch(pair, cri_feature_of(CRI_PIECE_VERTEX, chosen[k]), &touch[k]);
     }
     // again, as heights are rounded otherwise here
     return keep_within(margin, n, touch);
+}
+
+bool cri_plane_next(const cri_shape shape[2], const cri_pose pose[2], cri_touch_filter filter,
+                    const void *context, cri_narrow_touch *touch) {
+    CR_ASSERT(shape[0].kind == CRI_SHAPE_PLANE && shape[1].kind == CRI_SHAPE_MESH && touch);
+    cri_pair pair = cri_pair_of(shape, pose);
+    cri_vec3 z_axis = cri_m3_tmul(&pose[1].R, cri_m3_column(&pose[0].R, 2));
+    double lowest = INFINITY;
+    for (int i = 0; i < shape[1].hull->n_vertex; i++) {
+        double z = cri_v3_dot(z_axis, cri_v3_load(shape[1].hull->vertex + 3 * (size_t)i));
+        if (z < lowest) {
+            cri_narrow_touch t;
+            plane_touch(&pair, cri_feature_of(CRI_PIECE_VERTEX, i), &t);
+            lowest = filter(context, &t) ? z : lowest;
+            *touch = lowest == z ? t : *touch;
+        }
+    }
+    return isfinite(lowest);
 }
 
 int cri_collide_plane(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
