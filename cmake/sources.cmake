@@ -195,6 +195,7 @@ set(CAROM_SOURCES
     src/contact/limit_axis.c
     src/contact/near.c
     src/contact/near_field.c
+    src/contact/near_next.c
     src/contact/opening.c
     src/contact/points_goal.c
     src/contact/points_jump.c

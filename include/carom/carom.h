@@ -152,7 +152,7 @@ typedef struct cr_sim_options {
     double eps_gap;       // m, below it a pair touches
     double eps_speed;     // m/s, below it a touching pair rests
     double eps_time;      // s, impacts of one island closer than this are one event
-    int event_cap;        // impacts of one island in one step, the rest is inelastic
+    int event_cap;        // impacts of one body in one step, the rest is inelastic
     bool use_gradient;    // fill caches, so that vjp and jac may be called
     int checkpoint_every; // steps between checkpoints of a rollout, 0: near the least memory
     double smoothing;     // of gradients, laws "cone" and "cone-reg" only; 0: none
@@ -184,7 +184,7 @@ typedef struct cr_step_report {
     cr_outcome outcome; // worst of all solves
     int grad;           // cr_grad bits of all sub-steps
     int n_event;        // impacts
-    int n_capped;       // impacts made inelastic because the cap was reached
+    int n_capped;       // motions with inelastic rows because the cap was reached
     int n_iteration;    // linear solves of the contact laws
     double residual;    // largest certificate of the solves, relative
     double least_speed; // slowest located impact, m/s: gradients grow like its inverse

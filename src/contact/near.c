@@ -310,7 +310,7 @@ static void shapes_of(const cri_world *w, const cri_near *near, cri_shape shape[
 }
 
 // bodies beyond all numbers touch nothing
-static bool are_finite(const cri_pose pose[2]) {
+bool cri_near_are_finite(const cri_pose pose[2]) {
     double sum = 0.0;
     for (int s = 0; s < 2; s++) {
         sum += pose[s].pos.x + pose[s].pos.y + pose[s].pos.z;
@@ -403,9 +403,9 @@ static void general_touch(const cri_world *w, const cri_near *near, const cri_st
     cri_pose pose[2];
     cri_near_poses(w, near, state, pose);
     *touch = (cri_narrow_touch){.gap = INFINITY};
-    if (are_finite(pose) && near->is_field) {
+    if (cri_near_are_finite(pose) && near->is_field) {
         cri_near_field_touch(w, near, pose, touch);
-    } else if (are_finite(pose)) {
+    } else if (cri_near_are_finite(pose)) {
         shapes_of(w, near, shape);
         cri_distance(shape, pose, touch);
     }
@@ -441,12 +441,12 @@ void cri_near_touches(const cri_world *w, const cri_near *near, const cri_state 
     cri_shape shape[2];
     cri_pose pose[2];
     cri_near_poses(w, near, state, pose);
-    if (near->is_field && are_finite(pose)) {
+    if (near->is_field && cri_near_are_finite(pose)) {
         cri_near_field_touches(w, near, pose, margin, touch);
         return;
     }
     shapes_of(w, near, shape);
-    int n = are_finite(pose) ? cri_collide(shape, pose, margin, touch) : 0;
+    int n = cri_near_are_finite(pose) ? cri_collide(shape, pose, margin, touch) : 0;
     for (int k = n; k < near->n_slot; k++) {
         touch[k].gap = INFINITY;
     }
@@ -462,10 +462,10 @@ bool cri_near_again(const cri_world *w, const cri_near *near, const cri_state *s
     cri_pose pose[2];
     cri_near_poses(w, near, state, pose);
     if (near->is_field) {
-        return are_finite(pose) && cri_near_field_again(w, near, pose, touch);
+        return cri_near_are_finite(pose) && cri_near_field_again(w, near, pose, touch);
     }
     shapes_of(w, near, shape);
-    return are_finite(pose) && cri_touch_again(shape, pose, touch);
+    return cri_near_are_finite(pose) && cri_touch_again(shape, pose, touch);
 }
 
 void cri_near_touch_vjp(const cri_world *w, const cri_near *near, const cri_narrow_touch *touch,

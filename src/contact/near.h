@@ -70,6 +70,21 @@ static inline bool cri_near_has_points(const cri_near *near) {
 cri_vec3 cri_near_gap_direction(const cri_world *world, const cri_near *near,
                                 const cri_state *state, const cri_narrow_touch *touch);
 
+/// Which touches of a general pair are asked for: none of these ids; those that approach faster
+/// than this, else those that are farther than this.
+typedef struct cri_next {
+    double least_speed, least_gap;
+    int n_skip;
+    const int *skip; // (n_skip)
+} cri_next;
+
+/// The lowest such touch within the margin at a state, v and motion as for cri_near_rate. Of a mesh
+/// on a plane and of fields all points are looked at, of other pairs those of cri_near_touches.
+/// False: none.
+bool cri_near_next(const cri_world *world, const cri_near *near, const cri_state *state,
+                   const double *v, const double *motion, double margin, const cri_next *next,
+                   cri_narrow_touch *touch);
+
 /// All touches at a state: touch (n_slot), absent ones with an infinite gap. margin as in
 /// cri_collide.
 void cri_near_touches(const cri_world *world, const cri_near *near, const cri_state *state,

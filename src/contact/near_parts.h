@@ -11,6 +11,9 @@
 void cri_near_poses(const cri_world *world, const cri_near *near, const cri_state *state,
                     cri_pose pose[2]);
 
+/// Bodies beyond all numbers touch nothing.
+bool cri_near_are_finite(const cri_pose pose[2]);
+
 /// Adjoint and tangent of a geom's pose: pos in the world, rot in the geom's own frame.
 void cri_near_pose_vjp(const cri_world *world, int geom, const cri_state *state, cri_vec3 pos_adj,
                        cri_vec3 rot_adj, double *q_adj, const cri_derived *d_adj);

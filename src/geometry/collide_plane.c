@@ -77,79 +77,97 @@ static int plane_cylinder(const cri_pair *pair, double margin, cri_narrow_touch 
     return keep_within(margin, n, touch);
 }
 
-// adds a vertex that is not there; returns how many there are then
-static int add_vertex(int i, int n, int *chosen) {
-    for (int k = 0; k < n; k++) {
-        if (chosen[k] == i) {
-            return n;
-        }
+/// Vertices of a mesh that are chosen: the lowest one first.
+typedef struct choice {
+    int n, vertex[CRI_MAX_TOUCH];
+} choice;
+
+// adds a vertex that is not there, while there is room
+static void choice_add(choice *c, int i) {
+    bool is_new = c->n < CRI_MAX_TOUCH;
+    for (int k = 0; k < c->n; k++) {
+        is_new &= c->vertex[k] != i;
     }
-    chosen[n] = i;
-    return n + 1;
+    if (is_new) {
+        c->vertex[c->n++] = i;
+    }
 }
 
-// the vertices of a part, or its extremes along six directions of the plane when there is no room
-// for all of them; whether these are all
-static bool choose_vertices(const cri_hull_part *part, cri_vec3 x, cri_vec3 y, int *n,
-                            int chosen[CRI_MAX_TOUCH + 1]) {
+// the vertices of a part, or its extremes along six directions of the plane when they are many;
+// whether these are all
+static bool choose_part(const cri_hull_part *part, cri_vec3 x, cri_vec3 y, choice *c) {
     enum { N_LINE = 3 };
-    *n = cri_hull_below(part, CRI_MAX_TOUCH + 1, chosen);
-    if (*n <= CRI_MAX_TOUCH) {
-        return true;
+    int list[CRI_MAX_TOUCH + 1], n = cri_hull_below(part, CRI_MAX_TOUCH + 1, list);
+    for (int k = 0; n <= CRI_MAX_TOUCH && k < n; k++) {
+        choice_add(c, list[k]);
     }
     cri_vec3 line[N_LINE] = {x, cri_v3_add(x, y), cri_v3_sub(x, y)};
-    *n = 0;
-    for (int k = 0; k < N_LINE; k++) {
+    for (int k = 0; n > CRI_MAX_TOUCH && k < N_LINE; k++) {
         int end[2];
         cri_hull_ends(part, line[k], end);
-        *n = add_vertex(end[0], *n, chosen);
-        *n = add_vertex(end[1], *n, chosen);
+        choice_add(c, end[0]);
+        choice_add(c, end[1]);
     }
-    return false;
+    return n <= CRI_MAX_TOUCH;
 }
 
-// puts the lowest vertex first, also when it is none of the chosen
-static int lowest_vertex_first(const cri_hull_part *part, bool are_all, int n, int *chosen) {
-    int low = 0;
-    double lowest = INFINITY;
-    for (int k = 0; k < n; k++) {
-        double height = cri_v3_dot(part->z, cri_v3_load(part->hull->vertex + 3 * chosen[k]));
-        low = height < lowest ? k : low;
-        lowest = fmin(lowest, height);
-    }
-    if (n == 0 || !are_all) {
-        cri_hull_part all = cri_hull_part_of(part->hull, part->z, INFINITY);
-        int lower = cri_hull_farthest(&all, cri_v3_scale(-1.0, part->z), -lowest);
-        // a pose that is not finite has no lowest vertex: any will do
-        if (lower >= 0 || n == 0) {
-            chosen[n] = lower >= 0 ? lower : 0;
-            low = n++;
-        }
-    }
-    int first = chosen[low];
-    for (int k = low; k > 0; k--) {
-        chosen[k] = chosen[k - 1];
-    }
-    chosen[0] = first;
-    return n;
+// the lowest vertex of a hull; a pose that is not finite has none: any will do
+static int lowest_vertex(const cri_hull *hull, cri_vec3 z, double *lowest) {
+    cri_hull_part all = cri_hull_part_of(hull, z, INFINITY);
+    int low = cri_hull_farthest(&all, cri_v3_scale(-1.0, z), -INFINITY);
+    low = low >= 0 ? low : 0;
+    *lowest = cri_v3_dot(z, cri_v3_load(hull->vertex + 3 * (size_t)low));
+    return low;
 }
 
+// the lowest vertex, then those within the margin; where they are many, first those that touch, then
+// what is next, then the outline of all
 static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
+    static const double share[] = {1e-4, 1e-2}; // of the margin, over the lowest vertex
+    enum { N_SHARE = sizeof share / sizeof *share };
+    const cri_hull *hull = pair->shape[1].hull;
     const cri_mat3 *R = &pair->pose[0].R;
     // axes of the plane in the frame of the mesh, scaled so that lines 60 degrees apart are sums
     cri_vec3 x = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 0));
     cri_vec3 y = cri_v3_scale(sqrt(3.0), cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 1)));
     cri_vec3 z = cri_m3_tmul(&pair->pose[1].R, cri_m3_column(R, 2));
-    double height = cri_v3_dot(cri_m3_column(R, 2), pair->apart);
-    cri_hull_part part = cri_hull_part_of(pair->shape[1].hull, z, margin - height);
-    int n, chosen[CRI_MAX_TOUCH + 1];
-    bool are_all = choose_vertices(&part, x, y, &n, chosen);
-    n = lowest_vertex_first(&part, are_all, n, chosen);
+    double height = cri_v3_dot(cri_m3_column(R, 2), pair->apart), lowest;
+    choice c = {.n = 1, .vertex = {lowest_vertex(hull, z, &lowest)}}, outline = c;
+    cri_hull_part part = cri_hull_part_of(hull, z, margin - height);
+    bool are_all = choose_part(&part, x, y, &outline);
+    for (int k = 0; !are_all && k < N_SHARE; k++) {
+        double top = fmin(lowest + share[k] * margin, margin - height);
+        cri_hull_part level = cri_hull_part_of(hull, z, top);
+        (void)choose_part(&level, x, y, &c);
+    }
+    for (int k = 0; k < outline.n; k++) {
+        choice_add(&c, outline.vertex[k]);
+    }
+    int n = c.n;
+    const int *chosen = c.vertex;
     for (int k = 0; k < n; k++) {
         plane_touch(pair, cri_feature_of(CRI_PIECE_VERTEX, chosen[k]), &touch[k]);
     }
     // again, as heights are rounded otherwise here
     return keep_within(margin, n, touch);
+}
+
+bool cri_plane_next(const cri_shape shape[2], const cri_pose pose[2], cri_touch_filter filter,
+                    const void *context, cri_narrow_touch *touch) {
+    CR_ASSERT(shape[0].kind == CRI_SHAPE_PLANE && shape[1].kind == CRI_SHAPE_MESH && touch);
+    cri_pair pair = cri_pair_of(shape, pose);
+    cri_vec3 z_axis = cri_m3_tmul(&pose[1].R, cri_m3_column(&pose[0].R, 2));
+    double lowest = INFINITY;
+    for (int i = 0; i < shape[1].hull->n_vertex; i++) {
+        double z = cri_v3_dot(z_axis, cri_v3_load(shape[1].hull->vertex + 3 * (size_t)i));
+        if (z < lowest) {
+            cri_narrow_touch t;
+            plane_touch(&pair, cri_feature_of(CRI_PIECE_VERTEX, i), &t);
+            lowest = filter(context, &t) ? z : lowest;
+            *touch = lowest == z ? t : *touch;
+        }
+    }
+    return isfinite(lowest);
 }
 
 int cri_collide_plane(const cri_pair *pair, double margin, cri_narrow_touch *touch) {

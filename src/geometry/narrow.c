@@ -28,7 +28,7 @@ static cri_piece piece_of(const cri_pair *pair, int i, int feature) {
                         feature);
 }
 
-static cri_pair pair_of(const cri_shape shape[2], const cri_pose pose[2]) {
+cri_pair cri_pair_of(const cri_shape shape[2], const cri_pose pose[2]) {
     cri_pair pair = {shape, pose, cri_v3_sub(pose[1].pos, pose[0].pos), 0.0};
     pair.scale = cri_v3_norm(pair.apart) + cri_bounding_radius(&shape[1]);
     if (shape[0].kind != CRI_SHAPE_PLANE) {
@@ -390,7 +390,7 @@ int cri_collide(const cri_shape shape[2], const cri_pose pose[2], double margin,
     if (touch_sphere(shape, pose, touch)) {
         return 1;
     }
-    cri_pair pair = pair_of(shape, pose);
+    cri_pair pair = cri_pair_of(shape, pose);
     if (shape[0].kind == CRI_SHAPE_PLANE) {
         return cri_collide_plane(&pair, margin, touch);
     }
@@ -403,7 +403,7 @@ void cri_distance(const cri_shape shape[2], const cri_pose pose[2], cri_narrow_t
     if (touch_sphere(shape, pose, touch)) {
         return;
     }
-    cri_pair pair = pair_of(shape, pose);
+    cri_pair pair = cri_pair_of(shape, pose);
     if (shape[0].kind == CRI_SHAPE_PLANE) {
         cri_narrow_touch all[CRI_MAX_TOUCH];
         cri_collide_plane(&pair, -INFINITY, all);

@@ -52,6 +52,14 @@ int cri_collide(const cri_shape shape[2], const cri_pose pose[2], double margin,
 /// The signed distance and its witness points alone: touch[0] of cri_collide.
 void cri_distance(const cri_shape shape[2], const cri_pose pose[2], cri_narrow_touch *touch);
 
+/// Whether a touch is one that is asked for.
+typedef bool (*cri_touch_filter)(const void *context, const cri_narrow_touch *touch);
+
+/// The lowest touch of a plane and a mesh that the filter lets pass, of all its vertices. False:
+/// none.
+bool cri_plane_next(const cri_shape shape[2], const cri_pose pose[2], cri_touch_filter filter,
+                    const void *context, cri_narrow_touch *touch);
+
 /// The same touch (its id and pieces) at another pose or size nearby, without looking for others.
 /// False when that piece no longer supports a contact there.
 bool cri_touch_again(const cri_shape shape[2], const cri_pose pose[2], cri_narrow_touch *touch);

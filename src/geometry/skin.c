@@ -97,10 +97,6 @@ static seen *see(search *s, int vertex) {
 
 // ---- touches -----------------------------------------------------------------------------------
 
-static double trace(const double H[6]) {
-    return fabs(H[0] + H[1] + H[2]);
-}
-
 // Whether the inside of a triangle meets a sharp edge or corner of the other's field: its gradient
 // there is any of several, and turns with a radius that is the distance. The other's own mesh has
 // that edge, and meets the triangle from its side.
@@ -110,19 +106,19 @@ static bool is_edge(const search *s, const cri_triangle_min *m) {
         !(m->v.phi < 0.01 * s->reach)) {
         return false;
     }
-    return m->is_settled ? trace(m->v.H) * m->v.phi > 0.9 : s->is_sharp;
+    return m->is_settled ? cri_bend_of(m->v.H) * m->v.phi > 0.9 : s->is_sharp;
 }
 
 // whether the owner's field is flatter there and has nearly the opposite normal
 static bool is_own_flatter(const search *s, const cri_skin_spot *spot, const cri_field_value *v) {
-    double mine = trace(v->H);
+    double mine = cri_bend_of(v->H);
     if (!(mine * s->scale > 1e-9)) {
         return false;
     }
     cri_field_value w;
     cri_field_eval(s->skin[s->owner].field, spot->x, CRI_FIELD_HESSIAN, &w);
     cri_vec3 a = cri_m3_mul(&s->place.R, w.g);
-    return trace(w.H) < mine &&
+    return cri_bend_of(w.H) < mine &&
            -cri_v3_dot(a, v->g) > opposite * cri_v3_norm(a) * cri_v3_norm(v->g);
 }
 
@@ -288,21 +284,6 @@ static void search_triangle(search *s, int face) {
 
 // ---- both ways ---------------------------------------------------------------------------------
 
-// the frame of the owner seen from the other
-static cri_pose place_in(const cri_pose *owner, const cri_pose *other) {
-    cri_pose out = {.pos = cri_pose_into(other, owner->pos)};
-    for (int i = 0; i < 3; i++) {
-        for (int k = 0; k < 3; k++) {
-            double sum = 0.0;
-            for (int l = 0; l < 3; l++) {
-                sum += other->R.m[3 * l + i] * owner->R.m[3 * l + k];
-            }
-            out.R.m[3 * i + k] = sum;
-        }
-    }
-    return out;
-}
-
 static bool search_way(search *s, cr_arena *scratch) {
     int n_vertex = s->tree->mesh.n_vertex;
     s->n_face = s->n_seen = 0;
@@ -354,7 +335,22 @@ static void begin_way(search *s, int owner) {
         s->is_sharp = s->is_sharp && kind != CRI_FIELD_GRID && kind != CRI_FIELD_CUSTOM;
     }
     s->reach = radius_of(&s->skin[1 - owner]);
-    s->place = place_in(&s->pose[owner], &s->pose[1 - owner]);
+    s->place = cri_pose_between(&s->pose[owner], &s->pose[1 - owner]);
+}
+
+// all touches within the margin, in the pool; false for lack of memory
+static bool collect(search *s, const cri_skin skin[2], const cri_pose pose[2]) {
+    begin(s, skin, pose);
+    s->pool = CR_PUSH_RAW(s->scratch, cri_narrow_touch, POOL);
+    s->kept = CR_PUSH_RAW(s->scratch, cri_narrow_touch, KEPT);
+    bool is_good = s->pool && s->kept;
+    for (int o = 0; o < 2 && is_good; o++) {
+        if (skin[o].tree) {
+            begin_way(s, o);
+            is_good = search_way(s, s->scratch);
+        }
+    }
+    return is_good;
 }
 
 int cri_skins_collide(const cri_skin skin[2], const cri_pose pose[2], double margin, int n_most,
@@ -362,23 +358,30 @@ int cri_skins_collide(const cri_skin skin[2], const cri_pose pose[2], double mar
     CR_ASSERT(margin >= 0.0 && n_most > 0 && touch && scratch);
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     search s = {.margin = margin, .scratch = scratch};
-    begin(&s, skin, pose);
-    s.pool = CR_PUSH_RAW(scratch, cri_narrow_touch, POOL);
-    s.kept = CR_PUSH_RAW(scratch, cri_narrow_touch, KEPT);
-    bool is_good = s.pool && s.kept;
-    for (int o = 0; o < 2 && is_good; o++) {
-        if (skin[o].tree) {
-            begin_way(&s, o);
-            is_good = search_way(&s, scratch);
-        }
-    }
     int n = 0;
-    if (is_good && s.n_pool > 0) {
+    if (collect(&s, skin, pose) && s.n_pool > 0) {
         n = cri_skin_reduce(s.n_pool, s.pool, margin, s.scale, n_most, touch, scratch);
         n = cri_skin_plane_polish(skin, pose, n, touch);
     }
     cri_arena_rewind(scratch, mark);
     return n;
+}
+
+bool cri_skins_next(const cri_skin skin[2], const cri_pose pose[2], double margin,
+                    cri_touch_filter filter, const void *context, cri_narrow_touch *touch,
+                    cr_arena *scratch) {
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    search s = {.margin = margin, .scratch = scratch};
+    touch->gap = INFINITY;
+    if (collect(&s, skin, pose)) {
+        for (int k = 0; k < s.n_pool; k++) {
+            if (s.pool[k].gap < touch->gap && filter(context, &s.pool[k])) {
+                *touch = s.pool[k];
+            }
+        }
+    }
+    cri_arena_rewind(scratch, mark);
+    return isfinite(touch->gap);
 }
 
 size_t cri_skins_scratch_bytes(const cri_triangles *mesh) {

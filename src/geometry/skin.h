@@ -45,6 +45,12 @@ enum {
 int cri_skins_collide(const cri_skin skin[2], const cri_pose pose[2], double margin, int n_most,
                       cri_narrow_touch *touch, cr_arena *scratch);
 
+/// The lowest touch with gap <= margin that the filter lets pass, of all points before their
+/// outline is taken. False: none.
+bool cri_skins_next(const cri_skin skin[2], const cri_pose pose[2], double margin,
+                    cri_touch_filter filter, const void *context, cri_narrow_touch *touch,
+                    cr_arena *scratch);
+
 /// What the largest need is for meshes no larger than this one.
 size_t cri_skins_scratch_bytes(const cri_triangles *mesh);
 

@@ -7,6 +7,8 @@
 #include "geometry/skin.h"
 #include "geometry/triangle_min.h"
 
+#include <math.h>
+
 /// A point on a triangle of the owner, seen from both fields.
 typedef struct cri_skin_spot {
     int owner, face;
@@ -49,4 +51,24 @@ static inline cri_vec3 cri_pose_into(const cri_pose *pose, cri_vec3 x) {
 
 static inline cri_vec3 cri_pose_out(const cri_pose *pose, cri_vec3 x) {
     return cri_v3_add(pose->pos, cri_m3_mul(&pose->R, x));
+}
+
+/// The frame of one pose seen from another.
+static inline cri_pose cri_pose_between(const cri_pose *owner, const cri_pose *other) {
+    cri_pose out = {.pos = cri_pose_into(other, owner->pos)};
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 3; k++) {
+            double sum = 0.0;
+            for (int l = 0; l < 3; l++) {
+                sum += other->R.m[3 * l + i] * owner->R.m[3 * l + k];
+            }
+            out.R.m[3 * i + k] = sum;
+        }
+    }
+    return out;
+}
+
+/// How much a field bends: |tr H|.
+static inline double cri_bend_of(const double H[6]) {
+    return fabs(H[0] + H[1] + H[2]);
 }

@@ -32,6 +32,8 @@
 
 #include "sim/event.h"
 
+#include "sim/rest.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -44,10 +46,12 @@ typedef struct search {
     bool has_tree;           // a unit is a tree, resting or not
     bool is_sampled;         // a unit rests or is a tree
     bool is_slow;            // sampled, and too slow for one shape to pass through the other
+    bool is_closed;          // sampled, and the gap is closed at the end
     bool is_round;           // centred spheres of free bodies and planes: rotation does not matter
     double bound;            // a
     int n_skip;              // resting touches of a general pair: the others are searched
     int skip[CRI_MOST_SLOT]; // (n_skip) their ids
+    double sight;            // of those others
     double start_gap;        // at t = 0, less the offset
     double start_speed;
 } search;
@@ -170,25 +174,23 @@ static bool work_unit(cr_sim *sim, cri_motion *motion, const search *s, int unit
     return true;
 }
 
-// the lowest touch of a pair at sim->work that does not rest; false: there is none near
-static bool next_touch(const cr_sim *sim, const search *s, cri_narrow_touch *out) {
-    cri_narrow_touch touch[CRI_MOST_SLOT];
-    // a tenth of the smaller shape: far enough to see the next touch come; of fields, whose points
-    // within it are many, a hundredth
-    double share = s->near->is_field ? 0.01 : 0.1;
-    double margin = share * fmin(sim->reach[s->near->geom[0]], sim->reach[s->near->geom[1]]);
-    cri_near_touches(&sim->world, s->near, &sim->work, margin, touch);
-    out->gap = INFINITY;
-    for (int k = 0; k < s->near->n_slot && isfinite(touch[k].gap); k++) {
-        bool is_skipped = false;
-        for (int i = 0; i < s->n_skip; i++) {
-            is_skipped = is_skipped || s->skip[i] == touch[k].id;
-        }
-        if (!is_skipped && touch[k].gap < out->gap) {
-            *out = touch[k];
-        }
-    }
-    return isfinite(out->gap);
+// how far away the next touch may be seen: a tenth of the smaller shape; of fields, whose points
+// within it are many, a hundredth
+static double sight(const cr_sim *sim, const cri_near *near) {
+    double share = near->is_field ? 0.01 : 0.1;
+    return share * fmin(sim->reach[near->geom[0]], sim->reach[near->geom[1]]);
+}
+
+static bool next_touch(const cr_sim *sim, const cri_near *near, const cri_state *state,
+                       double margin, int n_skip, const int *skip, cri_narrow_touch *out) {
+    const cri_next next = {sim->eps_speed, sim->eps_gap, n_skip, skip};
+    return cri_near_next(&sim->world, near, state, state->x + sim->model->sizes.n_q, state->motion,
+                         margin, &next, out);
+}
+
+bool cri_event_next(const cr_sim *sim, const cri_near *near, const cri_state *state, int n_skip,
+                    const int *skip, cri_narrow_touch *out) {
+    return next_touch(sim, near, state, sight(sim, near), n_skip, skip, out);
 }
 
 // gap and rate at time t along the motion; *least gets the least rate of any two points. False for
@@ -205,7 +207,7 @@ static bool gap_at(cr_sim *sim, cri_motion *motion, const search *s, double t, d
     }
     cri_narrow_touch touch;
     if (s->n_skip > 0) {
-        if (!next_touch(sim, s, &touch)) {
+        if (!next_touch(sim, s->near, &sim->work, s->sight, s->n_skip, s->skip, &touch)) {
             *gap = INFINITY;
             *speed = 0.0;
             return true;
@@ -314,6 +316,7 @@ static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, boo
         return *has_memory;
     }
     s->bound += s->has_tree ? 4.0 * fabs(rate - v) / T : 0.0;
+    s->is_closed = end <= 0.0;
     s->is_slow = is_slow(sim, s, &motion->state, T) && is_slow(sim, s, &sim->work, T);
     if (!(g > sim->eps_gap) || !(end > sim->eps_gap)) {
         return false;
@@ -406,7 +409,9 @@ static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, d
         low = t;
         t += tau;
         if (!(t <= T)) {
-            if (!is_floor || low >= T) {
+            // another touch may be the lowest there
+            bool is_closed = s.is_closed && T >= end;
+            if ((!is_floor && !is_closed) || low >= T) {
                 return INFINITY;
             }
             t = T;
@@ -436,7 +441,8 @@ static bool begin_feature(cr_sim *sim, cri_motion *motion, int feature, double T
     const cri_near *near = cri_scan_near(&sim->scan, feature);
     bool is_general = !cri_near_has_points(near);
     bool is_resting = n_rest > 0 && rest[0] == feature;
-    if (is_general ? feature != near->first : is_resting) {
+    // what has had its share of impacts has rows for all that it may reach
+    if (cri_is_capped(sim, near) || (is_general ? feature != near->first : is_resting)) {
         return false;
     }
     *s = search_begin(sim, motion, feature, T);
@@ -446,6 +452,10 @@ static bool begin_feature(cr_sim *sim, cri_motion *motion, int feature, double T
         s->skip[s->n_skip++] = sim->scan.touch[rest[i]].id;
     }
     if (s->n_skip > 0) {
+        // on a plane as far as anything may come
+        double fall = (closing_speed(sim, s, &motion->state) + s->bound * T) * T;
+        bool has_plane = !isfinite(sim->reach[near->geom[0]]);
+        s->sight = has_plane ? fmax(sight(sim, near), fall) : sight(sim, near);
         *has_memory = gap_at(sim, motion, s, 0.0, &s->start_gap, &s->start_speed);
     }
     return *has_memory;

@@ -6,6 +6,11 @@
 
 #include "sim/scan.h"
 
+/// The touch of a general pair that comes next at a state while those with the ids skip (n_skip)
+/// rest; false: none is near.
+bool cri_event_next(const cr_sim *sim, const cri_near *near, const cri_state *state, int n_skip,
+                    const int *skip, cri_narrow_touch *out);
+
 /// First impact in (0, T] along the motion, over all features but the resting ones. Fills the
 /// scan's roots and returns the time of the earliest, infinite when there is none; ties go to the
 /// lower feature, in *feature. *has_memory false: no memory for a solve.

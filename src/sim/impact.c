@@ -9,6 +9,7 @@
 #include "sim/impact.h"
 
 #include "contact/islands.h"
+#include "sim/event.h"
 #include "sim/rest.h"
 
 #include <math.h>
@@ -22,7 +23,8 @@ static double rate_of(const cr_sim *sim, int f, const cri_narrow_touch *touch,
 
 static bool rests_at_start(const cr_sim *sim, const cri_motion *motion, int f) {
     const cri_scan *scan = &sim->scan;
-    return cri_is_resting(sim, f, &scan->touch[f], &motion->state, motion->h, scan->speed[f]);
+    return cri_rests_by_cap(sim, f, motion->h) ||
+           cri_is_resting(sim, f, &scan->touch[f], &motion->state, motion->h, scan->speed[f]);
 }
 
 int cri_impact_resting(cr_sim *sim, const cri_motion *motion) {
@@ -102,6 +104,45 @@ static bool move_to(cr_sim *sim, cri_motion *motion, double t) {
     return true;
 }
 
+// Which feature hits: where some touches of a general pair rest it is the next one, whatever its
+// slot. The outline of the pair may have left it out: it takes the place of the last.
+static int keep_hit(cr_sim *sim, const cri_motion *motion, int f) {
+    cri_scan *scan = &sim->scan;
+    const cri_near *near = cri_scan_near(scan, f);
+    int skip[CRI_MOST_SLOT], n_skip = 0, at = near->first;
+    for (int i = near->first; i < near->first + near->n_slot; i++) {
+        if (rests_at_start(sim, motion, i)) {
+            skip[n_skip++] = scan->touch[i].id;
+        }
+    }
+    cri_narrow_touch touch;
+    if (cri_near_has_points(near) || n_skip == 0 ||
+        !cri_event_next(sim, near, &sim->work, n_skip, skip, &touch)) {
+        return f;
+    }
+    int last = near->first + near->n_slot - 1;
+    while (at < last && isfinite(scan->now[at].gap) && scan->now[at].id != touch.id) {
+        at++;
+    }
+    scan->now[at] = touch;
+    return at;
+}
+
+int cri_impact_start(const cr_sim *sim, int f) {
+    const cri_scan *scan = &sim->scan;
+    const cri_near *near = cri_scan_near(scan, f);
+    if (cri_near_has_points(near)) {
+        return f;
+    }
+    // touches of a general pair have any slot at any time
+    for (int i = near->first; i < near->first + near->n_slot; i++) {
+        if (isfinite(scan->gap[i]) && scan->touch[i].id == scan->now[f].id) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 // G and its rate over the hits at time t; weights go to scan->root, by feature
 static double weighted_gap(cr_sim *sim, int n_hit, double *G_rate) {
     cri_scan *scan = &sim->scan;
@@ -112,7 +153,8 @@ static double weighted_gap(cr_sim *sim, int n_hit, double *G_rate) {
         double rate = cri_near_rate(&sim->world, cri_scan_near(scan, f), &scan->now[f], &sim->work,
                                     sim->y_rate, sim->body_tan);
         scan->root[f] = rate;
-        G += rate * (scan->now[f].gap - scan->offset[f]);
+        int start = cri_impact_start(sim, f);
+        G += rate * (scan->now[f].gap - (start >= 0 ? scan->offset[start] : 0.0));
         *G_rate += rate * rate;
     }
     return G;
@@ -168,17 +210,23 @@ static int join_hits(cr_sim *sim, int n_hit, int n_group, double h) {
 // F2 to F4: leaves y, y_rate, hits, weights (in scan->root) and group; false for lack of memory
 bool cri_impact_locate(cr_sim *sim, cri_motion *motion, double T, bool is_now, cri_impact *impact) {
     CR_ASSERT(T >= 0.0 && impact);
+    // what belongs to one event is no farther from its first root
+    double first = impact->t, slack = sim->eps_time + sim->eps_gap / sim->eps_speed;
     for (int round = 0;; round++) {
         for (int k = 0; k < 6; k++) {
             if (!move_to(sim, motion, impact->t)) {
                 return false;
+            }
+            for (int i = 0; i < impact->n_hit && !is_now && round == 0; i++) {
+                sim->scan.hit[i] = keep_hit(sim, motion, sim->scan.hit[i]);
             }
             double G = weighted_gap(sim, impact->n_hit, &impact->G_rate);
             bool is_root = fabs(G / impact->G_rate) <= 1e-17 * motion->h;
             if (is_now || impact->n_hit == 1 || is_root || k == 5) {
                 break; // y stands at t
             }
-            impact->t = fmin(fmax(impact->t - G / impact->G_rate, 0.0), T);
+            double t = fmin(fmax(impact->t - G / impact->G_rate, first - slack), first + slack);
+            impact->t = fmin(fmax(t, 0.0), T);
         }
         impact->n_group = find_group(sim, impact->n_hit, motion->h);
         int n = join_hits(sim, impact->n_hit, impact->n_group, motion->h);

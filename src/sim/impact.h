@@ -25,6 +25,9 @@ int cri_impact_now(cr_sim *sim, const cri_motion *motion);
 /// Hits of a located event: within eps_time of t, in the island of first; into scan->hit.
 int cri_impact_hits(cr_sim *sim, double t, int first);
 
+/// The feature that had the touch scan->now[f] at the start; -1: none had.
+int cri_impact_start(const cr_sim *sim, int f);
+
 /// From hits and a first guess of t to the whole impact: leaves the state in sim->y, its rate in
 /// sim->y_rate, poses in sim->work, touches in scan->now. False for lack of memory.
 CR_MUST_CHECK bool cri_impact_locate(cr_sim *sim, cri_motion *motion, double T, bool is_now,

@@ -14,7 +14,8 @@
 //
 // Without this a rocking box or a rolling pile would fall back in a shower of tiny impacts. What
 // approaches is always located, until a unit has had event_cap impacts in the step: then whatever
-// is slower than h |g| rests.
+// may be reached in it, gap <= h (|rate| + h |g|), is a row of the motion's own solve, which lets
+// no gap close beyond zero; nothing of that unit is located any more.
 
 #include "sim/rest.h"
 
@@ -123,17 +124,22 @@ static double centripetal(const cr_sim *sim, const cri_near *near, const cri_nar
     return sum;
 }
 
-// a unit that has had its share of impacts in this step: rest is then what one step of its weight
-// would do
-static bool is_rest_by_cap(const cr_sim *sim, const cri_near *near, double h, double gap,
-                           double speed) {
-    double change = h * cri_v3_norm(cri_v3_load(sim->d.mech.gravity));
+bool cri_is_capped(const cr_sim *sim, const cri_near *near) {
     bool is_capped = false;
     for (int side = 0; side < 2; side++) {
         int u = near->unit[side];
         is_capped = is_capped || (u >= 0 && sim->n_unit_event[u] >= sim->event_cap);
     }
-    return is_capped && gap <= fmax(sim->eps_gap, h * change) && fabs(speed) <= change;
+    return is_capped;
+}
+
+bool cri_rests_by_cap(const cr_sim *sim, int feature, double h) {
+    CR_ASSERT(feature >= 0 && h > 0.0);
+    const cri_scan *scan = &sim->scan;
+    double change = h * cri_v3_norm(cri_v3_load(sim->d.mech.gravity));
+    double far = h * (change + fmax(-scan->speed[feature], 0.0));
+    return scan->gap[feature] <= fmax(sim->eps_gap, far) &&
+           cri_is_capped(sim, cri_scan_near(scan, feature));
 }
 
 // does a body turn so far in a step that its contact point leaves its circle's beginning?
@@ -156,9 +162,6 @@ bool cri_is_resting(const cr_sim *sim, int feature, const cri_narrow_touch *touc
     const cri_near *near = cri_scan_near(&sim->scan, feature);
     double gap = touch->gap;
     if (fabs(speed) <= sim->eps_speed && gap <= sim->eps_gap) {
-        return true;
-    }
-    if (is_rest_by_cap(sim, near, h, gap, speed)) {
         return true;
     }
     if (speed < -sim->eps_speed || !isfinite(gap) || turns_fast(near, state, h)) {

@@ -13,6 +13,7 @@
 #include "sim/scan.h"
 
 #include "geometry/broad_phase.h"
+#include "sim/rest.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -295,16 +296,20 @@ static bool push_arrays(cr_sim *sim, cri_scan *s) {
 
 // the largest gap at which a touch of this pair may count as resting (sim/rest.c)
 static double margin_of(const cr_sim *sim, const cri_motion *motion, const cri_near *near) {
-    double h = motion->h, k = 0.0;
+    double h = motion->h, k = 0.0, speed = 0.0, spin = 0.0;
     for (int s = 0; s < 2; s++) {
         if (near->unit[s] >= 0 && near->body[s] >= 0) {
             const double *m = motion->state.motion + 6 * near->body[s];
             cri_vec3 w = cri_v3_load(m + 3);
             k += cri_v3_dot(w, w) * sim->reach[near->geom[s]];
+            speed += cri_v3_norm(cri_v3_load(m)) + cri_v3_norm(w) * sim->reach[near->geom[s]];
+            spin += cri_v3_norm(w);
         }
     }
-    double gravity = cri_v3_norm(cri_v3_load(sim->d.mech.gravity));
-    return fmax(sim->eps_gap + 0.75 * h * h * k, h * h * gravity);
+    double fall = h * h * cri_v3_norm(cri_v3_load(sim->d.mech.gravity));
+    // a hundredth of a radian at a time (sim/step_located.c)
+    fall += cri_is_capped(sim, near) ? fmin(h, 0.01 / fmax(spin, 1e-300)) * speed : 0.0;
+    return fmax(sim->eps_gap + 0.75 * h * h * k, fall);
 }
 
 static void place_features(cr_sim *sim, const cri_motion *motion) {

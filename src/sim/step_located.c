@@ -15,8 +15,9 @@
 //   F3  y = Phi_t(x),  y_rate = d Phi_t/dt of the discrete map
 //   F4  group: hits and whatever touches in their island; an approaching one joins the hits
 //       (back to F2)
-//   F5  v+ = jump(y), inelastic where e |b_n| <= eps_speed or the island's cap is reached
-//   F6  x = [y_q | v+],  T = T - t
+//   F5  v+ = jump(y), inelastic where e |b_n| <= eps_speed
+//   F6  x = [y_q | v+],  T = T - t; a unit that has had its share of impacts has inelastic rows
+//       for all that it may reach in what is left, in short parts of fixed length
 //
 // Adjoint: last line first; what is carried besides x_adj is T_adj, the derivative for the time
 // left.
@@ -31,6 +32,7 @@
 // of one event. For several hits at once it is an average with weights rate^2 (paper 004, Eq. 6-7).
 
 #include "sim/impact.h"
+#include "sim/rest.h"
 
 #include <math.h>
 #include <string.h>
@@ -84,12 +86,12 @@ static bool keep_event(cr_sim *sim, sub *s, int n_hit) {
     cri_state_copy(sim->model, &sim->work, &s->state);
     memcpy(s->y_rate, sim->y_rate, sizeof *s->y_rate * (size_t)z->n_tangent);
     for (int k = 0; k < n_hit; k++) {
-        int f = scan->hit[k];
+        int f = scan->hit[k], start = cri_impact_start(sim, f);
         s->hit[k] = (cri_hit){.near = *cri_scan_near(scan, f),
                               .touch = scan->now[f],
-                              .start = scan->touch[f],
+                              .start = scan->touch[start >= 0 ? start : f],
                               .weight = scan->root[f],
-                              .is_deep = scan->offset[f] < -sim->eps_gap};
+                              .is_deep = start >= 0 && scan->offset[start] < -sim->eps_gap};
         for (int side = 0; s->hit[k].is_deep && side < 2; side++) {
             int unit = s->hit[k].near.unit[side];
             bool is_tree = unit >= 0 && !sim->model->mech.unit[unit].is_free_body;
@@ -228,17 +230,45 @@ static double fastest_spin(const cr_sim *sim, const cri_state *state) {
     return fastest;
 }
 
+// The n-th part of a step, the last one with what is left: a length that the time of no impact
+// changes, so that derivatives hold it fixed.
+static double part_of(double n, double h, double T) {
+    double part = h / fmax(n, 1.0);
+    return T > 1.001 * part ? part : T;
+}
+
 // The longest smooth motion that RK4 follows well: half a radian. A resting contact knows its shape
 // at the start alone: a twentieth, where the step is that of a fast turn (sim/rest.c). At most
 // 4096 parts of the step.
 static double longest_motion(double spin, bool is_resting, double h, double T) {
     bool is_short = is_resting && spin * h > 0.3;
-    double n = ceil(fmin((is_short ? 20.0 : 2.0) * spin * T, 4096.0 * T / h));
-    return n > 1.0 ? T / n : T;
+    return part_of(ceil(fmin((is_short ? 20.0 : 2.0) * spin * h, 4096.0)), h, T);
+}
+
+// The longest motion of resting rows that stand for impacts which are no longer located, T when
+// there are none. What is not among the rows falls freely: by no more than 1e-4 of the smaller
+// body's radius, and no body turns by more than 1/100 radian. At most 256 parts of the step.
+static double longest_coast(const cr_sim *sim, int n_rest, double spin, double h, double T,
+                            bool *is_capped) {
+    *is_capped = false;
+    double g = cri_v3_norm(cri_v3_load(sim->d.mech.gravity)), n = 1.0;
+    for (int k = 0; k < n_rest; k++) {
+        const cri_near *near = cri_scan_near(&sim->scan, sim->scan.rest[k]);
+        if (!cri_is_capped(sim, near)) {
+            continue;
+        }
+        for (int side = 0; side < 2 && near->kind != CRI_NEAR_LIMIT; side++) {
+            double r = sim->reach[near->geom[side]];
+            n = isfinite(r) && r > 0.0 ? fmax(n, h * sqrt(g / (1e-4 * r))) : n;
+        }
+        n = fmax(n, 100.0 * spin * h);
+        *is_capped = true;
+    }
+    return part_of(fmin(ceil(n), 256.0), h, T);
 }
 
 // F1: what rests and what hits at once; *n_now 0: nothing does
-static bool begin_sub(cr_sim *sim, sub *s, double T, bool is_stuck, int *n_now, int *n_rest,
+static bool begin_sub(cr_sim *sim, sub *s, double T, int *n_now, int *n_rest,
                       cr_step_report *report) {
     if (!cri_scan_start(sim, &s->motion, T)) {
         return false;
@@ -247,7 +277,7 @@ static bool begin_sub(cr_sim *sim, sub *s, double T, bool is_stuck, int *n_now, 
         bool is_limit = cri_scan_near(&sim->scan, f)->kind == CRI_NEAR_LIMIT;
         report->penetration = fmax(report->penetration, is_limit ? 0.0 : -sim->scan.gap[f]);
     }
-    *n_now = is_stuck ? 0 : cri_impact_now(sim, &s->motion);
+    *n_now = cri_impact_now(sim, &s->motion);
     *n_rest = *n_now > 0 ? 0 : cri_impact_resting(sim, &s->motion);
     s->is_located = true;
     for (int k = 0; k < *n_now; k++) {
@@ -264,18 +294,19 @@ static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record,
     if (!s) {
         return false;
     }
-    // a run of impacts that does not end within any reason goes on without them
-    int n_limit = 4 * sim->event_cap * (1 + sim->model->mech.n_unit), n_rest, n_now, first;
-    bool is_stuck = report->n_event >= n_limit, has_memory = true;
+    int n_rest, n_now, first;
+    bool has_memory = true, is_capped;
     cri_state_set(sim->model, &s->motion.state);
     double spin = fastest_spin(sim, &s->motion.state);
     double end = longest_motion(spin, false, record->h, *T);
-    if (!begin_sub(sim, s, end, is_stuck, &n_now, &n_rest, report)) {
+    if (!begin_sub(sim, s, end, &n_now, &n_rest, report)) {
         return false;
     }
     end = n_rest > 0 ? longest_motion(spin, true, record->h, *T) : end;
+    double coast = longest_coast(sim, n_rest, spin, record->h, *T, &is_capped);
+    end = fmin(end, coast);
     int n_hit = n_now;
-    if (n_now == 0 && !is_stuck) {
+    if (n_now == 0) {
         s->t = cri_event_search(sim, &s->motion, end, n_rest, sim->scan.rest, &first, &has_memory);
         n_hit = has_memory && first >= 0 ? cri_impact_hits(sim, s->t, first) : 0;
     }
@@ -283,10 +314,8 @@ static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record,
         return false;
     }
     if (n_hit == 0) {
-        if (is_stuck) {
-            report->outcome = CR_ITERATION_LIMIT;
-            report->grad |= CR_GRAD_REFUSED;
-        }
+        report->grad |= is_capped ? CR_GRAD_ONE_SIDED : 0;
+        report->n_capped += is_capped;
         *T = end < *T ? *T - end : 0.0;
         return finish(sim, s, end, x_after, report);
     }

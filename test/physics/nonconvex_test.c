@@ -61,38 +61,70 @@ TEST(a_bowl_lies_in_a_bowl) {
     CHECK_CLOSE(x[2], -0.01, 3e-3, 0.0);
 }
 
-static void check_mesh(const char *file, double scale, const char *key, double size) {
+/// A throw of a mesh.
+typedef struct thrown {
+    const char *file;
+    double scale;
+    const char *shape, *key;
+    int n;
+    double dt, size;
+} thrown;
+
+static void check_mesh(const thrown *t) {
     char path[512], scene[2048];
     double x[13];
-    snprintf(path, sizeof path, MESHES "%s", file);
+    snprintf(path, sizeof path, MESHES "%s", t->file);
     if (access(path, R_OK) != 0) {
         SKIP("the reference meshes (../shared/data/meshes) are not here");
     }
     snprintf(scene, sizeof scene,
-             "<mujoco><custom><text name='carom:shape:b' data='mesh; samples 32'/></custom><asset>"
+             "<mujoco><custom><text name='carom:shape:b' data='%s'/></custom><asset>"
              "<mesh name='m' file='%s' scale='%g %g %g'/></asset><worldbody>"
              "<geom type='plane' size='9 9 1'/><body><freejoint/><geom name='b' type='mesh' "
              "mesh='m' mass='1'/></body></worldbody><keyframe><key %s/></keyframe></mujoco>",
-             path, scale, scale, scale, key);
-    double overlap = overlap_of(scene, 60, 0.005, x);
-    if (!(overlap <= 1e-3 * size)) {
-        fail_msg("%s sinks in by %g", file, overlap);
+             t->shape, path, t->scale, t->scale, t->scale, t->key);
+    double overlap = overlap_of(scene, t->n, t->dt, x);
+    if (!(overlap <= 1e-3 * t->size)) {
+        fail_msg("%s (%s) sinks in by %g with steps of %g s", t->file, t->shape, overlap, t->dt);
     }
     CHECK(x[2] > 0.0 && isfinite(x[2]));
 }
 
+#define ON_FEET "qpos='0 0 0.75 0.7071 0.7071 0 0' qvel='0.5 0 -1 0 0 0'"
+// falls on its back and rolls over many vertices
+#define TUMBLING                                                                                   \
+    "qpos='0 0 1.3 -0.390142 0.186983 -0.828319 0.355739' qvel='0.3 -0.4 0.2 1.5 -2 0.6'"
+
 TEST(spot_lands_and_tips) {
-    check_mesh("spot_tri.obj", 1.0, "qpos='0 0 0.75 0.7071 0.7071 0 0' qvel='0.5 0 -1 0 0 0'", 1.7);
+    check_mesh(&(thrown){"spot_tri.obj", 1.0, "mesh; samples 32", ON_FEET, 60, 0.005, 1.7});
+}
+
+TEST(spot_lands_on_its_feet_in_long_steps) {
+    check_mesh(&(thrown){"spot_tri.obj", 1.0, "hull", ON_FEET, 60, 1.0 / 30.0, 1.7});
+    check_mesh(&(thrown){"spot_tri.obj", 1.0, "mesh; samples 32", ON_FEET, 60, 1.0 / 30.0, 1.7});
+}
+
+TEST(spot_tumbles_in_long_steps) {
+    check_mesh(&(thrown){"spot_tri.obj", 1.0, "hull", TUMBLING, 60, 1.0 / 30.0, 1.7});
+    check_mesh(&(thrown){"spot_tri.obj", 1.0, "mesh; samples 32", TUMBLING, 60, 1.0 / 30.0, 1.7});
 }
 
 TEST(bob_lands_and_rocks) {
-    check_mesh("bob_tri.obj", 1.0, "qpos='0 0 0.53 0.7071 0.7071 0 0' qvel='0.5 0 -1 0 0 0'", 1.9);
+    const char *key = "qpos='0 0 0.53 0.7071 0.7071 0 0' qvel='0.5 0 -1 0 0 0'";
+    check_mesh(&(thrown){"bob_tri.obj", 1.0, "mesh; samples 32", key, 60, 0.005, 1.9});
+    check_mesh(&(thrown){"bob_tri.obj", 1.0, "hull", TUMBLING, 60, 1.0 / 30.0, 1.9});
 }
 
 TEST(a_gear_rolls) {
-    check_mesh("gearwheel.stl", 0.01, "qpos='0 0 0.21 0.7071 0.7071 0 0' qvel='0.4 0 0 0 0 -2'",
-               0.417);
+    const char *key = "qpos='0 0 0.21 0.7071 0.7071 0 0' qvel='0.4 0 0 0 0 -2'";
+    check_mesh(&(thrown){"gearwheel.stl", 0.01, "mesh; samples 32", key, 60, 0.005, 0.417});
 }
 
-CR_TEST_MAIN(a_ring_falls_on_a_peg, a_bowl_lies_in_a_bowl, spot_lands_and_tips, bob_lands_and_rocks,
-             a_gear_rolls)
+TEST(a_gear_tumbles_in_long_steps) {
+    const char *key = "qpos='0 0 0.35 0.5 -0.5 0.6 0.4' qvel='0.3 -0.4 0 2 -3 4'";
+    check_mesh(&(thrown){"gearwheel.stl", 0.01, "hull", key, 60, 1.0 / 30.0, 0.417});
+}
+
+CR_TEST_MAIN(a_ring_falls_on_a_peg, a_bowl_lies_in_a_bowl, spot_lands_and_tips,
+             spot_lands_on_its_feet_in_long_steps, spot_tumbles_in_long_steps, bob_lands_and_rocks,
+             a_gear_rolls, a_gear_tumbles_in_long_steps)

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// The touch of a general pair that comes next while others rest.
+//
+// A mesh on a plane, and a field's mesh on one, may come down with any of their vertices, and the
+// outline of those within a margin leaves out most. All are looked at here: of those that approach,
+// the lowest. What touches and neither rests nor approaches lies between resting ones, whose rows
+// hold it. Where nothing approaches the lowest of what does not touch may do so later.
+
+#include "contact/near_parts.h"
+
+#include "base/base.h"
+#include "model/forms.h"
+
+#include <math.h>
+
+/// What cri_near_next was asked.
+typedef struct question {
+    const cri_world *world;
+    const cri_near *near;
+    const cri_state *state;
+    const double *v, *motion;
+    const cri_next *next;
+    double least_gap; // of one that need not approach
+} question;
+
+static bool is_asked_for(const void *context, const cri_narrow_touch *touch) {
+    const question *q = context;
+    for (int i = 0; i < q->next->n_skip; i++) {
+        if (q->next->skip[i] == touch->id) {
+            return false;
+        }
+    }
+    return touch->gap > q->least_gap || cri_near_rate(q->world, q->near, touch, q->state, q->v,
+                                                      q->motion) < -q->next->least_speed;
+}
+
+// of what cri_near_touches has
+static bool next_of_outline(const question *q, double margin, cri_narrow_touch *out) {
+    cri_narrow_touch touch[CRI_MOST_SLOT];
+    cri_near_touches(q->world, q->near, q->state, margin, touch);
+    out->gap = INFINITY;
+    for (int k = 0; k < q->near->n_slot && isfinite(touch[k].gap); k++) {
+        bool is_skipped = false;
+        for (int i = 0; i < q->next->n_skip; i++) {
+            is_skipped = is_skipped || q->next->skip[i] == touch[k].id;
+        }
+        if (!is_skipped && touch[k].gap < out->gap) {
+            *out = touch[k];
+        }
+    }
+    return isfinite(out->gap);
+}
+
+// of all vertices above a plane
+static bool next_of_all(const question *q, double margin, cri_narrow_touch *touch) {
+    const cri_world *w = q->world;
+    const int *g = q->near->geom;
+    cri_pose pose[2];
+    cri_near_poses(w, q->near, q->state, pose);
+    if (!cri_near_are_finite(pose)) {
+        return false;
+    }
+    if (q->near->is_field) {
+        const cri_form *form = w->d->forms->form;
+        const cri_skin skin[2] = {cri_form_skin(&form[g[0]]), cri_form_skin(&form[g[1]])};
+        return cri_skins_next(skin, pose, margin, is_asked_for, q, touch, w->scratch);
+    }
+    cri_shape shape[2];
+    for (int s = 0; s < 2; s++) {
+        const cri_geom *geom = &w->model->geom[g[s]];
+        shape[s] = (cri_shape){geom->shape, w->d->geom[g[s]].size, geom->hull};
+    }
+    return cri_plane_next(shape, pose, is_asked_for, q, touch) && touch->gap <= margin;
+}
+
+bool cri_near_next(const cri_world *w, const cri_near *near, const cri_state *state,
+                   const double *v, const double *motion, double margin, const cri_next *next,
+                   cri_narrow_touch *touch) {
+    CR_ASSERT(near->kind == CRI_NEAR_GENERAL && next && touch);
+    question q = {w, near, state, v, motion, next, INFINITY};
+    const cri_geom *a = &w->model->geom[near->geom[0]], *b = &w->model->geom[near->geom[1]];
+    // a smooth field touches with its own lowest points
+    bool has_all = b->shape == CRI_SHAPE_MESH ||
+                   (near->is_field && !cri_form_skin(&w->d->forms->form[near->geom[1]]).is_round);
+    if (a->shape != CRI_SHAPE_PLANE || !has_all) {
+        return next_of_outline(&q, margin, touch);
+    }
+    if (next_of_all(&q, margin, touch)) {
+        return true;
+    }
+    q.least_gap = next->least_gap;
+    return next_of_all(&q, margin, touch);
+}
