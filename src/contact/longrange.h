@@ -161,6 +161,10 @@ bool cri_longrange_list(const cri_longrange_options *options, const cri_longrang
                         const cri_longrange_body *b, cri_longrange_warm *warm,
                         const cri_longrange_taker *taker);
 
+/// How many there are, and at most how many shells around them.
+void cri_longrange_count(const cri_longrange_options *options, const cri_longrange_body *a,
+                         const cri_longrange_body *b, int *n_near, int *n_shell);
+
 /// The potential of bodies a and b. warm may be NULL.
 void cri_longrange_pair(const cri_longrange_options *options, const cri_longrange_body *a,
                         const cri_longrange_body *b, cri_longrange_order order,

@@ -133,6 +133,11 @@ static double room_of(const double s[6]) {
 
 /// Two triangles. False when they touch.
 static bool add_exact(walk *w, int i, int j) {
+    if (w->is_counting) {
+        w->out->n_exact++;
+        w->n_near_shell += w->n_shell - 1;
+        return true;
+    }
     const cri_sphere_tree *ta = w->a->tree, *tb = w->b->tree;
     const int *va = ta->triangle + 3 * (size_t)ta->leaf[i];
     const int *vb = tb->triangle + 3 * (size_t)tb->leaf[j];
@@ -313,18 +318,26 @@ bool cri_longrange_walk_down(walk *w) {
     return true;
 }
 
+/// All but the stacks, which are large.
+static void begin(walk *w, const cri_longrange_options *options, const cri_longrange_body *a,
+                  const cri_longrange_body *b, cri_longrange_order order, cri_longrange_warm *warm,
+                  cri_longrange_result *out) {
+    w->options = options;
+    w->a = a;
+    w->b = b;
+    w->order = order;
+    w->warm = warm;
+    w->shape = NULL;
+    w->taker = NULL;
+    w->is_counting = false;
+    w->out = out;
+}
+
 void cri_longrange_pair(const cri_longrange_options *options, const cri_longrange_body *a,
                         const cri_longrange_body *b, cri_longrange_order order,
                         cri_longrange_warm *warm, cri_longrange_result *out) {
     walk w;
-    w.options = options;
-    w.a = a;
-    w.b = b;
-    w.order = order;
-    w.warm = warm;
-    w.shape = NULL;
-    w.taker = NULL;
-    w.out = out;
+    begin(&w, options, a, b, order, warm, out);
     if (!cri_longrange_walk_down(&w)) {
         out->value = INFINITY;
         return;
@@ -342,15 +355,21 @@ bool cri_longrange_list(const cri_longrange_options *options, const cri_longrang
                         const cri_longrange_taker *taker) {
     cri_longrange_result out;
     walk w;
-    w.options = options;
-    w.a = a;
-    w.b = b;
-    w.order = CRI_LONGRANGE_VALUE;
-    w.warm = warm;
-    w.shape = NULL;
+    begin(&w, options, a, b, CRI_LONGRANGE_VALUE, warm, &out);
     w.taker = taker;
-    w.out = &out;
     return cri_longrange_walk_down(&w);
+}
+
+void cri_longrange_count(const cri_longrange_options *options, const cri_longrange_body *a,
+                         const cri_longrange_body *b, int *n_near, int *n_shell) {
+    cri_longrange_result out;
+    walk w;
+    begin(&w, options, a, b, CRI_LONGRANGE_VALUE, NULL, &out);
+    w.is_counting = true;
+    w.n_near_shell = 0;
+    (void)cri_longrange_walk_down(&w);
+    *n_near = out.n_exact;
+    *n_shell = w.n_near_shell;
 }
 
 /// y += D x, D the derivative of g, or its transpose.

@@ -92,6 +92,8 @@ typedef struct cri_longrange_walk {
     cri_longrange_warm *warm;
     cri_longrange_shape *shape;       // NULL: not wanted
     const cri_longrange_taker *taker; // NULL: not wanted
+    bool is_counting;                 // near pairs and their shells alone, no plane is solved for
+    int n_near_shell;                 // then
     cri_longrange_result *out;
     cri_vec3 between; // position of a less that of b
     cri_longrange_sum sum;

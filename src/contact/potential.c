@@ -220,7 +220,7 @@ double cri_potential_limit(const cri_potential *p, const cri_pose *from, const c
     const double keep = 0.1; // of each gap
     double part = 1.0;
 #ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic, 1) reduction(min : part) if (p->n_pair >= CRI_MANY_PAIRS)
+#pragma omp parallel for schedule(dynamic, 1) reduction(min : part) if (p->work >= CRI_MUCH_WORK)
 #endif
     for (int k = 0; k < p->n_pair + p->n_half; k++) {
         const cri_mantle_pair *pair = &p->pair[k];

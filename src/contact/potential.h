@@ -16,8 +16,9 @@
 #include "geometry/step_limit.h"
 #include "geometry/tessellate.h"
 
-/// Pairs from which on threads are worth their start.
-enum { CRI_MANY_PAIRS = 8 };
+/// Work from which on threads are worth their start: some milliseconds. On a busy machine a thread
+/// may have to wait for a processor as long as that.
+enum { CRI_MUCH_WORK = 20000 };
 
 /// Which function of the surfaces.
 typedef enum cri_potential_form {
@@ -55,6 +56,7 @@ typedef struct cri_potential {
     cri_barrier_options barrier;
     double reach; // of sdrs, m
     double slip;  // speed below which friction is that of a fluid, m/s
+    int work;     // of the last sum: pairs of nodes visited, pairs of triangles tenfold
     int n_mantle, n_pair, n_half;
     cri_mantle *mantle;
     cri_mantle_pair *pair; // (n_pair + n_half), planes behind

@@ -59,7 +59,7 @@ static bool evaluate(cri_potential *p, const cri_frames *frames, results *r, cr_
         return false;
     }
 #ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic, 1) if (p->n_pair >= CRI_MANY_PAIRS)
+#pragma omp parallel for schedule(dynamic, 1) if (p->work >= CRI_MUCH_WORK)
 #endif
     for (int k = 0; k < p->n_pair + p->n_half; k++) {
         if (k < p->n_pair) {
@@ -178,8 +178,10 @@ double cri_potential_sum(cri_potential *p, const cri_frames *frames, double mu,
         cri_arena_rewind(scratch, mark);
         return NAN;
     }
+    p->work = 0;
     for (int k = 0; k < p->n_pair; k++) {
         value += mu * r.pair[k].value;
+        p->work += r.pair[k].n_visit + 10 * r.pair[k].n_exact;
     }
     for (int k = 0; k < p->n_half; k++) {
         value += mu * r.half[k].value;

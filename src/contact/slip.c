@@ -231,19 +231,29 @@ static void walk(const finder *f, const cri_longrange_taker *taker) {
     }
 }
 
-// lists the slips; the first walk, which counts, finds the planes. finders (n_pair + n_half)
+static void count_near(finder *f) {
+    const cri_mantle_pair *pair = &f->p->pair[f->pair];
+    if (pair->plane >= 0) {
+        const cri_longrange_taker counter = {count, f};
+        walk(f, &counter);
+    } else {
+        cri_longrange_count(&f->p->options, &f->body[pair->mantle[0]], &f->body[pair->mantle[1]],
+                            &f->n_most, &f->n_shell_most);
+    }
+}
+
+// lists the slips, once they are counted. finders (n_pair + n_half)
 static bool list_slips(const cri_potential *p, const cri_longrange_body *body, finder *finders,
                        cr_arena *arena, cri_slip_list *list) {
     int n_all = p->n_pair + p->n_half, n_shell = 0;
 #ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic, 1) if (n_all >= CRI_MANY_PAIRS)
+#pragma omp parallel for schedule(dynamic, 1) if (p->work >= CRI_MUCH_WORK)
 #endif
     for (int k = 0; k < n_all; k++) {
         finders[k] = (finder){
             .p = p, .body = body, .pair = k, .scale = list->friction[k] * list->h * list->mu};
-        const cri_longrange_taker counter = {count, &finders[k]};
         if (list->friction[k] > 0.0) {
-            walk(&finders[k], &counter);
+            count_near(&finders[k]);
         }
     }
     for (int k = 0; k < n_all; k++) {
@@ -262,7 +272,7 @@ static bool list_slips(const cri_potential *p, const cri_longrange_body *body, f
         shell += finders[k].n_shell_most;
     }
 #ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic, 1) if (n_all >= CRI_MANY_PAIRS)
+#pragma omp parallel for schedule(dynamic, 1) if (p->work >= CRI_MUCH_WORK)
 #endif
     for (int k = 0; k < n_all; k++) {
         finder *f = &finders[k];
@@ -562,7 +572,7 @@ double cri_slip_sum(const cri_potential *p, const cri_slip_list *list, const cri
         return NAN;
     }
 #ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic, 1) if (n_all >= CRI_MANY_PAIRS)
+#pragma omp parallel for schedule(dynamic, 1) if (p->work >= CRI_MUCH_WORK)
 #endif
     for (int k = 0; k < n_all; k++) {
         cri_slip_knees *at = knees ? &knees[k] : NULL;

@@ -9,7 +9,7 @@
 //
 //   A (f(z) - f(y) - f'(y) . G d - (G d)' f''(y) G d/2),   f' = z/f,  f'' = (1 - z z'/f^2)/f
 //
-// A slide that stops, or turns round, is an edge for a quadratic: f'' changes from v^2/|y|^3 to 1/v.
+// A slide that stops or turns round is an edge for a quadratic: f'' goes from v^2/|y|^3 to 1/v.
 
 #include "contact/slip_parts.h"
 
