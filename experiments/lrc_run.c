@@ -54,7 +54,7 @@ static cri_plan_options plan_options(const lrc_run *r) {
     options.minimise.rate = r->rate;
     options.minimise.beta[0] = 0.3;
     options.minimise.beta[1] = 0.5;
-    options.iteration_limit = r->task->n_iteration[is_full];
+    options.iteration_limit = r->task->n_iteration[is_full || r->start == LRC_TOUCHING];
     options.minimise.patience = options.iteration_limit + 1;
     options.bundle = r->rival->bundle;
     options.bundle.n = r->rival->bundle.n > 0 && !is_full ? N_BUNDLE_QUICK : r->rival->bundle.n;

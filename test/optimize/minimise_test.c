@@ -163,6 +163,31 @@ TEST(adam_begins_with_a_step_of_the_rate) {
     cri_arena_destroy(arena);
 }
 
+// the valley in a unit so large that a gradient is 1e-15 of the loss or less: what a far body feels
+static cr_status faint_valley(void *context, const double *z, double *loss, double *gradient,
+                              cr_error *err) {
+    CR_TRY(valley(context, z, loss, gradient, err));
+    *loss = 1.0 + 0x1p-60 * *loss;
+    for (int j = 0; gradient && j < 2; j++) {
+        gradient[j] *= 0x1p-60;
+    }
+    return CR_OK;
+}
+
+TEST(adam_follows_a_faint_gradient_like_a_strong_one) {
+    cr_arena *arena = cri_arena_create(4096);
+    cri_objective o[2] = {valley_in(everywhere), valley_in(everywhere)};
+    o[1].loss = faint_valley;
+    cri_minimise_options options = cri_minimise_options_default(CRI_METHOD_ADAM);
+    cri_minimiser m[2];
+    for (int i = 0; i < 2; i++) {
+        m[i] = begin(&o[i], &options, (double[]){-1.2, 1.0}, arena);
+        CHECK_INT(run(&m[i], 50), 50);
+    }
+    CHECK(m[0].z[0] == m[1].z[0] && m[0].z[1] == m[1].z[1]); // powers of two: the same bits
+    cri_arena_destroy(arena);
+}
+
 TEST(a_saved_search_goes_on_to_the_same_bits) {
     const double start[2] = {-1.2, 1.0};
     for (int i = 0; i < 3; i++) {
@@ -194,5 +219,5 @@ TEST(methods_have_words) {
 
 CR_TEST_MAIN(the_valley_is_followed_to_its_end, a_bound_is_kept_and_the_least_on_it_is_found,
              jumps_and_holes_end_no_search, a_start_without_a_value_is_refused,
-             adam_begins_with_a_step_of_the_rate, a_saved_search_goes_on_to_the_same_bits,
-             methods_have_words)
+             adam_begins_with_a_step_of_the_rate, adam_follows_a_faint_gradient_like_a_strong_one,
+             a_saved_search_goes_on_to_the_same_bits, methods_have_words)
