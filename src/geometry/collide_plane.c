@@ -120,8 +120,8 @@ static int lowest_vertex(const cri_hull *hull, cri_vec3 z, double *lowest) {
     return low;
 }
 
-// the lowest vertex, then those within the margin; where they are many, first those that touch, then
-// what is next, then the outline of all
+// the lowest vertex, then those within the margin; where they are many, those that touch, then what
+// is next, then the outline of all
 static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
     static const double share[] = {1e-4, 1e-2}; // of the margin, over the lowest vertex
     enum { N_SHARE = sizeof share / sizeof *share };
@@ -143,10 +143,8 @@ static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *tou
     for (int k = 0; k < outline.n; k++) {
         choice_add(&c, outline.vertex[k]);
     }
-    int n = c.n;
-    const int *chosen = c.vertex;
-    for (int k = 0; k < n; k++) {
-        plane_touch(pair, cri_feature_of(CRI_PIECE_VERTEX, chosen[k]), &touch[k]);
+    for (int k = 0; k < c.n; k++) {
+        plane_touch(pair, cri_feature_of(CRI_PIECE_VERTEX, c.vertex[k]), &touch[k]);
     }
     // again, as heights are rounded otherwise here
     return keep_within(margin, n, touch);
