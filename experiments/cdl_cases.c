@@ -184,7 +184,7 @@ static const cdl_case cradle = {
     .n_variant = 6,
     .variant = {MODELS_OF(0.406, 0.4, 0.907, 1.685, 1.6, 1.034, 3.5, NAN),
                 {"cdl-noprojection", CRI_LEARN_CDL, true, false, NAN, NAN}},
-    .epoch_quick = 120,
+    .epoch_quick = 100,
     .epoch_annealed = 400,
     .epoch_paper = 2000,
     .l2_annealed = 5e-7,
