@@ -260,8 +260,12 @@ static cr_status validate(const cri_experiment_options *options, const setting *
                           bool is_regressed, const bounces *half, double *error,
                           cri_experiment_result *out, cr_error *err) {
     int n_fold = options->is_full ? 5 : 2;
-    bounces *part = calloc(3, sizeof *part), *own[] = {part + 1, NULL};
-    cr_status status = part ? CR_OK : cri_fail(err, CR_ERR_MEMORY, 0, "no memory");
+    bounces *part = calloc(3, sizeof *part);
+    if (!part) {
+        return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for an experiment");
+    }
+    bounces *own[] = {part + 1, NULL};
+    cr_status status = CR_OK;
     for (int f = 0; f < n_fold && status == CR_OK && !out->is_interrupted; f++) {
         part[0].n = part[1].n = 0;
         for (int i = 0; i < half->n; i++) {
@@ -285,7 +289,10 @@ static cr_status train_members(const cri_experiment_options *options, const sett
                                bool is_regressed, bounces half[N_HALF], double *single,
                                cri_experiment_result *out, cr_error *err) {
     bounces *both[] = {&half[0], &half[1], NULL}, *sum = calloc(N_HALF, sizeof *sum);
-    cr_status status = sum ? CR_OK : cri_fail(err, CR_ERR_MEMORY, 0, "no memory");
+    if (!sum) {
+        return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for an experiment");
+    }
+    cr_status status = CR_OK;
     int n_trained = 0;
     for (int m = 0; m < N_MEMBER && status == CR_OK && !out->is_interrupted; m++) {
         cri_experiment_options member = *options;
@@ -324,6 +331,9 @@ static cr_status run_nets(const cri_experiment_options *options, bool is_regress
                        name, best.width[0], best.l2, best.n_epoch);
     double single = 0.0;
     CR_TRY(train_members(options, &best, is_regressed, half, &single, out, err));
+    if (out->is_interrupted) {
+        return CR_OK;
+    }
     cri_experiment_add(out, "%", "lower", 100.0 * single, NAN,
                        "%s: median error, unseen half, one net", name);
     for (int k = 0; k < N_HALF; k++) {

@@ -17,8 +17,8 @@
 //
 // The lever arm of experiments on this law is in A: it acts through nothing else. Impulses count in
 // closing/a, closing = the mean of max(0, -c_i) over the ends, which has no kink where both close
-// alike, as those of a body that lies flat. Kinks at c_i = 0: derivatives are those of the sign that
-// the forward pass met.
+// alike, as those of a body that lies flat. Kinks at c_i = 0: derivatives are those of the sign
+// that the forward pass met.
 
 #include "contact/ground.h"
 

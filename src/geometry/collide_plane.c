@@ -147,7 +147,7 @@ static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *tou
         plane_touch(pair, cri_feature_of(CRI_PIECE_VERTEX, c.vertex[k]), &touch[k]);
     }
     // again, as heights are rounded otherwise here
-    return keep_within(margin, n, touch);
+    return keep_within(margin, c.n, touch);
 }
 
 bool cri_plane_next(const cri_shape shape[2], const cri_pose pose[2], cri_touch_filter filter,

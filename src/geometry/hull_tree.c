@@ -249,12 +249,12 @@ static int look_among(const cri_hull_part *part, const span *along, cri_vec3 d, 
         return s.best;
     }
     double reach[CRI_HULL_PART];
-    int best = 0;
-    for (int k = 0; k < part->n_node; k++) {
+    int best = 0, n = part->n_node;
+    for (int k = 0; k < n; k++) {
         reach[k] = sign > 0.0 ? along[k].high : -along[k].low;
         best = reach[k] > reach[best] ? k : best;
     }
-    for (int k = 0; k < part->n_node; k++) {
+    for (int k = 0; k < n; k++) {
         int at = k == 0 ? best : (k <= best ? k - 1 : k);
         look_under(&s, (waiting){part->node[at], reach[at]});
     }
