@@ -36,6 +36,8 @@
 
 // the long run, which must not need memory in proportion
 #define LONG_STEPS 1000000
+#define REAL_STEPS 100
+#define REAL_REPEATS 5
 #define LONG_REPEATS 2
 
 // times that a scene is loaded
@@ -235,8 +237,18 @@ static int bench_points(const cli_options *options, rows *r) {
     return code;
 }
 
+// value and gradient of one simulated second, in times of real time
+static int bench_real_time(const char *scene, const char *title, rows *r) {
+    cli_bench_times times;
+    int code = cli_bench_rollout(scene, REAL_STEPS, REAL_REPEATS, &times);
+    if (code == CLI_DONE) {
+        double all = (times.recorded + times.gradient) / (REAL_STEPS * times.dt);
+        add(r, 1.0 / all, "x", "%s, with gradient: real time over time", title);
+    }
+    return code;
+}
+
 static int bench_sdf(const cli_options *options, rows *r) {
-    (void)options;
     cli_bench_sdf_result sdf;
     int code = cli_bench_sdf(&sdf);
     for (int k = 0; k < CLI_SDF_SURFACES && code == CLI_DONE; k++) {
@@ -252,6 +264,14 @@ static int bench_sdf(const cli_options *options, rows *r) {
     }
     if (code == CLI_DONE) {
         add(r, 1e3 * sdf.grid, "ms", "64^3 grid of a mesh of %d triangles", sdf.grid_faces);
+    }
+    for (int i = 0; cli_bench_field_at(i) && code == CLI_DONE; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "builtin:%s", cli_bench_field_at(i)->name);
+        code = bench_real_time(name, cli_bench_field_at(i)->title, r);
+    }
+    for (int i = 1; i < options->n_word && code == CLI_DONE; i++) {
+        code = bench_real_time(options->word[i], options->word[i], r);
     }
     return code;
 }
@@ -390,13 +410,14 @@ static int run_work(const cli_options *options) {
 static int check_words(const cli_options *options, const char *name) {
     bool is_solvers = name && strcmp(name, "solvers") == 0;
     bool is_contact = name && strcmp(name, "contact") == 0;
+    bool is_sdf = name && strcmp(name, "sdf") == 0;
     bool is_ir = name && strcmp(name, "ir") == 0;
     if (is_contact && options->n_word < 2) {
         return cli_usage("'carom bench contact' needs a scene");
     }
-    if (!is_contact && !is_solvers && options->n_word > (is_ir ? 2 : 1)) {
-        return cli_usage("only 'carom bench ir' takes a scene, 'carom bench contact' several, and "
-                         "'carom bench solvers' files");
+    if (!is_contact && !is_solvers && !is_sdf && options->n_word > (is_ir ? 2 : 1)) {
+        return cli_usage("only 'carom bench ir' takes a scene, 'carom bench contact' and 'sdf' "
+                         "several, and 'carom bench solvers' files");
     }
     bool has_problems =
         options->n_problem > 0 || options->keep || options->use_families || options->seed > 0;
@@ -461,28 +482,29 @@ const cli_command cli_bench = {
     .name = "bench",
     .arguments = "[NAME [SCENE | FILE]...]",
     .summary = "speed, as ratios in one run",
-    .help = "  carom bench fit               100 recordings, 5 shared and 1300 initial values\n"
-            "  carom bench gradient          gradient of a rollout against the rollout\n"
-            "  carom bench long              1,000,000 steps: gradient and memory\n"
-            "  carom bench start             start of the process to the first gradient\n"
-            "  carom bench load              a robot scene, from text to model\n"
-            "  carom bench gas               1000 and 2000 spheres that fly about in a box\n"
-            "  carom bench boxes             32 boxes in contact: step and full Jacobian\n"
-            "  carom bench nets              products, activations and vjps of nets\n"
-            "  carom bench points            systems of points: windows with their adjoints\n"
-            "  carom bench sdf               distance fields: surface, mass, grid, contact\n"
-            "  carom bench ir [SCENE]        instructions a step; needs valgrind\n"
-            "  carom bench solvers [FILE]... contact laws on random problems, or on files\n"
-            "  carom bench contact SCENE...  likewise with adjoint and full Jacobian, end of step\n"
-            "\n"
-            "  --steps N                     steps of long, ir and contact\n"
-            "  --stepper NAME, --law NAME    of ir and contact; --law of solvers, without: all\n"
-            "  --problems N                  solvers: problems a law\n"
-            "  --seed K                      solvers: the first seed\n"
-            "  --families                    solvers: a row for each family too\n"
-            "  --keep DIR                    solvers: writes what is not solved there\n"
-            "  --json FILE                   the rows as JSON\n"
-            "  --report FILE.html            a page with the rows as a table\n",
+    .help =
+        "  carom bench fit               100 recordings, 5 shared and 1300 initial values\n"
+        "  carom bench gradient          gradient of a rollout against the rollout\n"
+        "  carom bench long              1,000,000 steps: gradient and memory\n"
+        "  carom bench start             start of the process to the first gradient\n"
+        "  carom bench load              a robot scene, from text to model\n"
+        "  carom bench gas               1000 and 2000 spheres that fly about in a box\n"
+        "  carom bench boxes             32 boxes in contact: step and full Jacobian\n"
+        "  carom bench nets              products, activations and vjps of nets\n"
+        "  carom bench points            systems of points: windows with their adjoints\n"
+        "  carom bench sdf [SCENE]...    distance fields: surface, mass, grid, contact, bounces\n"
+        "  carom bench ir [SCENE]        instructions a step; needs valgrind\n"
+        "  carom bench solvers [FILE]... contact laws on random problems, or on files\n"
+        "  carom bench contact SCENE...  likewise with adjoint and full Jacobian, end of step\n"
+        "\n"
+        "  --steps N                     steps of long, ir and contact\n"
+        "  --stepper NAME, --law NAME    of ir and contact; --law of solvers, without: all\n"
+        "  --problems N                  solvers: problems a law\n"
+        "  --seed K                      solvers: the first seed\n"
+        "  --families                    solvers: a row for each family too\n"
+        "  --keep DIR                    solvers: writes what is not solved there\n"
+        "  --json FILE                   the rows as JSON\n"
+        "  --report FILE.html            a page with the rows as a table\n",
     .known = CLI_STEPS | CLI_WORK | CLI_STEPPER | CLI_LAW | CLI_PROBLEMS | CLI_REPORT,
     .n_word_least = 0,
     .n_word_most = CLI_WORD_LIMIT,

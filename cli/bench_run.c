@@ -77,7 +77,7 @@ static int repeat(const cli_scene *scene, cr_sim *plain, cr_sim *recording, int 
 }
 
 int cli_bench_rollout(const char *name, int n_step, int n_repeat, cli_bench_times *out) {
-    *out = (cli_bench_times){INFINITY, INFINITY, INFINITY};
+    *out = (cli_bench_times){INFINITY, INFINITY, INFINITY, 0.0};
     cli_scene scene;
     cr_sim *plain = NULL;
     cr_sim *recording = NULL;
@@ -88,6 +88,7 @@ int cli_bench_rollout(const char *name, int n_step, int n_repeat, cli_bench_time
     if (code == CLI_DONE) {
         code = cli_scene_sim(&scene, true, &recording);
     }
+    out->dt = scene.dt;
     if (code == CLI_DONE) {
         code = repeat(&scene, plain, recording, n_step, n_repeat, out);
     }

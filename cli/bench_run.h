@@ -11,6 +11,7 @@ typedef struct cli_bench_times {
     double forward;  // rollout, gradients off
     double recorded; // rollout, gradients on
     double gradient; // adjoint of the recorded one for all parameters and the initial state
+    double dt;       // length of its steps
 } cli_bench_times;
 
 /// Least times of n_repeat runs of n_step steps. scene is a path or "builtin:NAME". Returns an exit

@@ -106,6 +106,29 @@ static const cli_bench_scene scenes[] = {
     {"hopper", "hopper, in flight", hopper_text, "torso", 0.0},
 };
 
+#define FIELD_TEXT(shape, geom, start)                                                             \
+    "<mujoco><option timestep='0.01'/><custom><text name='carom:shape:b' data='" shape "'/>"       \
+    "<numeric name='carom:restitution:floor:b' data='0.7'/></custom><worldbody>"                   \
+    "<geom name='floor' type='plane' size='9 9 1'/><body name='b'><freejoint/>"                    \
+    "<geom name='b' " geom " mass='1'/></body></worldbody><keyframe><key " start                   \
+    "/></keyframe></mujoco>"
+
+// shapes as distance fields; bench sdf alone has them
+static const cli_bench_scene fields[] = {
+    {"field-ball", "ball as a field, bouncing",
+     FIELD_TEXT("sphere 0.1", "type='sphere' size='0.1'",
+                "qpos='0 0 0.5 1 0 0 0' qvel='1 0 0 0 2 0'"),
+     "b", 0.0},
+    {"field-cube", "cube as a field, bouncing",
+     FIELD_TEXT("box 0.1 0.1 0.1", "type='box' size='0.1 0.1 0.1'",
+                "qpos='0 0 0.5 0.9 0.3 0.2 0.1' qvel='1 0 0 1 2 0.5'"),
+     "b", 0.0},
+};
+
+const cli_bench_scene *cli_bench_field_at(int i) {
+    return i >= 0 && i < (int)(sizeof fields / sizeof *fields) ? &fields[i] : NULL;
+}
+
 const cli_bench_scene *cli_bench_scene_at(int i) {
     return i >= 0 && i < (int)(sizeof scenes / sizeof *scenes) ? &scenes[i] : NULL;
 }
@@ -117,6 +140,11 @@ const cli_bench_scene *cli_bench_scene_find(const char *text) {
     for (int i = 0; cli_bench_scene_at(i); i++) {
         if (strcmp(scenes[i].name, text + strlen(PREFIX)) == 0) {
             return &scenes[i];
+        }
+    }
+    for (int i = 0; cli_bench_field_at(i); i++) {
+        if (strcmp(fields[i].name, text + strlen(PREFIX)) == 0) {
+            return &fields[i];
         }
     }
     return NULL;

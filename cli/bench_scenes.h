@@ -15,5 +15,8 @@ typedef struct cli_bench_scene {
 /// Scene number i, NULL behind the last.
 const cli_bench_scene *cli_bench_scene_at(int i);
 
+/// The same of those whose shapes are distance fields.
+const cli_bench_scene *cli_bench_field_at(int i);
+
 /// The scene called "builtin:NAME", NULL when text is not that.
 const cli_bench_scene *cli_bench_scene_find(const char *text);

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "geometry/field.h"
+#include "io/mesh_file.h"
 
 enum { CRI_GRID_LEAST = 5, CRI_GRID_MOST = 512 }; // samples along an axis
 
@@ -48,7 +49,7 @@ typedef struct cri_triangles {
     const int *face;
 } cri_triangles;
 
-enum { CRI_TRIANGLES_MOST = 1000000 };
+enum { CRI_TRIANGLES_MOST = CRI_MESH_MOST };
 
 /// Refuses a mesh that has no inside: none or too many triangles, numbers that are not finite,
 /// open, inside out, without volume. CR_ERR_ARGUMENT, text without file or line.

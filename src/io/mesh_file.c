@@ -17,6 +17,14 @@
 #include "io/file.h"
 #include "io/number.h"
 
+cr_status cri_mesh_check_count(int64_t n_face, const char *file, cr_error *err) {
+    return n_face <= CRI_MESH_MOST
+               ? CR_OK
+               : cri_file_fail(err, CR_ERR_UNSUPPORTED, file, 0,
+                               "%lld triangles are too many: simplify the mesh to %d at most",
+                               (long long)n_face, CRI_MESH_MOST);
+}
+
 // ---- words -------------------------------------------------------------------------------------
 
 cri_mesh_text cri_mesh_text_begin(const char *text, size_t n_byte, const char *file,

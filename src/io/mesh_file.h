@@ -11,6 +11,9 @@
 #include "base/arena.h"
 #include "base/base.h"
 
+/// A file of more triangles than these is refused before it is read: simplify it.
+enum { CRI_MESH_MOST = 1000000 };
+
 /// A mesh as read. Arrays live in the arena that was given.
 typedef struct cri_mesh_data {
     int n_vertex;

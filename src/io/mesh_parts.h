@@ -6,6 +6,8 @@
 
 #include "io/mesh_file.h"
 
+#include <stdint.h>
+
 /// Longest piece of the file shown in a message, bytes.
 #define CRI_MESH_SHOWN 40
 
@@ -45,6 +47,9 @@ cr_status cri_mesh_fail(const cri_mesh_text *t, cr_status status, const char *fo
 
 /// Reads one finite number.
 cr_status cri_mesh_number(const cri_mesh_text *t, const cri_mesh_word *word, double *out);
+
+/// Refuses a file of too many triangles.
+CR_MUST_CHECK cr_status cri_mesh_check_count(int64_t n_face, const char *file, cr_error *err);
 
 /// The formats. Vertices come as the file has them, not merged; every index is in range.
 CR_MUST_CHECK cr_status cri_obj_parse(const char *text, size_t n_byte, const char *file,

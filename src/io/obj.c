@@ -180,6 +180,7 @@ cr_status cri_obj_parse(const char *text, size_t n_byte, const char *file, cr_ar
     int n_vertex = 0;
     int n_face = 0;
     count(t, &n_vertex, &n_face);
+    CR_TRY(cri_mesh_check_count(n_face, file, err));
     *out = (cri_mesh_data){.vertex = CR_PUSH_RAW(arena, double, 3 * (size_t)n_vertex),
                            .face = CR_PUSH_RAW(arena, int, 3 * (size_t)n_face)};
     if (!out->vertex || !out->face) {

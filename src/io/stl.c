@@ -56,6 +56,7 @@ static uint64_t binary_bytes(const char *text) {
 
 static cr_status parse_binary(const char *text, const char *file, cr_arena *arena,
                               cri_mesh_data *mesh, cr_error *err) {
+    CR_TRY(cri_mesh_check_count(load_u32(text + HEADER_BYTES - 4), file, err));
     int n = (int)load_u32(text + HEADER_BYTES - 4);
     if (n == 0) {
         return fail_empty(file, err);
@@ -128,6 +129,7 @@ static cr_status read_facet(cri_mesh_text *t, double *corner) {
 
 static cr_status parse_ascii(cri_mesh_text *t, cr_arena *arena, cri_mesh_data *mesh) {
     int n_limit = count_triangles(*t);
+    CR_TRY(cri_mesh_check_count(n_limit, t->file, t->err));
     if (!push_triangles(arena, n_limit, mesh)) {
         return cri_file_fail_memory(t->err, t->file);
     }

@@ -5,6 +5,7 @@
 #include "io/mesh_file.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,6 +218,21 @@ TEST(stl_binary_errors_say_where_and_what) {
 
 // ---- files -------------------------------------------------------------------------------------
 
+TEST(too_many_triangles_are_refused_by_their_count) {
+    uint32_t n = CRI_MESH_MOST + 1;
+    size_t n_byte = HEADER + (size_t)FACET * n;
+    char *bytes = calloc(n_byte, 1);
+    cri_mesh_data mesh = {0};
+    CHECK(bytes);
+    for (int i = 0; bytes && i < 4; i++) {
+        bytes[HEADER - 4 + i] = (char)(n >> (8 * i));
+    }
+    CHECK_INT(parse("m.stl", bytes, n_byte, &mesh), CR_ERR_UNSUPPORTED);
+    CHECK_TEXT(err.text,
+               "m.stl: 1000001 triangles are too many: simplify the mesh to 1000000 at most");
+    free(bytes);
+}
+
 TEST(a_missing_file_is_named) {
     int n_vertex = 1;
     int n_face = 1;
@@ -266,5 +282,5 @@ CR_TEST_MAIN(obj_reads_vertices_and_every_form_of_corner, obj_counts_back_from_t
              obj_continues_lines_behind_a_backslash, equal_vertices_are_one_and_empty_triangles_go,
              obj_may_have_points_alone, obj_errors_say_where_and_what, stl_reads_text,
              stl_text_errors_say_where_and_what, stl_reads_binary_that_begins_with_solid,
-             stl_binary_errors_say_where_and_what, a_missing_file_is_named,
-             damaged_files_are_read_or_refused)
+             stl_binary_errors_say_where_and_what, too_many_triangles_are_refused_by_their_count,
+             a_missing_file_is_named, damaged_files_are_read_or_refused)
