@@ -10,6 +10,7 @@
 #include "contact/near_parts.h"
 
 #include "base/base.h"
+#include "geometry/pieces.h"
 #include "model/forms.h"
 
 #include <math.h>
@@ -52,6 +53,20 @@ static bool next_of_outline(const question *q, double margin, cri_narrow_touch *
     return isfinite(out->gap);
 }
 
+// rates of the vertices of a mesh are linear in their places: taken from four
+static cri_plane_asked asked_of(const question *q, const cri_pose pose[2]) {
+    cri_narrow_touch t = {.normal = cri_m3_column(&pose[0].R, 2)};
+    double rate[4];
+    for (int k = 0; k < 4; k++) {
+        cri_vec3 x = k < 3 ? cri_v3_add(pose[1].pos, cri_m3_column(&pose[1].R, k)) : pose[1].pos;
+        t.point[0] = t.point[1] = x;
+        rate[k] = cri_near_rate(q->world, q->near, &t, q->state, q->v, q->motion);
+    }
+    return (cri_plane_asked){{rate[0] - rate[3], rate[1] - rate[3], rate[2] - rate[3]},
+                             -q->next->least_speed - rate[3],
+                             q->least_gap};
+}
+
 // of all vertices above a plane
 static bool next_of_all(const question *q, double margin, cri_narrow_touch *touch) {
     const cri_world *w = q->world;
@@ -71,7 +86,8 @@ static bool next_of_all(const question *q, double margin, cri_narrow_touch *touc
         const cri_geom *geom = &w->model->geom[g[s]];
         shape[s] = (cri_shape){geom->shape, w->d->geom[g[s]].size, geom->hull};
     }
-    return cri_plane_next(shape, pose, is_asked_for, q, touch) && touch->gap <= margin;
+    cri_plane_asked asked = asked_of(q, pose);
+    return cri_plane_next(shape, pose, &asked, is_asked_for, q, touch) && touch->gap <= margin;
 }
 
 bool cri_near_next(const cri_world *w, const cri_near *near, const cri_state *state,

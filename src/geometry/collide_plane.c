@@ -150,10 +150,38 @@ static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *tou
     return keep_within(margin, c.n, touch);
 }
 
-bool cri_plane_next(const cri_shape shape[2], const cri_pose pose[2], cri_touch_filter filter,
-                    const void *context, cri_narrow_touch *touch) {
+// by the tree: the lowest vertex that approaches or is far enough; -1: none
+static int next_vertex(const cri_pair *pair, const cri_plane_asked *asked) {
+    const cri_hull *hull = pair->shape[1].hull;
+    cri_vec3 z = cri_m3_column(&pair->pose[0].R, 2);
+    double height = cri_v3_dot(z, pair->apart);
+    z = cri_m3_tmul(&pair->pose[1].R, z);
+    cri_vec3 down = cri_v3_scale(-1.0, z);
+    cri_hull_part closing = cri_hull_part_of(hull, asked->rate, asked->most_rate);
+    int next = cri_hull_farthest(&closing, down, -INFINITY);
+    if (isfinite(asked->least_gap)) {
+        double least =
+            next < 0 ? -INFINITY : cri_v3_dot(down, cri_v3_load(hull->vertex + 3 * (size_t)next));
+        cri_hull_part far = cri_hull_part_of(hull, down, height - asked->least_gap);
+        int above = cri_hull_farthest(&far, down, least);
+        next = above >= 0 ? above : next;
+    }
+    return next;
+}
+
+bool cri_plane_next(const cri_shape shape[2], const cri_pose pose[2], const cri_plane_asked *asked,
+                    cri_touch_filter filter, const void *context, cri_narrow_touch *touch) {
     CR_ASSERT(shape[0].kind == CRI_SHAPE_PLANE && shape[1].kind == CRI_SHAPE_MESH && touch);
     cri_pair pair = cri_pair_of(shape, pose);
+    int next = next_vertex(&pair, asked);
+    if (next < 0) {
+        return false;
+    }
+    plane_touch(&pair, cri_feature_of(CRI_PIECE_VERTEX, next), touch);
+    if (filter(context, touch)) {
+        return true;
+    }
+    // one that is not wanted is in the way of others: all are asked
     cri_vec3 z_axis = cri_m3_tmul(&pose[1].R, cri_m3_column(&pose[0].R, 2));
     double lowest = INFINITY;
     for (int i = 0; i < shape[1].hull->n_vertex; i++) {

@@ -55,10 +55,16 @@ void cri_distance(const cri_shape shape[2], const cri_pose pose[2], cri_narrow_t
 /// Whether a touch is one that is asked for.
 typedef bool (*cri_touch_filter)(const void *context, const cri_narrow_touch *touch);
 
-/// The lowest touch of a plane and a mesh that the filter lets pass, of all its vertices. False:
-/// none.
-bool cri_plane_next(const cri_shape shape[2], const cri_pose pose[2], cri_touch_filter filter,
-                    const void *context, cri_narrow_touch *touch);
+/// Vertices x (frame of the mesh) with rate.x <= most_rate, or with a gap of least_gap and more.
+typedef struct cri_plane_asked {
+    cri_vec3 rate;
+    double most_rate, least_gap; // INFINITY: no gap will do
+} cri_plane_asked;
+
+/// The lowest touch of a plane and a mesh that the filter lets pass, of all its vertices. asked
+/// holds all of these and is quick to look through. False: none.
+bool cri_plane_next(const cri_shape shape[2], const cri_pose pose[2], const cri_plane_asked *asked,
+                    cri_touch_filter filter, const void *context, cri_narrow_touch *touch);
 
 /// The same touch (its id and pieces) at another pose or size nearby, without looking for others.
 /// False when that piece no longer supports a contact there.
