@@ -32,6 +32,10 @@ void cri_sdf_space_draw(const cri_sdf_space *s, cri_random *random, double *trut
 CR_MUST_CHECK cr_status cri_sdf_space_chamfer(cri_sdf_space *s, const double *one,
                                               const double *two, double *out, cr_error *err);
 
+/// Euler characteristic of the shape of a code: 2 for a ball, 0 with a hole.
+CR_MUST_CHECK cr_status cri_sdf_space_euler(cri_sdf_space *s, const double *code, int *out,
+                                            cr_error *err);
+
 /// The shape of a code as an MJCF mesh named m, and how far it reaches down. The text lives until
 /// the next call.
 CR_MUST_CHECK cr_status cri_sdf_space_mesh(cri_sdf_space *s, const double *code, const char **text,
