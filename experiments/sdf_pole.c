@@ -101,7 +101,7 @@ static cr_status draw_start(cri_sdf_space *s, cri_sdf_task *task, int n, uint64_
     cri_random random = cri_random_of(seed, 4);
     double best = INFINITY;
     for (int i = 0; i < n; i++) {
-        double other[CRI_CODE_MOST];
+        double other[CRI_CODE_MOST] = {0.0};
         outcome o;
         for (int k = 0; k < task->n_sought; k++) {
             other[k] = cri_random_uniform(&random, task->lower[k], task->upper[k]);
@@ -144,7 +144,7 @@ static cr_status run(const cri_experiment *self, const cri_experiment_options *o
     cri_sdf_space s;
     cri_sdf_task task = {0};
     char sought[128];
-    double code[CRI_CODE_MOST];
+    double code[CRI_CODE_MOST] = {0.0};
     cr_status status = cri_sdf_space_open("animals", &s, err);
     if (status == CR_OK) {
         status = open_task(&s, cri_sdf_space_sought(&s, sought), &task, err);

@@ -159,7 +159,7 @@ cr_status cri_sdf_descend(cri_sdf_task *t, double *value, int *n_done, cr_error 
     double m[CRI_SDF_MOST] = {0}, v[CRI_SDF_MOST] = {0}, last = INFINITY;
     int k = 0;
     for (; k < t->n_iteration; k++) {
-        double loss = 0.0, gradient[CRI_SDF_MOST];
+        double loss = 0.0, gradient[CRI_SDF_MOST] = {0.0};
         cr_status status = loss_of(t, value, &loss, gradient, err);
         if (status == CR_ERR_NUMERIC && k > 0) {
             break; // what was found so far counts
