@@ -78,6 +78,25 @@ static void print(const cri_experiment_result *result) {
     }
 }
 
+// the rows as a table
+static void report_rows(cri_report *report, const cri_experiment_result *result) {
+    static const cri_report_column column[] = {
+        {.name = "what"},
+        {.name = "ours", .kind = CRI_COLUMN_NUMBER, .digits = 4},
+        {.name = "paper", .kind = CRI_COLUMN_NUMBER, .digits = 4},
+        {.name = "unit"},
+        {.name = "better"}};
+    cri_report_table(report, "Ours beside the paper's", 5, column);
+    for (int k = 0; k < result->n_row; k++) {
+        const cri_experiment_row *row = &result->row[k];
+        cri_report_row(report, (cri_report_cell[]){{.text = row->name},
+                                                   {.value = row->value},
+                                                   {.value = row->paper},
+                                                   {.text = row->unit},
+                                                   {.text = row->better}});
+    }
+}
+
 static int write_json(const cli_options *options, const cri_experiment *experiment, double seconds,
                       const cri_experiment_result *result) {
     cr_error err = {0};
@@ -118,6 +137,7 @@ static int run_one(const cli_options *options, const cri_experiment *experiment,
                                                         : "");
     }
     cri_report_fact(report, "seconds", "%.1f", seconds);
+    report_rows(report, result);
     print(result);
     printf("%.1f s\n", seconds);
     return write_json(options, experiment, seconds, result);

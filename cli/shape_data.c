@@ -2,7 +2,7 @@
 //
 // Surfaces for 'carom shape train'.
 
-#define _POSIX_C_SOURCE 200809L // opendir
+#define _POSIX_C_SOURCE 200809L // opendir, access
 
 #include "shape_data.h"
 
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 enum {
     POINTS = 64 * CRI_SHAPE_CHUNK, // on each surface
@@ -54,6 +55,11 @@ static int add_file(file_list *list, cr_arena *arena, const char *folder, const 
 
 static int add_word(file_list *list, cr_arena *arena, const char *word) {
     DIR *folder = opendir(word);
+    if (!folder && !is_mesh(word) && access(word, F_OK) != 0) {
+        return cli_failed("%.200s: no such file, folder or family; families are cans, mugs, "
+                          "cameras and animals",
+                          word);
+    }
     if (!folder) {
         return add_file(list, arena, "", word);
     }

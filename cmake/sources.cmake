@@ -366,6 +366,7 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/registry.c
     experiments/sdf_bounce.c
     experiments/sdf_inertia.c
+    experiments/sdf_pole.c
     experiments/sdf_task.c
     experiments/sdf_shapes.c
     experiments/sdf_space.c

@@ -74,6 +74,7 @@ const cri_experiment *const cri_experiments[] = {
     &cri_sdf_bounce,
     &cri_sdf_inertia,
     &cri_sdf_shapes,
+    &cri_sdf_pole,
     &cri_sdf_sysid,
     NULL,
 };

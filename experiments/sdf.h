@@ -9,4 +9,4 @@
 extern const cri_experiment cri_sdf_bounce, cri_sdf_inertia;
 extern const cri_experiment cri_sdf_depth;
 extern const cri_experiment cri_sdf_tennis;
-extern const cri_experiment cri_sdf_shapes, cri_sdf_sysid;
+extern const cri_experiment cri_sdf_shapes, cri_sdf_sysid, cri_sdf_pole;

@@ -109,6 +109,8 @@ static cr_status run_kind(const kind *k, const cri_experiment_options *options,
     n = k->is_field ? (n + 9) / 10 : n;
     cr_status status = open_task(k->has_gravity, k->is_field, k->stepper, &task, err);
     for (int s = 0; s < n && status == CR_OK && !out->is_interrupted; s++) {
+        task.report = s == 0 ? options->report : NULL;
+        task.title = k->name;
         status = run_seed(&task, options->seed + (uint64_t)s, &rule, is_exact ? &fit : NULL, err);
         cri_progress_state at = {.what = "seed", .done = s + 1, .total = n, .loss = NAN};
         out->is_interrupted = !cri_progress_tell(options->progress, &at);

@@ -71,8 +71,17 @@ cr_status cri_sdf_space_chamfer(cri_sdf_space *s, const double *one, const doubl
     cri_arena_reset(s->work);
     CR_TRY(mesh_of(s, one, CELLS, &mesh[0], err));
     CR_TRY(mesh_of(s, two, CELLS, &mesh[1], err));
-    *out = 0.5 * cri_mesh_chamfer(&mesh[0], &mesh[1], s->scratch);
+    *out = cri_mesh_chamfer(&mesh[0], &mesh[1], s->scratch);
     return isfinite(*out) ? CR_OK : cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+}
+
+cr_status cri_sdf_space_euler(cri_sdf_space *s, const double *code, int *out, cr_error *err) {
+    cri_triangles mesh;
+    cri_arena_reset(s->work);
+    CR_TRY(mesh_of(s, code, CELLS, &mesh, err));
+    // closed: three edges for two faces
+    *out = mesh.n_vertex - mesh.n_face / 2;
+    return CR_OK;
 }
 
 cr_status cri_sdf_space_mesh(cri_sdf_space *s, const double *code, const char **text, double *reach,

@@ -28,9 +28,13 @@ void cri_sdf_space_close(cri_sdf_space *s);
 /// The code of a shape, and one from N(mean of all codes, (0.1 std)^2).
 void cri_sdf_space_draw(const cri_sdf_space *s, cri_random *random, double *truth, double *start);
 
-/// Half of the symmetric chamfer distance of the shapes of two codes, m^2.
+/// The symmetric chamfer distance of the shapes of two codes, both ways summed, m^2.
 CR_MUST_CHECK cr_status cri_sdf_space_chamfer(cri_sdf_space *s, const double *one,
                                               const double *two, double *out, cr_error *err);
+
+/// Euler characteristic of the shape of a code: 2 for a ball, 0 with a hole.
+CR_MUST_CHECK cr_status cri_sdf_space_euler(cri_sdf_space *s, const double *code, int *out,
+                                            cr_error *err);
 
 /// The shape of a code as an MJCF mesh named m, and how far it reaches down. The text lives until
 /// the next call.

@@ -115,7 +115,8 @@ static double error_of(int kind, const double *value, const double *truth, doubl
 }
 
 // errors at the start, by the paper's rule, by fit
-static cr_status run_seed(cri_sdf_space *s, int kind, uint64_t seed, double sum[3], cr_error *err) {
+static cr_status run_seed(cri_sdf_space *s, int kind, uint64_t seed, cri_report *report,
+                          double sum[3], cr_error *err) {
     cri_random random = cri_random_of(seed, (uint64_t)kind);
     push truth = draw(&random), other = draw(&random);
     const double *code = s->space.code + (seed % 2) * (uint64_t)s->space.n_code;
@@ -125,6 +126,8 @@ static cr_status run_seed(cri_sdf_space *s, int kind, uint64_t seed, double sum[
     sought_of(kind, &other, truth.mass, start);
     cr_status status = open_task(s, kind, &truth, code, &task, err);
     if (status == CR_OK) {
+        task.report = report;
+        task.title = kinds[kind].name;
         cri_sdf_put(&task, target);
         status = cri_sdf_move(&task, task.target, err);
         sum[0] += error_of(kind, start, target, truth.mass);
@@ -144,7 +147,8 @@ static cr_status run_kind(int kind, cri_sdf_space *space, const cri_experiment_o
     int n = options->n_run > 0 ? options->n_run : options->is_full ? N_RUN : N_QUICK, done = 0;
     double sum[3] = {0.0, 0.0, 0.0};
     for (; done < n && !out->is_interrupted; done++) {
-        CR_TRY(run_seed(space, kind, options->seed + (uint64_t)done, sum, err));
+        cri_report *report = done == 0 ? options->report : NULL;
+        CR_TRY(run_seed(space, kind, options->seed + (uint64_t)done, report, sum, err));
         cri_progress_state at = {kinds[kind].name, done + 1, n, NAN};
         out->is_interrupted = !cri_progress_tell(options->progress, &at);
     }

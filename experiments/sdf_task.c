@@ -146,11 +146,20 @@ static cr_status loss_of(cri_sdf_task *t, const double *value, double *loss, dou
     return status;
 }
 
+// the number of the curve of a descent
+static int begin_curve(const cri_sdf_task *t) {
+    const cri_report_chart_def def = {
+        .title = t->title, .x = "iteration", .y = "loss", .is_log = true};
+    int chart = cri_report_chart(t->report, &def);
+    return cri_report_series(t->report, chart, 1, &(cri_report_line){"descent", CRI_LINE_SOLID});
+}
+
 cr_status cri_sdf_descend(cri_sdf_task *t, double *value, int *n_done, cr_error *err) {
+    int curve = t->report ? begin_curve(t) : -1;
     double m[CRI_SDF_MOST] = {0}, v[CRI_SDF_MOST] = {0}, last = INFINITY;
     int k = 0;
     for (; k < t->n_iteration; k++) {
-        double loss, gradient[CRI_SDF_MOST];
+        double loss = 0.0, gradient[CRI_SDF_MOST] = {0.0};
         cr_status status = loss_of(t, value, &loss, gradient, err);
         if (status == CR_ERR_NUMERIC && k > 0) {
             break; // what was found so far counts
@@ -160,10 +169,18 @@ cr_status cri_sdf_descend(cri_sdf_task *t, double *value, int *n_done, cr_error 
             loss += t->code_weight * value[i] * value[i];
             gradient[i] += 2.0 * t->code_weight * value[i];
         }
+        if (t->report) {
+            cri_report_point(t->report, curve, k, &loss);
+        }
         if (fabs(loss - last) < (t->stop != 0.0 ? t->stop : least_change)) {
             break;
         }
         last = loss;
+        cri_progress_state at = {"iteration", k + 1, t->n_iteration, loss};
+        t->is_interrupted = !cri_progress_tell(t->progress, &at);
+        if (t->is_interrupted) {
+            break;
+        }
         for (int i = 0; i < t->n_sought; i++) {
             double step = gradient[i];
             if (t->rule == CRI_SDF_ADAM) {

@@ -10,7 +10,7 @@
 #include "carom/carom.h"
 #include "geometry/shape.h"
 
-enum { CRI_SDF_MOST = 4, CRI_SDF_STEPS = 64 };
+enum { CRI_SDF_MOST = 4, CRI_SDF_STEPS = 80 };
 
 typedef enum cri_sdf_rule {
     CRI_SDF_SGD,
@@ -44,6 +44,10 @@ typedef struct cri_sdf_task {
     double rate;        // of the descent
     int n_iteration;    // at most
     cri_sdf_rule rule;
+    const cri_progress *progress; // of iterations; may be NULL
+    cri_report *report;           // gets the losses of the descent; NULL: none does
+    const char *title;            // of them
+    bool is_interrupted;
     cr_arena *memory;
 } cri_sdf_task;
 

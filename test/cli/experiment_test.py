@@ -131,6 +131,33 @@ class Throw(unittest.TestCase):
         self.assertLess(row[true + "way along the ground to the apex"], 0.003)
 
 
+class Shapes(unittest.TestCase):
+    def test_radii_come_from_bounces(self):
+        row = rows_of("sdf-bounce", "--runs", "3")
+        for name in ("with gravity", "without gravity"):
+            self.assertLess(row[name + ": mean error of the radius"], 3e-3)
+            self.assertLess(row[name + ": mean error by fit"], 1e-8)
+        blind = "without gravity, no time of contact: "
+        self.assertAlmostEqual(row[blind + "mean error of the radius"], row[blind + "start"])
+
+    def test_a_push_tells_mass_friction_and_force(self):
+        # seed 30 has a jump of the loss between its start and the true force
+        row = rows_of("sdf-sysid", "--seed", "29")
+        for name, most in (("mass", 2.8e-3), ("friction", 3e-4), ("force", 0.2)):
+            self.assertLess(row[name + ": mean error"], most)
+            self.assertLess(row[name + ": mean error by fit"], 1e-6)
+
+    def test_a_report_has_the_rows_and_the_losses(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = os.path.join(folder, "r.html")
+            subprocess.run([CAROM, "experiment", "sdf-bounce", "--runs", "1", "--report", page],
+                           check=True, capture_output=True, timeout=600)
+            with open(page, encoding="utf-8") as file:
+                text = file.read()
+        self.assertIn("with gravity: mean error by fit", text)
+        self.assertIn("descent", text)
+
+
 class Interrupted(unittest.TestCase):
     def test_a_directory_that_is_not_there_is_named(self):
         done = subprocess.run([CAROM, "experiment", "dcs-cp3e", "--model", "cm-clnn",

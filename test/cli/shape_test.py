@@ -82,6 +82,7 @@ class Shape(unittest.TestCase):
         for words, text in (
             (("train", opened, "-o", space), "open.obj: "),
             (("train", self.path("none.obj"), "-o", space), "none.obj"),
+            (("train", self.path("none"), "-o", space), "no such file, folder or family"),
             (("train", mesh, "-o", space, "--net", "4by64"), "such as 4x64"),
             (("train", mesh, "-o", space, "--net", "40x64"), "1 to 12 hidden layers"),
             (("train", mesh, "-o", space, "--codes", "0"), "--codes 0"),
