@@ -196,7 +196,7 @@ static cr_status run_books(const cri_experiment *self, const cri_experiment_opti
     static const double mus[] = {1e-5, 1e-6, 1e-7, 1e-8, 1e-10};
     static const double paper[] = {1.82e-2, 5.67e-3, 1.47e-3, 4.12e-4, 3.13e-5};
     (void)self;
-    int n_mu = options->is_full ? 5 : 2, n_step = options->is_full ? 500 : 30, n_done = 0;
+    int n_mu = options->is_full ? 5 : 2, n_step = options->is_full ? 500 : 60, n_done = 0;
     for (int i = 0; i < n_mu && !out->is_interrupted; i++) {
         CR_TRY(run_pile(mus[i], paper[i], n_step, &n_done, options, out, err));
     }
