@@ -114,8 +114,9 @@ enum { N_STONE = 10 };
 static void place_stones(bool is_heap, cri_random *draw, double at[N_STONE][2]) {
     for (int k = 0; k < N_STONE; k++) {
         double least = is_heap ? 1.0 : 0.0;
+        int row = k / 5;
         at[k][0] = 0.36 * (k % 5) + cri_random_uniform(draw, -0.02, 0.02);
-        at[k][1] = 0.36 * (k / 5) - 0.2 + cri_random_uniform(draw, -0.02, 0.02);
+        at[k][1] = 0.36 * row - 0.2 + cri_random_uniform(draw, -0.02, 0.02);
         while (least < 0.36) {
             least = INFINITY;
             at[k][0] = cri_random_uniform(draw, -1.0, 1.0);
@@ -171,7 +172,7 @@ static cr_status time_frames(lrc_stage *s, int n_frame, const cri_experiment_opt
     cr_status status = work ? CR_OK : cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
     *sum = (cost){0};
     int k = 0;
-    for (; status == CR_OK && k < n_frame; k++) {
+    for (; work && status == CR_OK && k < n_frame; k++) {
         cri_progress_state state = {"frames", k, n_frame, NAN};
         out->is_interrupted = !cri_progress_tell(options->progress, &state);
         if (out->is_interrupted) {
