@@ -8,8 +8,8 @@
 //
 // Planks begin where heights and pitches have their least energy, all pairs of triangles pushing.
 // There the pile leans, the upper plank by 0.2 rad at mu 1e-6, and friction must hold it. Below the
-// speed `slip` it is a fluid's: at the usual 0.01 m/s planks creep over the 2 mm that keep them
-// within a second. At mu 1e-5 there is no such position; planks begin flat and fall.
+// speed `slip` it is a fluid's, and what leans creeps at a part of that: 2 mm is all that keeps a
+// plank. At mu 1e-5 no such position was found; planks begin flat.
 //
 // Beside the margin of the top interface stands a closed form: four facing pairs of triangles carry
 // a weight, 4 mu C'(D) = -m g, C the centred potential. It meets the table at 1e-5 and 1e-6.
