@@ -5,8 +5,9 @@
 //   balls     16 of 32 to 388 triangles, 15 in a triangle, the last one thrown at them: processor
 //             time on one thread, its growth with the number of triangles, two threads by the wall,
 //             the same under ipc, and one sum of the potential by all pairs and by sphere trees
-//   stones    ten lumps of 276 triangles, not convex, that a rod shoves over a floor: as many as
-//             the paper's bunnies, whose mesh is not ours to ship
+//   stones    ten lumps of 276 triangles, not convex, as many as the paper's bunnies, whose mesh is
+//             not ours to ship: strewn over 2 x 2 m, with a rod of 0.8 m that sweeps through them,
+//             and in a heap, two rows of five 0.36 m apart, before a rod of 1.8 m
 //
 // Frames of 0.04 s, eps 0.1, solved to 1e-9. Times are this machine's; growth and ratios say more.
 
@@ -38,9 +39,12 @@ static void spiral(int i, int n, double x[3]) {
     x[2] = z;
 }
 
-static void write_balls(lrc_text *t, int n_vertex) {
-    lrc_put(t, "<mujoco><option timestep='.04'/><custom><numeric name='carom:potential:mu' "
-               "data='1e-7'/></custom><asset><mesh name='ball' vertex='");
+// stiffness: mu, 1e-7 for longrange; of ipc it is the usual 10
+static void write_balls(lrc_text *t, int n_vertex, double stiffness) {
+    lrc_put(t,
+            "<mujoco><option timestep='.04'/><custom><numeric name='carom:potential:mu' "
+            "data='%g'/></custom><asset><mesh name='ball' vertex='",
+            stiffness);
     for (int i = 0; i < n_vertex; i++) {
         double x[3];
         spiral(i, n_vertex, x);
@@ -104,22 +108,43 @@ static void write_stone(lrc_text *t) {
     lrc_put(t, "'/>");
 }
 
-static void write_stones(lrc_text *t) {
+enum { N_STONE = 10 };
+
+// in two rows, or anywhere on 2 x 2 m, 0.36 m apart at least
+static void place_stones(bool is_heap, cri_random *draw, double at[N_STONE][2]) {
+    for (int k = 0; k < N_STONE; k++) {
+        double least = is_heap ? 1.0 : 0.0;
+        int row = k / 5;
+        at[k][0] = 0.36 * (k % 5) + cri_random_uniform(draw, -0.02, 0.02);
+        at[k][1] = 0.36 * row - 0.2 + cri_random_uniform(draw, -0.02, 0.02);
+        while (least < 0.36) {
+            least = INFINITY;
+            at[k][0] = cri_random_uniform(draw, -1.0, 1.0);
+            at[k][1] = cri_random_uniform(draw, -1.0, 1.0);
+            for (int i = 0; i < k; i++) {
+                least = fmin(least, hypot(at[k][0] - at[i][0], at[k][1] - at[i][1]));
+            }
+        }
+    }
+}
+
+static void write_stones(lrc_text *t, bool is_heap) {
     cri_random draw = cri_random_of(1, 0x73746f6eu);
+    double at[N_STONE][2];
+    place_stones(is_heap, &draw, at);
     lrc_put(t, "<mujoco><option timestep='.04'/><custom><numeric name='carom:potential:mu' "
                "data='5e-9'/></custom><asset>");
     write_stone(t);
-    lrc_put(t, "</asset><worldbody><geom type='plane' size='9 9 1' friction='.4'/><body name='rod' "
-               "pos='-.35 .6 .2'><joint type='slide' axis='1 0 0' name='rod'/><geom type='box' "
-               "size='.05 .9 .1' mass='5'/></body>");
-    for (int k = 0; k < 10; k++) {
-        int row = k / 5;
-        double x = 0.36 * (k % 5) + cri_random_uniform(&draw, -0.02, 0.02);
-        double y = 0.36 * row + cri_random_uniform(&draw, -0.02, 0.02) + 0.4;
+    lrc_put(t,
+            "</asset><worldbody><geom type='plane' size='9 9 1' friction='.4'/><body name='rod' "
+            "pos='%g 0 %g'><joint type='slide' axis='1 0 0' name='rod'/><geom type='box' "
+            "size='%s' mass='5'/></body>",
+            is_heap ? -0.35 : -1.35, is_heap ? 0.2 : 0.15, is_heap ? ".05 .9 .1" : ".05 .4 .05");
+    for (int k = 0; k < N_STONE; k++) {
         lrc_put(t,
                 "<body pos='%.6g %.6g .165' euler='0 0 %.6g'><freejoint/><geom type='mesh' "
                 "mesh='stone' density='1' friction='.4'/></body>",
-                x, y, cri_random_uniform(&draw, -180.0, 180.0));
+                at[k][0], at[k][1], cri_random_uniform(&draw, -180.0, 180.0));
     }
     lrc_put(t, "</worldbody></mujoco>");
 }
@@ -147,7 +172,7 @@ static cr_status time_frames(lrc_stage *s, int n_frame, const cri_experiment_opt
     cr_status status = work ? CR_OK : cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
     *sum = (cost){0};
     int k = 0;
-    for (; status == CR_OK && k < n_frame; k++) {
+    for (; work && status == CR_OK && k < n_frame; k++) {
         cri_progress_state state = {"frames", k, n_frame, NAN};
         out->is_interrupted = !cri_progress_tell(options->progress, &state);
         if (out->is_interrupted) {
@@ -198,7 +223,7 @@ static cr_status time_balls(int n_vertex, const char *law, int n_frame,
     lrc_text t;
     lrc_stage s = {0};
     CR_TRY(lrc_text_open(&t, err));
-    write_balls(&t, n_vertex);
+    write_balls(&t, n_vertex, strcmp(law, "ipc") == 0 ? 10.0 : 1e-7);
     cr_status status = lrc_stage_open(&t, law, &s, err);
     if (status == CR_OK) {
         s.x[s.z.n_q + 6 * 15 + 1] = -8.0; // the cue ball
@@ -214,7 +239,7 @@ static cr_status time_sum(int n_vertex, bool is_brute, double *out, cr_error *er
     lrc_text t;
     lrc_stage s = {0};
     CR_TRY(lrc_text_open(&t, err));
-    write_balls(&t, n_vertex);
+    write_balls(&t, n_vertex, 1e-7);
     cr_status status = lrc_stage_open(&t, "longrange", &s, err);
     if (status == CR_OK) {
         double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -297,25 +322,29 @@ static cr_status run_rivals(const cri_experiment_options *options, cri_experimen
     return CR_OK;
 }
 
-static cr_status run_stones(const cri_experiment_options *options, cri_experiment_result *out,
-                            cr_error *err) {
+static cr_status run_stones(bool is_heap, const cri_experiment_options *options,
+                            cri_experiment_result *out, cr_error *err) {
+    int n_frame = options->is_full ? 50 : 6;
     lrc_text t;
     lrc_stage s = {0};
     cost c;
     CR_TRY(lrc_text_open(&t, err));
-    write_stones(&t);
+    write_stones(&t, is_heap);
     cr_status status = lrc_stage_open(&t, "longrange", &s, err);
     if (status == CR_OK) {
         s.x[s.z.n_q] = 1.0; // the rod
-        status = time_frames(&s, options->is_full ? 50 : 6, options, out, &c, err);
+        status = time_frames(&s, n_frame, options, out, &c, err);
     }
     lrc_stage_close(&s);
     lrc_text_close(&t);
     if (status == CR_OK && !out->is_interrupted) {
-        cri_experiment_add(out, "s", "lower", c.forward + c.gradient, 3.89,
-                           "ten stones, 2772 triangles and a floor, a frame");
+        cri_experiment_add(out, "s", "lower", c.forward + c.gradient, is_heap ? NAN : 3.89,
+                           "ten stones %s, 2772 triangles and a floor, a frame",
+                           is_heap ? "in a heap" : "strewn");
         cri_experiment_add(out, "", "lower", c.gradient / c.forward, NAN,
                            "  gradient over forward");
+        cri_experiment_add(out, "", "lower", (double)c.n_step / n_frame, NAN,
+                           "  Newton steps a frame");
     }
     return status;
 }
@@ -325,8 +354,8 @@ static cr_status run_cost(const cri_experiment *self, const cri_experiment_optio
     (void)self;
     use_threads(1);
     cr_status status = run_sizes(options, out, err);
-    if (status == CR_OK && !out->is_interrupted) {
-        status = run_stones(options, out, err);
+    for (int k = 0; status == CR_OK && !out->is_interrupted && k < 2; k++) {
+        status = run_stones(k == 1, options, out, err);
     }
     if (status == CR_OK && !out->is_interrupted) {
         status = run_rivals(options, out, err);
