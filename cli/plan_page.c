@@ -50,8 +50,11 @@ static void put_variables(cri_report *report, const cli_planning *t) {
     }
     for (int i = 0; i < t->aim.n_target; i++) {
         const cri_target *target = &t->aim.target[i];
-        cri_report_note(report, "The target at (%g, %g, %g) is missed by %.3g m.", target->point[0],
-                        target->point[1], target->point[2], t->plan.distance[target->order]);
+        double distance = t->plan.distance[target->order];
+        bool is_within = distance <= target->radius;
+        cri_report_note(report, "The target at (%g, %g, %g) is %s %.3g m%s.", target->point[0],
+                        target->point[1], target->point[2], is_within ? "reached," : "missed by",
+                        distance, is_within ? " from its centre" : "");
     }
 }
 
