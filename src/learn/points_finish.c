@@ -35,6 +35,7 @@ enum { ITERATION_MOST = 12, TRY_MOST = 6, SEARCH_MOST = 3 };
 
 static const double damping_start = 1e-3, damping_least = 1e-9;
 static const double exponent_most = 14.0; // of a mass, six powers of ten
+static const double rounding = 1e-12;     // of residuals, m and m/s
 static const double enough = 1e-5;        // relative decrease that is worth another step
 
 static int compare(const void *a, const void *b) {
@@ -114,7 +115,7 @@ static bool move(cri_finish *f, const double *w, double damping) {
 
 // one step that lowers the sum; gain (relative) 0: there is none
 static cri_pass_end improve(cri_finish *f, double *w, double *damping, double *gain) {
-    double s = fmax(median(f), 1e-300);
+    double s = fmax(median(f), rounding);
     *gain = 0.0;
     cri_pass_end end = isfinite(s) ? cri_finish_windows(f, w, f->norm, s) : CRI_PASS_STOPPED;
     for (int k = 0; k < TRY_MOST && end == CRI_PASS_DONE && *gain <= 0.0; k++) {
@@ -224,7 +225,7 @@ static bool is_better(cri_finish *f, const cri_points_data *other, const double 
     double sum[2] = {0.0, 0.0};
     if (cri_finish_windows(f, before, f->norm, 0.0) == CRI_PASS_DONE &&
         cri_finish_windows(f, w, f->trial, 0.0) == CRI_PASS_DONE) {
-        compare_sums(f, fmax(median(f), 1e-300), &sum[0], &sum[1]);
+        compare_sums(f, fmax(median(f), rounding), &sum[0], &sum[1]);
     }
     return sum[1] < sum[0];
 }
