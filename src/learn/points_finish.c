@@ -17,7 +17,8 @@
 //
 // J has the tangents of the steps without the curvature of the potential and without the target
 // velocity; what is accepted lowers the sum, whose residuals are exact. Numbers at an end of their
-// range that are pushed out of it stay. Scaling all masses changes nothing, and damping keeps it.
+// range that are pushed out of it stay. The scale of all masses is kept: motion does not tell it,
+// and the regularisation of cone-reg, in 1/kg, could be made to vanish by it.
 // Levenberg and Marquardt: damping falls tenfold with every step that is accepted, else rises.
 // Between the descents coefficients are looked for over their ranges (points_search.c).
 
@@ -34,7 +35,9 @@
 enum { ITERATION_MOST = 12, TRY_MOST = 6, SEARCH_MOST = 3 };
 
 static const double damping_start = 1e-3, damping_least = 1e-9;
+static const double scale_weight = 1e3;   // of the penalty, by the largest of N
 static const double exponent_most = 14.0; // of a mass, six powers of ten
+static const double rounding = 1e-12;     // of residuals, m and m/s
 static const double enough = 1e-5;        // relative decrease that is worth another step
 
 static int compare(const void *a, const void *b) {
@@ -83,6 +86,18 @@ static double shorten(const cri_finish *f) {
     return 1.0 / most;
 }
 
+// a penalty on the mean step of all log masses; masses come first
+static void keep_scale(const cri_finish *f) {
+    size_t n = (size_t)f->n, n_mass = (size_t)f->l->scene->s.n_block;
+    double most = 0.0;
+    for (size_t k = 0; k < n_mass; k++) {
+        most = fmax(most, f->factor[k * n + k]);
+    }
+    for (size_t k = 0; k < n_mass * n_mass; k++) {
+        f->factor[k / n_mass * n + k % n_mass] += scale_weight * most;
+    }
+}
+
 // w_trial = w + step, within ranges; false when N has no factor
 static bool move(cri_finish *f, const double *w, double damping) {
     size_t n = (size_t)f->n;
@@ -98,6 +113,7 @@ static bool move(cri_finish *f, const double *w, double damping) {
         f->factor[k * n + k] = stays ? 1.0 : own * (1.0 + damping);
         f->step[k] = stays ? 0.0 : -f->g[k];
     }
+    keep_scale(f);
     if (!cri_cholesky_factor(f->n, f->factor)) {
         return false;
     }
@@ -114,7 +130,7 @@ static bool move(cri_finish *f, const double *w, double damping) {
 
 // one step that lowers the sum; gain (relative) 0: there is none
 static cri_pass_end improve(cri_finish *f, double *w, double *damping, double *gain) {
-    double s = fmax(median(f), 1e-300);
+    double s = fmax(median(f), rounding);
     *gain = 0.0;
     cri_pass_end end = isfinite(s) ? cri_finish_windows(f, w, f->norm, s) : CRI_PASS_STOPPED;
     for (int k = 0; k < TRY_MOST && end == CRI_PASS_DONE && *gain <= 0.0; k++) {
@@ -224,7 +240,7 @@ static bool is_better(cri_finish *f, const cri_points_data *other, const double 
     double sum[2] = {0.0, 0.0};
     if (cri_finish_windows(f, before, f->norm, 0.0) == CRI_PASS_DONE &&
         cri_finish_windows(f, w, f->trial, 0.0) == CRI_PASS_DONE) {
-        compare_sums(f, fmax(median(f), 1e-300), &sum[0], &sum[1]);
+        compare_sums(f, fmax(median(f), rounding), &sum[0], &sum[1]);
     }
     return sum[1] < sum[0];
 }
