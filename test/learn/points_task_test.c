@@ -185,7 +185,7 @@ static double *wrong_numbers(const cri_points_learner *l, cr_arena *arena) {
 
 TEST(the_last_steps_find_numbers_that_few_windows_feel) {
     cr_arena *arena = cri_arena_create(1 << 16);
-    cri_points_data train = draw("bp5", 1, 150, arena), valid = draw("bp5", 2, 30, arena);
+    cri_points_data train = draw("bp5", 1, 80, arena), valid = draw("bp5", 2, 20, arena);
     cri_points_learner l = open_learner("bp5", "cone", CRI_LAGRANGE);
     const cri_points_scene *sc = l.scene;
     const cri_points_training t = {.learner = &l, .train = &train, .valid = &valid};
@@ -201,7 +201,7 @@ TEST(the_last_steps_find_numbers_that_few_windows_feel) {
         n_friction += fabs(p[sc->law.i_mu + k] - sc->p[sc->law.i_mu + k]) < 1e-6;
         n_restitution += fabs(p[sc->law.i_e + k] - sc->p[sc->law.i_e + k]) < 1e-6;
     }
-    assert_true(n_friction >= 24 && n_restitution >= 24);
+    assert_true(n_friction >= 20 && n_restitution >= 20);
     cri_points_learner_clear(&l);
     cri_arena_destroy(arena);
 }
@@ -209,13 +209,13 @@ TEST(the_last_steps_find_numbers_that_few_windows_feel) {
 // the net is zero: all of gravity and springs is missed
 TEST(forces_that_a_net_misses_do_not_bend_masses) {
     cr_arena *arena = cri_arena_create(1 << 16);
-    cri_points_data train = draw("rope", 1, 150, arena), valid = draw("rope", 2, 30, arena);
+    cri_points_data train = draw("rope", 1, 50, arena), valid = draw("rope", 2, 10, arena);
     cri_points_learner l = open_learner("rope", "cone", CRI_LAGRANGE);
     const cri_points_training t = {.learner = &l, .train = &train, .valid = &valid};
     double *w = wrong_numbers(&l, arena);
     assert_true(cri_points_finish(&t, w));
     for (int k = 2; k < l.scene->s.n_block; k++) {
-        CHECK_CLOSE(exp(w[k] - w[1]), 1.0, 0.003, 0.0);
+        CHECK_CLOSE(exp(w[k] - w[1]), 1.0, 0.01, 0.0);
     }
     cri_points_learner_clear(&l);
     cri_arena_destroy(arena);
