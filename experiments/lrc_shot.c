@@ -67,10 +67,10 @@ static int moved(const lrc_run *r, const cri_target *all, const double *x, int f
 
 cr_status lrc_shot_targets(lrc_run *r, cr_error *err) {
     cri_random draw = cri_random_of(r->seed, 0x73686f74u);
-    cri_target all[N_BALL];
     int far[N_BALL], n_far = 0;
+    cri_target *all = CR_PUSH(r->arena, cri_target, N_BALL);
     double *x = CR_PUSH(r->arena, double, cr_model_sizes(r->model).n_x);
-    if (!x) {
+    if (!all || !x) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for a task");
     }
     for (int i = 0; i < N_BALL; i++) {
