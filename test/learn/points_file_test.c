@@ -101,12 +101,14 @@ TEST(files_of_another_shape_are_refused) {
                          {"dt", 1, {1}, &dt},
                          {"x0", 1, {12}, x0},
                          {"value", 1, {n_value}, value},
-                         {"potential/1/w", 2, {3, 5}, weight},
-                         {"potential/1/b", 1, {3}, weight},
-                         {"potential/2/w", 2, {1, 3}, weight},
-                         {"potential/2/b", 1, {1}, weight}};
+                         {"weighted-potential/1/w", 2, {3, 5}, weight},
+                         {"weighted-potential/1/b", 1, {3}, weight},
+                         {"weighted-potential/2/w", 2, {1, 3}, weight},
+                         {"weighted-potential/2/b", 1, {1}, weight}};
     const char *text[4] = {"points", "cp3", "cone", "lagrange"};
     check_refused(text, 8, good, "takes 5 numbers");
+    good[4].name = "potential/1/w";
+    check_refused(text, 8, good, "train it again");
     check_refused((const char *[4]){"points", "bp5", "cone", "lagrange"}, 4, good, "'x0' has 12");
     check_refused((const char *[4]){"points", "cp4", "cone", "lagrange"}, 4, good, "cp4");
     check_refused((const char *[4]){"points", "cp3", "magic", "lagrange"}, 4, good, "magic");
