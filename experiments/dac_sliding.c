@@ -32,7 +32,7 @@ static cr_status judge(const cr_model *model, const cri_ground_nets *nets, doubl
     double error[2] = {0.0, 0.0}, size[2] = {0.0, 0.0};
     cri_ground_sampling sampling = cri_ground_sampling_default();
     sampling.seed = 4242;
-    for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+    for (int k = 0; k < CRI_GROUND_SPACE_POINT; k++) {
         cri_ground_data data;
         CR_TRY(cri_ground_sample(model, (cri_ground_kind)k, N_FRESH, &sampling, &data, arena, err));
         const cri_mlp *net = &nets->net[2 * k + 1];

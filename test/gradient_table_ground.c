@@ -46,11 +46,8 @@ TEST(inputs_of_nets) {
         {1.4, 0.3, -0.2, 0.3, 1.9, 0.1, -0.2, 0.1, 2.1, 0.7, -0.4, 0.3},
         {1.4, 0.3, -0.2, 0.3, 1.9, 0.1, -0.2, 0.1, 2.1, -0.7, -0.4, -0.6},
     };
-    static const int closest[] = {1, 0, 1, 2};
     for (int i = 0; i < 4; i++) {
-        patch =
-            (cri_ground){.kind = i < 2 ? CRI_GROUND_POINT : CRI_GROUND_LINE, .closest = closest[i]};
-        patch.n_tangent = 1;
+        patch = (cri_ground){.kind = i < 2 ? CRI_GROUND_POINT : CRI_GROUND_LINE, .n_tangent = 1};
         patch.n_row = cri_ground_rows(patch.kind);
         table_check(&(table_row){.name = "ground_input",
                                  .vjp_name = "cri_ground_input_vjp",

@@ -49,8 +49,10 @@ static void input_jvp(const double *x, const double *x_tan, double *y_tan) {
 }
 
 TEST(inputs_of_nets_in_space) {
-    for (int i = 0; i < 6; i++) {
-        cri_ground_kind kind = (cri_ground_kind)(CRI_GROUND_SPACE_POINT + i / 2);
+    for (int i = 0; i < 9; i++) {
+        cri_ground_kind kind = (cri_ground_kind)(CRI_GROUND_SPACE_POINT + i / 3);
+        // the last of each kind closes with all ends alike
+        bool is_flat = i % 3 == 2;
         // the surface has a corner that nets do not see
         int k = cri_ground_rows(kind) + (kind == CRI_GROUND_SPACE_SURFACE), n = k * k;
         patch = (cri_ground){.kind = kind, .n_row = k, .n_tangent = cri_ground_tangents(kind)};
@@ -59,13 +61,12 @@ TEST(inputs_of_nets_in_space) {
             for (int b = 0; b < k; b++) {
                 x[a * k + b] = a == b ? 1.5 + 0.1 * a : 0.2 * sin(1.0 + a + b + 3.0 * a * b);
             }
-            x[n + a] = cos(2.0 * a + 1.3 * i);
+            x[n + a] = is_flat && a >= patch.n_tangent ? -0.4 : cos(2.0 * a + 1.3 * i);
         }
-        patch.closest = i % 2 ? k - 1 : 0;
         table_check(&(table_row){
             .name = "ground_space_input",
-            .vjp_name = i < 3 ? "cri_ground_space_input_vjp" : "cri_ground_turn_of_vjp",
-            .jvp_name = i < 3 ? "cri_ground_space_input_jvp" : "cri_ground_turn_of_jvp",
+            .vjp_name = i % 2 ? "cri_ground_space_input_vjp" : "cri_ground_turn_of_vjp",
+            .jvp_name = i % 2 ? "cri_ground_space_input_jvp" : "cri_ground_turn_of_jvp",
             .n_in = n + k,
             .n_out = cri_ground_inputs(kind) + 4,
             .forward = input_forward,
@@ -260,6 +261,8 @@ typedef struct space_row {
     { 0.4, 0.3, -1.0, 0.6, -0.4, 2.0 }
 #define FLAT                                                                                       \
     { 0.2, -0.1, -1.0, 0.3, -0.2, 0.5 }
+#define EVEN                                                                                       \
+    { 0.2, -0.1, -1.0, 0.0, 0.0, 0.5 }
 #define RISE                                                                                       \
     { 0.4, 0.3, 1.0, 0.6, -0.4, 2.0 }
 
@@ -275,6 +278,8 @@ static const space_row rows[] = {
     {"line, regressed", CRI_GROUND_DETACH, CRI_AUGMENTED_REGRESSED, LINE, FALL},
     {"surface, static", CRI_GROUND_STATIC, CRI_AUGMENTED_STATIC, FOUR, FLAT},
     {"surface, dynamic", CRI_GROUND_DYNAMIC, CRI_AUGMENTED_DYNAMIC, FIVE, FLAT},
+    {"line, dynamic, ends alike", CRI_GROUND_DYNAMIC, CRI_AUGMENTED_DYNAMIC, LINE, EVEN},
+    {"surface, dynamic, ends alike", CRI_GROUND_DYNAMIC, CRI_AUGMENTED_DYNAMIC, FOUR, EVEN},
     {"surface, frictionless", CRI_GROUND_DETACH, CRI_AUGMENTED_FRICTIONLESS, FOUR, FLAT},
     {"surface, regressed", CRI_GROUND_DETACH, CRI_AUGMENTED_REGRESSED, FOUR, FALL},
 };

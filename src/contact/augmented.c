@@ -91,12 +91,21 @@ static bool any_plain(const cri_contact_problem *p) {
     return any;
 }
 
+// of all links: the scale is of a linked body alone
+static bool is_closing(const cri_augmented_cache *c) {
+    bool is_any = false;
+    for (int i = c->ground.n_tangent; i < c->ground.n_row; i++) {
+        is_any = is_any || c->ground.c[i] < 0.0;
+    }
+    return is_any;
+}
+
 // e and c'
 static void restore(const cri_contact_problem *p, cri_augmented_cache *c, bool has_cache,
                     cr_arena *keep) {
     int k = c->ground.n_row, n_t = c->ground.n_tangent;
     c->e = 0.0;
-    if (p->nets->has_restitution && c->ground.closest > 0 && !any_plain(p)) {
+    if (p->nets->has_restitution && is_closing(c) && !any_plain(p)) {
         regress(p, c, has_cache, keep);
         double e = c->out[cri_ground_rows(c->ground.kind)];
         c->has_e = e > 0.0 && e < 1.0;
@@ -163,7 +172,7 @@ void cri_augmented_choose(const cri_contact_problem *p, cri_augmented_cache *c, 
         c->mode = CRI_AUGMENTED_STATIC;
         return;
     }
-    if (c->said == CRI_GROUND_DYNAMIC && c->ground.closest > 0) {
+    if (c->said == CRI_GROUND_DYNAMIC && is_closing(c)) {
         regress(p, c, has_cache, keep);
         if (set_friction(c) && solve_normals(c, report, scratch)) {
             c->mode = CRI_AUGMENTED_DYNAMIC;
@@ -172,7 +181,7 @@ void cri_augmented_choose(const cri_contact_problem *p, cri_augmented_cache *c, 
     }
     memset(c->g, 0, sizeof c->g);
     c->mode = CRI_AUGMENTED_NONE;
-    if (c->ground.closest > 0) {
+    if (is_closing(c)) {
         c->mode = CRI_AUGMENTED_FRICTIONLESS;
         solve_normals(c, report, scratch);
     }

@@ -71,14 +71,10 @@ static void reduce(joint *s, const cri_ground *ground) {
 static bool look(joint *s, const double *j, double *margin) {
     cri_augmented_cache *a = &s->alone;
     double sum = 0.0;
-    a->ground.closest = 0;
     a->has_out = a->has_e = false;
     for (int i = 0; i < a->ground.n_row; i++) {
         a->ground.c[i] = s->c[i] + s->C[i][0] * j[0] + s->C[i][1] * j[1];
         sum += fabs(a->ground.c[i]);
-        int fastest = a->ground.closest;
-        bool is_faster = i > 0 && a->ground.c[i] < (fastest > 0 ? a->ground.c[fastest] : 0.0);
-        a->ground.closest = is_faster ? i : fastest;
     }
     if (!(sum > 0.0) || !isfinite(sum)) {
         return false;

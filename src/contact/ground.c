@@ -121,11 +121,6 @@ void cri_ground_fill(const cri_contact_problem *p, cri_ground *patch) {
             patch->A[i * patch->n_row + j] = patch->A[j * patch->n_row + i] = sum[j];
         }
     }
-    patch->closest = 0;
-    for (int i = patch->n_tangent; i < patch->n_row; i++) {
-        bool is_faster = patch->c[i] < (patch->closest > 0 ? patch->c[patch->closest] : 0.0);
-        patch->closest = is_faster ? i : patch->closest;
-    }
 }
 
 bool cri_ground_reduce(const cri_contact_problem *p, cri_ground *patch, cr_arena *keep) {

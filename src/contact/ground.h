@@ -19,7 +19,6 @@ typedef struct cri_ground {
     double *R;                                   // (n_row, 3n): a row is a mean of the problem's
     double A[CRI_GROUND_ROWS * CRI_GROUND_ROWS]; // (n_row, n_row) R A R'
     double c[CRI_GROUND_ROWS];                   // R (velocity before - velocity to reach)
-    int closest;                                 // row of the end that closes fastest, 0: none
 } cri_ground;
 
 /// R is pushed on keep, which has room (cri_ground_bytes). In space where the problem says where
@@ -43,7 +42,7 @@ void cri_ground_reduce_jvp(const cri_ground *patch, const cri_contact_tan *tan, 
 /// The same for problems in space; false for a surface of more than CRI_GROUND_ENDS corners.
 bool cri_ground_reduce_space(const cri_contact_problem *problem, cri_ground *patch, cr_arena *keep);
 
-/// A = R A R', c = R (b - what is to be reached) and the end that closes fastest, of R.
+/// A = R A R' and c = R (b - what is to be reached), of R.
 void cri_ground_fill(const cri_contact_problem *problem, cri_ground *patch);
 
 /// Room for R, and in scratch for the derivatives.

@@ -22,10 +22,11 @@
 //   log(0.01 + s)
 //
 // m = +-1 mirrors, so that the twist is not negative (of a point, B_1n). They say impulses h in the
-// same frame, g = T' h. Of a surface they see three ends: the rearmost
-// along the slip, the one farthest from it, and the farthest from the line between, again the
-// rearmost of those that are equally far; the others follow. Where nothing slips the frame is that
-// of the tangents, and its derivative is taken to be zero.
+// same frame, g = T' h, counted in closing/a, closing = the mean of max(0, -c_i) over all ends: no
+// kink where these close alike, as those of a body that lies flat. Of a surface they see three
+// ends: the rearmost along the slip, the one farthest from it, and the farthest from the line
+// between, again the rearmost of those that are equally far; the others follow. Where nothing slips
+// the frame is that of the tangents, and its derivative is taken to be zero.
 
 #include "contact/ground.h"
 
@@ -341,6 +342,21 @@ static void add_product(int k, const double *X, int n, const double *M, const do
     }
 }
 
+// mean of max(0, -c_i) over all ends, along c_tan: c itself, or its tangent
+static double closing_of(const cri_ground *patch, const double *c_tan) {
+    double sum = 0.0;
+    for (int i = patch->n_tangent; i < patch->n_row; i++) {
+        sum -= patch->c[i] < 0.0 ? c_tan[i] : 0.0;
+    }
+    return sum / (patch->n_row - patch->n_tangent);
+}
+
+static void add_closing_adj(const cri_ground *patch, double closing_adj, double *c_adj) {
+    for (int i = patch->n_tangent; i < patch->n_row; i++) {
+        c_adj[i] -= patch->c[i] < 0.0 ? closing_adj / (patch->n_row - patch->n_tangent) : 0.0;
+    }
+}
+
 static seen look(const cri_ground *patch) {
     int k = cri_ground_rows(patch->kind), first = patch->n_tangent;
     cri_ground_turn turn = cri_ground_turn_of(patch);
@@ -359,7 +375,7 @@ static seen look(const cri_ground *patch) {
     }
     at.s += ends;
     at.N = ends + part * at.s;
-    at.closing = patch->closest > 0 ? -patch->c[patch->closest] : 0.0;
+    at.closing = closing_of(patch, patch->c);
     return at;
 }
 
@@ -433,9 +449,7 @@ static void look_back(const cri_ground *patch, const seen *is, const seen *adj, 
     }
     add_mean_adj(patch, adj->a, A_adj);
     cri_ground_turn_of_vjp(patch, &turn_adj, A_adj, c_adj);
-    if (patch->closest > 0) {
-        c_adj[patch->closest] -= adj->closing;
-    }
+    add_closing_adj(patch, adj->closing, c_adj);
 }
 
 void cri_ground_space_input_vjp(const cri_ground *patch, const double *input_adj, double scale_adj,
@@ -504,7 +518,7 @@ static seen look_moving(const cri_ground *patch, const seen *is, const double *A
     }
     tan.s += ends;
     tan.N = ends + part * tan.s;
-    tan.closing = patch->closest > 0 ? -c_tan[patch->closest] : 0.0;
+    tan.closing = closing_of(patch, c_tan);
     return tan;
 }
 

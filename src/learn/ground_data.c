@@ -176,7 +176,10 @@ cr_status cri_ground_sample(const cr_model *model, cri_ground_kind kind, int n,
     }
     cri_ground_sampler s;
     cr_status status = cri_ground_open(model, analytic, &s, err);
-    CR_ASSERT(status != CR_OK || s.ground.is_spatial == is_spatial);
+    if (status == CR_OK && s.ground.is_spatial != is_spatial) {
+        cri_ground_close(&s);
+        return CR_OK;
+    }
     if (status == CR_OK && kind == CRI_GROUND_LINE && s.ground.other >= 0) {
         cri_ground_find_pair(&s);
         n = s.n_meet > 0 ? n : 0;

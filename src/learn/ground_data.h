@@ -67,8 +67,9 @@ CR_MUST_CHECK cr_status cri_ground_predict(const cr_model *model, const char *la
 /// The law that labels this model's samples.
 const char *cri_ground_label_law(const cri_ground_sampling *sampling, bool is_spatial);
 
-/// Arrays are on the arena. A body without flat faces has no lines or surfaces: n is 0 then. Error:
-/// a scene that has no such body, a law that is none or needs nets, or no memory.
+/// Arrays are on the arena. Of a kind that the body cannot have n is 0: a line or surface without
+/// flat faces, any in space of a body in a plane. Error: a scene that has no such body, a law that
+/// is none or needs nets, or no memory.
 CR_MUST_CHECK cr_status cri_ground_sample(const cr_model *model, cri_ground_kind kind, int n,
                                           const cri_ground_sampling *sampling, cri_ground_data *out,
                                           cr_arena *arena, cr_error *err);

@@ -2,7 +2,7 @@
 //
 // The file of the nets of contact patches:
 //
-//   {"format": "carom contact patch nets 2", "body", "surface", "mass", "inertia", "law",
+//   {"format": "carom contact patch nets 3", "body", "surface", "mass", "inertia", "law",
 //    "restitution": false, "hidden": [32, 32, 16],
 //    "nets": {"point/class": [..], "point/friction": [..], "line/class": [..], ..},
 //    "ranges": {"point": [lower.., upper..], "line": ..}}
@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const format = "carom contact patch nets 2";
+static const char *const format = "carom contact patch nets 3";
 
 // ---- reading -----------------------------------------------------------------------------------
 

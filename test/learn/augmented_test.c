@@ -105,10 +105,16 @@ TEST(what_cannot_be_learned_is_said) {
     cri_ground_sampling sampling = cri_ground_sampling_default();
     cri_ground_data data;
 
-    // a ball has no lines
+    // a ball has no lines, and in a plane no patch of space
     cr_model *model = parse(ball, NULL);
     CHECK_INT(cri_ground_sample(model, CRI_GROUND_LINE, 10, &sampling, &data, arena, &err), CR_OK);
     CHECK_INT(data.n, 0);
+    for (int kind = CRI_GROUND_SPACE_POINT; kind < CRI_GROUND_KINDS; kind++) {
+        CHECK_INT(
+            cri_ground_sample(model, (cri_ground_kind)kind, 10, &sampling, &data, arena, &err),
+            CR_OK);
+        CHECK_INT(data.n, 0);
+    }
     sampling.law = "augmented";
     CHECK_INT(cri_ground_sample(model, CRI_GROUND_POINT, 10, &sampling, &data, arena, &err),
               CR_ERR_ARGUMENT);
