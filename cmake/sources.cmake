@@ -197,6 +197,7 @@ set(CAROM_SOURCES
     src/contact/near_field.c
     src/contact/near_next.c
     src/contact/opening.c
+    src/contact/penalty.c
     src/contact/points_goal.c
     src/contact/points_jump.c
     src/contact/points_jump_diff.c

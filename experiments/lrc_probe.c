@@ -6,6 +6,7 @@
 
 #include "contact/hull_barrier.h"
 #include "contact/law.h"
+#include "contact/penalty.h"
 #include "math/quat.h"
 
 #include <math.h>
@@ -16,6 +17,9 @@ const double lrc_box[2][3] = {{0.2, 0.12, 0.08}, {0.2, 0.2, 0.2}};
 // reach of the local barriers (experiments of paper 002), m
 #define IPC_REACH 0.01
 #define SDRS_REACH 0.1
+
+// rounding of the penalty, as in the law, m
+#define PENALTY_LENGTH 1e-3
 
 // of a step from rest, s
 static const double h = 0.01;
@@ -78,6 +82,8 @@ static bool energy_force(lrc_probe *p, const cri_pose pose[2], cri_vec3 *force) 
         cri_longrange_pair(&options, &body[0], &body[1], CRI_LONGRANGE_HESSIAN, NULL, &p->result);
     } else if (strcmp(name, "sdrs") == 0) {
         cri_hull_barrier_pair(SDRS_REACH, &body[0], &body[1], CRI_LONGRANGE_HESSIAN, &p->result);
+    } else if (strcmp(name, "penalty") == 0) {
+        cri_penalty_pair(PENALTY_LENGTH, &body[0], &body[1], CRI_LONGRANGE_HESSIAN, &p->result);
     } else {
         bool is_local = strcmp(name, "ipc") == 0;
         cri_barrier_options options = {is_local ? CRI_BARRIER_LOCAL : CRI_BARRIER_GLOBAL, IPC_REACH,

@@ -37,6 +37,7 @@ static const lrc_law laws[] = {
     {"sdrs", "Ye et al. 2025", true, {1, 1, 1, 0}},
     {"ipc", "Li et al. 2020", true, {1, 0, 1, 0}},
     {"rough", NULL, true, {NAN, NAN, NAN, NAN}},
+    {"penalty", "Turpin et al. 2022, Schwarke et al. 2025", true, {0, 0, 1, 1}},
     {"soft", "penalties, Guendelman et al. 2003", false, {0, 0, 1, 0}},
     {"ncp", "complementarity, Werling et al. 2021", false, COMPLEMENTARITY},
     {"ncp-poisson", "complementarity", false, COMPLEMENTARITY},
@@ -245,6 +246,6 @@ static cr_status run(const cri_experiment *self, const cri_experiment_options *o
 const cri_experiment cri_lrc_properties = {
     .name = "lrc-properties",
     .summary = "paper 002, table 1: four properties of every contact law, measured",
-    .models = "longrange sdrs ipc rough soft ncp ncp-poisson cone cone-reg lcp",
+    .models = "longrange sdrs ipc rough penalty soft ncp ncp-poisson cone cone-reg lcp",
     .run = run,
 };

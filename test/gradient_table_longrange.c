@@ -7,6 +7,7 @@
 
 #include "contact/barrier.h"
 #include "contact/hull_barrier.h"
+#include "contact/penalty.h"
 #include "geometry/feature_distance.h"
 #include "longrange_fixture.h"
 
@@ -297,7 +298,7 @@ TEST(bodies_have_their_derivatives) {
 
 // barriers on distances give the same result, and the same adjoints of it
 static cri_barrier_options barrier;
-static bool is_hull;
+static bool is_hull, is_penalty;
 
 static void barrier_forward(const double *x, double *y, void *cache) {
     cri_barrier_body body[2];
@@ -311,10 +312,12 @@ static void barrier_forward(const double *x, double *y, void *cache) {
     }
     if (is_hull) {
         cri_hull_barrier_pair(0.1, &body[0].body, &body[1].body, CRI_LONGRANGE_HESSIAN, r);
+    } else if (is_penalty) {
+        cri_penalty_pair(0.3, &body[0].body, &body[1].body, CRI_LONGRANGE_HESSIAN, r);
     } else {
         cri_barrier_pair(&barrier, &body[0], &body[1], CRI_LONGRANGE_HESSIAN, r);
     }
-    CHECK(r->value > 0.0);
+    CHECK(isfinite(r->value) && (is_penalty || r->value > 0.0));
     y[0] = r->value;
     memcpy(y + 1, r->g, sizeof r->g);
 }
@@ -347,6 +350,12 @@ TEST(barriers_on_distances_have_their_derivatives) {
     is_hull = true;
     now.pose[1].pos = cri_v3(0.5, 0.5, 0.45);
     check_barrier("barrier of hulls", 1e-4);
+    is_hull = false;
+    is_penalty = true;
+    check_barrier("penalty, apart", 1e-5);
+    now.pose[1].pos = cri_v3(0.25, 0.3, 0.1);
+    check_barrier("penalty, overlapping", 1e-5);
+    is_penalty = false;
     drop_meshes();
 }
 

@@ -11,8 +11,10 @@
 
 #include "contact/barrier.h"
 
+#include "contact/barrier_parts.h"
 #include "contact/hull_barrier.h"
 #include "contact/longrange_parts.h"
+#include "contact/penalty.h"
 #include "geometry/feature_distance.h"
 
 #include <stdlib.h>
@@ -28,17 +30,14 @@ typedef struct barrier_walk {
     cri_vec3 between; // position of the first less that of the second
 } barrier_walk;
 
-/// Four points of the two bodies with the derivatives of an energy in them.
-typedef struct barrier_term {
-    cri_vec3 x[4], r[4]; // in the world, from the second position; from their bodies' positions
-    int side[4];
-    double value, g[12], H[144];
-} barrier_term;
-
 void cri_barrier_of_distance(const cri_barrier_options *options, double d, double value[3]) {
     if (options->kind == CRI_BARRIER_GLOBAL) {
         cri_centred_potential(d, options->ell, value);
         value[0] += 12.0;
+        return;
+    }
+    if (options->kind == CRI_BARRIER_NONE) {
+        cri_penalty_of(options->reach, d, value);
         return;
     }
     memset(value, 0, 3 * sizeof *value);
@@ -94,8 +93,26 @@ bool cri_barrier_mollify(const cri_vec3 x[4], double *weight, double g[12], doub
 
 // ---- one term ----------------------------------------------------------------------------------
 
+void cri_barrier_term_set(const double b[3], const cri_feature_distance *f,
+                          cri_longrange_order order, cri_barrier_term *t) {
+    double n[12];
+    t->value = b[0];
+    for (int k = 0; k < 4; k++) {
+        cri_v3_store(cri_v3_scale(f->w[k], f->n), n + 3 * k);
+    }
+    for (int i = 0; i < 12; i++) {
+        t->g[i] = b[1] * n[i];
+    }
+    if (order >= CRI_LONGRANGE_HESSIAN) {
+        cri_feature_distance_hessian(f, t->H);
+        for (int i = 0; i < 144; i++) {
+            t->H[i] = b[1] * t->H[i] + b[2] * n[i / 12] * n[i % 12];
+        }
+    }
+}
+
 /// b(d) in the four points. False when it is zero; infinite at distance zero.
-static bool energy_of(const barrier_walk *w, const cri_feature_distance *f, barrier_term *t) {
+static bool energy_of(const barrier_walk *w, const cri_feature_distance *f, cri_barrier_term *t) {
     double b[3];
     if (w->options->kind == CRI_BARRIER_LOCAL && f->distance >= w->options->reach) {
         return false;
@@ -107,25 +124,12 @@ static bool energy_of(const barrier_walk *w, const cri_feature_distance *f, barr
         return true;
     }
     cri_barrier_of_distance(w->options, f->distance, b);
-    t->value = b[0];
-    double n[12];
-    for (int k = 0; k < 4; k++) {
-        cri_v3_store(cri_v3_scale(f->w[k], f->n), n + 3 * k);
-    }
-    for (int i = 0; i < 12; i++) {
-        t->g[i] = b[1] * n[i];
-    }
-    if (w->order >= CRI_LONGRANGE_HESSIAN) {
-        cri_feature_distance_hessian(f, t->H);
-        for (int i = 0; i < 144; i++) {
-            t->H[i] = b[1] * t->H[i] + b[2] * n[i / 12] * n[i % 12];
-        }
-    }
+    cri_barrier_term_set(b, f, w->order, t);
     return true;
 }
 
 /// Multiplies an edge-edge energy by its weight.
-static void mollify(barrier_term *t) {
+static void mollify(cri_barrier_term *t) {
     double m, g[12], H[144];
     if (!cri_barrier_mollify(t->x, &m, g, H)) {
         return;
@@ -147,7 +151,7 @@ static void add_lever(cri_vec3 r, cri_vec3 f, double *out) {
 }
 
 /// J' H J from the points to the bodies.
-static void add_hessian(const barrier_term *t, double H[144]) {
+static void add_hessian(const cri_barrier_term *t, double H[144]) {
     double half[144] = {0}; // rows of points, columns of bodies
     for (int i = 0; i < 48; i++) {
         int row = i / 4, k = i % 4;
@@ -165,8 +169,8 @@ static void add_hessian(const barrier_term *t, double H[144]) {
     }
 }
 
-static void add_term(barrier_walk *w, const barrier_term *t) {
-    cri_longrange_result *out = w->out;
+void cri_barrier_term_add(const cri_barrier_term *t, cri_longrange_order order,
+                          cri_longrange_result *out) {
     out->n_exact++;
     out->value += t->value;
     for (int k = 0; k < 4; k++) {
@@ -177,7 +181,7 @@ static void add_term(barrier_walk *w, const barrier_term *t) {
             cri_v3_accumulate(cri_v3_scale(g[i], t->r[k]), N + 3 * i);
         }
     }
-    if (w->order >= CRI_LONGRANGE_HESSIAN) {
+    if (order >= CRI_LONGRANGE_HESSIAN) {
         add_hessian(t, out->H);
     }
 }
@@ -185,7 +189,7 @@ static void add_term(barrier_walk *w, const barrier_term *t) {
 // ---- two triangles -----------------------------------------------------------------------------
 
 /// Point k of a term is corner v of a triangle's body.
-static void take_point(const barrier_walk *w, int side, int v, int k, barrier_term *t) {
+static void take_point(const barrier_walk *w, int side, int v, int k, cri_barrier_term *t) {
     t->side[k] = side;
     t->r[k] = cri_v3_load(w->body[side]->body.r + 3 * (size_t)v);
     t->x[k] = side ? t->r[k] : cri_v3_add(t->r[k], w->between);
@@ -194,7 +198,7 @@ static void take_point(const barrier_walk *w, int side, int v, int k, barrier_te
 /// The corners that a triangle of one side stands for against a triangle of the other.
 static void add_corners(barrier_walk *w, int side, int own, const int v[3], const int other[3]) {
     for (int i = 0; i < 3; i++) {
-        barrier_term t;
+        cri_barrier_term t;
         if (!(own >> i & 1)) {
             continue;
         }
@@ -204,7 +208,7 @@ static void add_corners(barrier_walk *w, int side, int own, const int v[3], cons
         }
         cri_feature_distance f = cri_point_triangle_distance(t.x);
         if (energy_of(w, &f, &t)) {
-            add_term(w, &t);
+            cri_barrier_term_add(&t, w->order, w->out);
         }
     }
 }
@@ -212,7 +216,7 @@ static void add_corners(barrier_walk *w, int side, int own, const int v[3], cons
 static void add_edges(barrier_walk *w, const int own[2], const int va[3], const int vb[3]) {
     for (int i = 0; i < 9; i++) {
         int ea = i / 3, eb = i % 3;
-        barrier_term t;
+        cri_barrier_term t;
         if (!(own[0] >> (3 + ea) & 1) || !(own[1] >> (3 + eb) & 1)) {
             continue;
         }
@@ -226,7 +230,7 @@ static void add_edges(barrier_walk *w, const int own[2], const int va[3], const 
             if (isfinite(t.value)) {
                 mollify(&t);
             }
-            add_term(w, &t);
+            cri_barrier_term_add(&t, w->order, w->out);
         }
     }
 }
@@ -243,6 +247,7 @@ static void add_triangles(barrier_walk *w, int ta, int tb) {
 void cri_barrier_pair(const cri_barrier_options *options, const cri_barrier_body *a,
                       const cri_barrier_body *b, cri_longrange_order order,
                       cri_longrange_result *out) {
+    CR_ASSERT(options->kind != CRI_BARRIER_NONE);
     CR_ASSERT(options->kind == CRI_BARRIER_LOCAL ? options->reach > 0.0 : options->ell > 0.0);
     const cri_sphere_tree *ta = a->body.tree, *tb = b->body.tree;
     cri_vec3 between = cri_v3_sub(a->body.pose.pos, b->body.pose.pos);
@@ -339,7 +344,7 @@ void cri_barrier_half(const cri_barrier_options *options, bool is_hull,
         cri_vec3 r = cri_v3_load(body->r + 3 * i);
         double height = base + cri_v3_dot(half->n, r), b[3], e[6];
         out->gap = fmin(out->gap, height);
-        if (!(height > 0.0)) {
+        if (!(height > 0.0) && options->kind != CRI_BARRIER_NONE) {
             out->value = INFINITY;
             return;
         }

@@ -10,15 +10,16 @@
 
 #include "contact/longrange.h"
 
-/// Function of a distance d.
+/// Function of a distance d; of a signed one where there is no barrier.
 typedef enum cri_barrier_kind {
     CRI_BARRIER_LOCAL,  // -(d - reach)^2 log(d / reach) up to reach, 0 from there on
     CRI_BARRIER_GLOBAL, // 12 (1 + sqrt(ell / d))^2 everywhere: not smooth, but never zero
+    CRI_BARRIER_NONE,   // that of contact/penalty.h: half-spaces only
 } cri_barrier_kind;
 
 typedef struct cri_barrier_options {
     cri_barrier_kind kind;
-    double reach; // m, positive; local only
+    double reach; // m, positive; not global
     double ell;   // m, positive; global only
 } cri_barrier_options;
 
@@ -32,7 +33,7 @@ typedef struct cri_barrier_body {
     const unsigned char *owner;
 } cri_barrier_body;
 
-/// Value of a function of a distance and its first two derivatives; d > 0.
+/// Value of a function of a distance and its first two derivatives; d > 0 where it is a barrier.
 void cri_barrier_of_distance(const cri_barrier_options *options, double d, double value[3]);
 
 /// Sum over all corners against triangles, both ways, and all edges against edges, these with the

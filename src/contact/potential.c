@@ -144,15 +144,17 @@ cr_status cri_potential_push(const cr_model *model, cri_potential_form form, con
                              cr_arena *arena, cri_potential *out, cr_error *err) {
     const cri_potential_numbers *numbers = &model->potential;
     *out = (cri_potential){.model = model, .d = d, .form = form};
-    // as proposed for the rivals: a centimetre, and 0.1 m for planes between hulls
-    double usual = form == CRI_POTENTIAL_SDRS ? 0.1 : 0.01;
+    // as proposed for the rivals: a centimetre, and 0.1 m for planes between hulls; a box of
+    // a kilogram rests about a millimetre above a floor under a penalty with this and mu 1e4
+    double usual = form == CRI_POTENTIAL_SDRS ? 0.1 : form == CRI_POTENTIAL_PENALTY ? 1e-3 : 0.01;
     double reach = numbers->reach > 0.0 ? numbers->reach : usual;
     out->options = cri_longrange_default();
     out->options.ell = numbers->length;
     out->options.eps = numbers->eps;
-    out->barrier =
-        (cri_barrier_options){form == CRI_POTENTIAL_ROUGH ? CRI_BARRIER_GLOBAL : CRI_BARRIER_LOCAL,
-                              reach, numbers->length};
+    cri_barrier_kind kind = form == CRI_POTENTIAL_ROUGH     ? CRI_BARRIER_GLOBAL
+                            : form == CRI_POTENTIAL_PENALTY ? CRI_BARRIER_NONE
+                                                            : CRI_BARRIER_LOCAL;
+    out->barrier = (cri_barrier_options){kind, reach, numbers->length};
     out->reach = reach;
     out->slip = numbers->slip;
     CR_TRY(cri_longrange_check(&out->options, err));
@@ -219,6 +221,9 @@ static cri_moving_mesh moving_of(const cri_potential *p, const cri_mantle *t, co
 double cri_potential_limit(const cri_potential *p, const cri_pose *from, const cri_pose *to) {
     const double keep = 0.1; // of each gap
     double part = 1.0;
+    if (p->form == CRI_POTENTIAL_PENALTY) {
+        return part;
+    }
 #ifdef _OPENMP
 #pragma omp parallel for schedule(dynamic, 1) reduction(min : part) if (p->work >= CRI_MUCH_WORK)
 #endif

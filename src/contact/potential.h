@@ -4,7 +4,8 @@
 // of their potentials in the coordinates of the dofs.
 //
 // Energies in joule: mu times the values of contact/longrange.h, contact/barrier.h,
-// contact/hull_barrier.h. A cri_potential belongs to one simulator. Planes are half-spaces.
+// contact/hull_barrier.h, contact/penalty.h. A cri_potential belongs to one simulator. Planes are
+// half-spaces.
 
 #pragma once
 
@@ -26,6 +27,7 @@ typedef enum cri_potential_form {
     CRI_POTENTIAL_IPC,       // distances of corners, edges and triangles, up to a reach
     CRI_POTENTIAL_SDRS,      // a plane between hulls, up to a reach
     CRI_POTENTIAL_ROUGH,     // distances as ipc's, without end: not smooth
+    CRI_POTENTIAL_PENALTY,   // depths of corners, without end or barrier
 } cri_potential_form;
 
 /// Triangles of one geom, in the frame of its body.
@@ -54,7 +56,7 @@ typedef struct cri_potential {
     cri_potential_form form;
     cri_longrange_options options;
     cri_barrier_options barrier;
-    double reach; // of sdrs, m
+    double reach; // of sdrs and penalty, m
     double slip;  // speed below which friction is that of a fluid, m/s
     int work;     // of the last sum: pairs of nodes visited, pairs of triangles tenfold
     int n_mantle, n_pair, n_half;
@@ -111,7 +113,8 @@ double cri_potential_sum(cri_potential *potential, const cri_frames *frames, dou
 void cri_potential_bodies(const cri_potential *potential, int pair, int body[2]);
 
 /// The part of a motion from one set of poses to another (a turn and a shift of each body at
-/// constant rates) that keeps all surfaces apart by a tenth of their gaps at least, at most 1.
+/// constant rates) that keeps all surfaces apart by a tenth of their gaps at least, at most 1. A
+/// penalty has no such limit.
 double cri_potential_limit(const cri_potential *potential, const cri_pose *from,
                            const cri_pose *to);
 

@@ -50,3 +50,14 @@ const cri_law cri_law_rough = {
     .form = CRI_POTENTIAL_ROUGH,
     .mu = 1e-8,
 };
+
+const cri_law cri_law_penalty = {
+    .name = "penalty",
+    .summary = "spring on the depth of corners that pushes at any distance; implicit step",
+    .promise = "Surfaces may overlap, and fast ones pass. Never zero; second derivatives jump "
+               "where the closest pieces change. No friction.",
+    .stepper = "implicit",
+    .is_energy = true,
+    .form = CRI_POTENTIAL_PENALTY,
+    .mu = 1e4,
+};

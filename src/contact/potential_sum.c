@@ -7,6 +7,7 @@
 #include "contact/potential.h"
 
 #include "contact/hull_barrier.h"
+#include "contact/penalty.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,6 +28,9 @@ static void pair_result(cri_potential *p, const cri_longrange_body *body, int k,
         break;
     case CRI_POTENTIAL_SDRS:
         cri_hull_barrier_pair(p->reach, a, b, order, out);
+        break;
+    case CRI_POTENTIAL_PENALTY:
+        cri_penalty_pair(p->reach, a, b, order, out);
         break;
     }
 }

@@ -6,7 +6,9 @@
 //   grad_k f = w_k r,   Hess f_kl = w_k w_l I - sum_ij b_ki G^-1_ij b_lj',
 //   b_ki = w_k e_i + dw_ki r,   e_i = sum_k dw_ki x_k,   G_ij = e_i . e_j
 //
-// and with d = |r|, n = r/d:  grad d = w n,  Hess d = (Hess f - grad d grad d')/d.
+// and with d = |r|, n = r/d:  grad d = w n,  Hess d = (Hess f - grad d grad d')/d. Two parameters
+// leave no direction across e and n, so that nothing is divided by d: a face has derivatives at
+// distance zero as well, and beyond it with d and n of the other sign.
 
 #include "geometry/feature_distance.h"
 
@@ -122,28 +124,29 @@ cri_feature_distance cri_edge_edge_distance(const cri_vec3 x[4]) {
 /// out += H v; returns grad d . v
 static double add_product(const cri_feature_distance *f, const double v[12], double out[12]) {
     cri_vec3 moved = {0, 0, 0}; // sum w v
-    double b[2] = {0, 0};
+    double lean[2] = {0, 0};    // sum dw n . v
     for (int k = 0; k < 4; k++) {
         cri_vec3 vk = cri_v3_load(v + 3 * k);
         moved = cri_v3_mad(moved, f->w[k], vk);
         for (int i = 0; i < 2; i++) {
-            b[i] += f->dw[i][k] * f->distance * cri_v3_dot(f->n, vk);
+            lean[i] += f->dw[i][k] * cri_v3_dot(f->n, vk);
         }
     }
-    for (int i = 0; i < 2; i++) {
-        b[i] += cri_v3_dot(f->e[i], moved);
-    }
-    double z[2] = {f->inverse[0] * b[0] + f->inverse[1] * b[1],
-                   f->inverse[1] * b[0] + f->inverse[2] * b[1]};
+    // the weights turn by G^-1 (e . moved + d lean)
+    const double *G = f->inverse, b[2] = {cri_v3_dot(f->e[0], moved), cri_v3_dot(f->e[1], moved)};
+    double z[2] = {G[0] * b[0] + G[1] * b[1], G[1] * b[0] + G[2] * b[1]};
+    double y[2] = {G[0] * lean[0] + G[1] * lean[1], G[1] * lean[0] + G[2] * lean[1]};
     double slope = cri_v3_dot(f->n, moved);
-    cri_vec3 across = cri_v3_mad(moved, -slope, f->n);
-    for (int i = 0; i < 2; i++) {
-        across = cri_v3_mad(across, -z[i], f->e[i]);
+    cri_vec3 across = {0, 0, 0}; // over d
+    if (f->n_free < 2) {
+        across = cri_v3_mad(cri_v3_mad(moved, -slope, f->n), -z[0], f->e[0]);
+        across = cri_v3_scale(1.0 / f->distance, across);
     }
+    across = cri_v3_mad(cri_v3_mad(across, -y[0], f->e[0]), -y[1], f->e[1]);
     for (int k = 0; k < 4; k++) {
-        double along = f->distance * (f->dw[0][k] * z[0] + f->dw[1][k] * z[1]);
-        cri_vec3 h = cri_v3_mad(cri_v3_scale(f->w[k], across), -along, f->n);
-        cri_v3_accumulate(cri_v3_scale(1.0 / f->distance, h), out + 3 * k);
+        double along =
+            f->dw[0][k] * (z[0] + f->distance * y[0]) + f->dw[1][k] * (z[1] + f->distance * y[1]);
+        cri_v3_accumulate(cri_v3_mad(cri_v3_scale(f->w[k], across), -along, f->n), out + 3 * k);
     }
     return slope;
 }

@@ -61,7 +61,8 @@ void cri_selection_destroy(cri_selection *selection);
 CR_MUST_CHECK cr_status cri_selection_check_steps(const cri_selection *selection, int n_step,
                                                   cr_error *err);
 
-/// Refuses parameters for which a law has no derivatives: sizes of shapes under ipc, sdrs, rough.
+/// Refuses parameters for which a law has no derivatives: sizes of shapes under the
+/// rivals of longrange.
 CR_MUST_CHECK cr_status cri_selection_check_law(const cri_selection *selection, const char *law,
                                                 cr_error *err);
 

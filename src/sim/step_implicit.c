@@ -51,9 +51,9 @@ static cr_status refuse_start(const cr_sim *sim, const cri_implicit *s, cr_error
                     name[0], name[1], sim->world.law->name);
 }
 
-// surfaces on distances do not know that they have passed through each other
+// barriers on distances do not know that surfaces have passed through each other
 static bool is_blind(const cri_potential *p) {
-    return p->form != CRI_POTENTIAL_LONGRANGE;
+    return p->form != CRI_POTENTIAL_LONGRANGE && p->form != CRI_POTENTIAL_PENALTY;
 }
 
 // ---- the step ----------------------------------------------------------------------------------

@@ -132,6 +132,25 @@ TEST(nothing_tunnels) {
     shoot("rough");
 }
 
+// without a barrier bodies may overlap, at the start too, and are pushed out to where four corners
+// carry the weight: mu h = m g/4, h (h + s) = (1e-3)^2/4
+TEST(a_penalty_starts_in_an_overlap_and_carries_the_weight) {
+    static const char *const floor[2] = {FLOOR, "<geom type='box' size='1 1 .5' pos='.1 .2 -.5'/>"};
+    for (int k = 0; k < 2; k++) {
+        char text[1024];
+        snprintf(text, sizeof text, SCENE("", "%s%s"), floor[k],
+                 BODY("a", "type='box' size='.1 .12 .1'", "0 0 .09"));
+        stage s = open_stage(text, "penalty");
+        for (int i = 0; i < 60; i++) {
+            step(&s, 0.05);
+        }
+        double h = 2.0 * 9.81 / 4e4, gap = 0.25e-6 / h - h;
+        CHECK_CLOSE(s.x[2], 0.1 + gap, 2e-5, 0.0);
+        CHECK_CLOSE(s.x[9], 0.0, 1e-4, 0.0);
+        close_stage(&s);
+    }
+}
+
 // three boxes and a plate thrown at each other: the text of a scene, and speeds
 static void random_scene(cr_test_rng *rng, char *text, size_t n_byte) {
     size_t used = (size_t)snprintf(text, n_byte, "<mujoco><worldbody>");
@@ -281,6 +300,7 @@ TEST(shapes_are_closed_surfaces) {
 }
 
 CR_TEST_MAIN(flight_is_that_of_implicit_euler, two_bodies_conserve_momentum,
-             a_box_rests_where_its_weight_is_carried, nothing_tunnels, random_throws_never_meet,
+             a_box_rests_where_its_weight_is_carried, nothing_tunnels,
+             a_penalty_starts_in_an_overlap_and_carries_the_weight, random_throws_never_meet,
              long_steps_are_stable, bad_input_is_named, triangles_without_area_are_left_out,
              shapes_are_closed_surfaces)
