@@ -90,6 +90,8 @@ static cr_run open_spin(const char *custom, const char *geoms) {
 }
 
 #define NO_GYRO "<text name='carom:gyroscopic' data='off'/>"
+#define ORIGIN "<text name='carom:inertia:b' data='shape origin'/>"
+#define BOTH NO_GYRO ORIGIN
 #define BOX "<geom name='b' type='box' size='0.3 0.2 0.1' density='100'/>"
 #define TWO                                                                                        \
     "<geom name='b' type='box' size='0.3 0.2 0.1' pos='0.1 0.05 0.02' density='100'/>"             \
@@ -130,8 +132,7 @@ TEST(without_the_gyroscopic_term_a_torque_adds_up) {
 
 TEST(inertia_about_the_origin_is_by_steiners_theorem) {
     // a ball on an arm along x: its centre is taken to be the origin, which stays in place
-    cr_run r = open_spin("<text name='carom:inertia:b' data='shape origin'/>" NO_GYRO,
-                         "<geom name='b' size='0.2' pos='0.3 0 0' density='50'/>");
+    cr_run r = open_spin(BOTH, "<geom name='b' size='0.2' pos='0.3 0 0' density='50'/>");
     double mass = 50.0 * 4.0 / 3.0 * acos(-1.0) * 0.008, T = 20 * 0.02;
     memset(r.x + 7, 0, 6 * sizeof *r.x);
     for (int i = 0; i < 3; i++) {
@@ -154,9 +155,7 @@ static void check_slope(double got, double want, double uncertainty) {
 
 TEST(motions_with_the_switches_have_their_gradients) {
     static const double seed[13] = {0.3, -0.2, 0.5, 0.7, -0.4, 0.6, 0.2, 0.1, 0.3, -0.5, 1, -2, 3};
-    static const char *const custom[] = {
-        NO_GYRO, "<text name='carom:inertia:b' data='shape origin'/>",
-        "<text name='carom:inertia:b' data='shape origin'/>" NO_GYRO};
+    static const char *const custom[] = {NO_GYRO, ORIGIN, BOTH};
     for (int k = 0; k < 3; k++) {
         char text[512];
         snprintf(text, sizeof text,
