@@ -108,6 +108,43 @@ static void check_inertia(int first, int n) {
                              .move = move});
 }
 
+// x, y = (mass, com, J)
+static cri_inertia load_inertia(const double *x) {
+    cri_inertia out = {.mass = x[0], .com = cri_v3_load(x + 1)};
+    memcpy(out.J, x + 4, sizeof out.J);
+    return out;
+}
+
+static void origin_forward(const double *x, double *y) {
+    cri_inertia own = load_inertia(x), out = cri_inertia_at_origin(&own);
+    store_inertia(&out, y);
+}
+
+static void origin_vjp(const double *x, const double *y_adj, double *x_adj) {
+    cri_inertia own = load_inertia(x), adj = load_inertia(y_adj), own_adj = load_inertia(x_adj);
+    cri_inertia_at_origin_vjp(&own, &adj, &own_adj);
+    store_inertia(&own_adj, x_adj);
+}
+
+static void origin_jvp(const double *x, const double *x_tan, double *y_tan) {
+    cri_inertia own = load_inertia(x), tan = load_inertia(x_tan);
+    cri_inertia out = cri_inertia_at_origin_jvp(&own, &tan);
+    store_inertia(&out, y_tan);
+}
+
+TEST(inertia_about_the_origin_has_its_gradient) {
+    static const double x[N_INERTIA] = {1.3, 0.4, -0.2, 0.7, 0.6, 0.5, 0.8, -0.05, 0.1, 0.03};
+    table_check(&(table_row){.name = "inertia_at_origin",
+                             .vjp_name = "cri_inertia_at_origin_vjp",
+                             .jvp_name = "cri_inertia_at_origin_jvp",
+                             .n_in = N_INERTIA,
+                             .n_out = N_INERTIA,
+                             .forward = origin_forward,
+                             .vjp = origin_vjp,
+                             .jvp = origin_jvp,
+                             .x = x});
+}
+
 TEST(masses_of_shapes_have_their_gradients) {
     for (int k = 0; k < N_SOLID; k++) {
         check_inertia(k, 1);
@@ -123,7 +160,8 @@ static const char workshop[] =
     "<mujoco><option gravity='0.3 -0.2 -9.81'/><asset>"
     "<mesh name='gem' vertex='-0.3 -0.2 -0.2 0.4 -0.2 -0.1 0 0.4 -0.2 0.1 0 0.5'/></asset><custom>"
     "<text name='carom:inertia:ball' data='shape'/><text name='carom:inertia:box' data='shape'/>"
-    "<text name='carom:inertia:arm' data='shape'/><text name='carom:inertia:odd' data='shape'/>"
+    "<text name='carom:inertia:arm' data='shape'/><text name='carom:inertia:odd' data='shape "
+    "origin'/>"
     "<numeric name='carom:friction:floor:box' data='0.35'/>"
     "<numeric name='carom:restitution:floor:puck' data='0.45'/>"
     "<numeric name='carom:restitution:floor' data='0.3'/>"
@@ -220,10 +258,14 @@ static const cri_quat start = {0.5, -0.1, 0.7, 0.5}; // unit
 /// Rotation at the end of a row's point.
 static cri_quat finish;
 
+/// The row leaves w x I w out.
+static bool omits_gyro;
+
 /// Numbers of x as what cri_flow reads; body holds a copy.
 static cri_drive drive_of(const double *x, cri_body_derived *body) {
     memcpy(body, x + AT_BODY, sizeof *body);
-    return (cri_drive){.body = body, .gravity = x + AT_GRAVITY, .wrench = x + AT_WRENCH};
+    return (cri_drive){
+        .body = body, .gravity = x + AT_GRAVITY, .wrench = x + AT_WRENCH, .omits_gyro = omits_gyro};
 }
 
 static cri_body_state flow_of(const double *x) {
@@ -306,6 +348,9 @@ static void check_flow(const double *x) {
 
 TEST(smooth_motion_has_its_gradient) {
     check_flow(generic);
+    omits_gyro = true;
+    check_flow(generic);
+    omits_gyro = false;
 
     // a small angle, and none
     double x[N_FLOW];
@@ -390,17 +435,22 @@ TEST(accelerations_have_their_gradients) {
     double x[N_ACCELERATION];
     memcpy(x, generic + 9, 3 * sizeof *x);
     memcpy(x + 3, generic + AT_BODY, 16 * sizeof *x);
-    table_check(&(table_row){.name = "acceleration",
-                             .vjp_name = "cri_acceleration_vjp",
-                             .jvp_name = "cri_acceleration_jvp",
-                             .n_in = N_ACCELERATION,
-                             .n_out = 6,
-                             .forward = acceleration_forward,
-                             .vjp = acceleration_vjp,
-                             .jvp = acceleration_jvp,
-                             .x = x});
+    for (int k = 0; k < 2; k++) {
+        omits_gyro = k == 1;
+        table_check(&(table_row){.name = "acceleration",
+                                 .vjp_name = "cri_acceleration_vjp",
+                                 .jvp_name = "cri_acceleration_jvp",
+                                 .n_in = N_ACCELERATION,
+                                 .n_out = 6,
+                                 .forward = acceleration_forward,
+                                 .vjp = acceleration_vjp,
+                                 .jvp = acceleration_jvp,
+                                 .x = x});
+    }
+    omits_gyro = false;
 }
 
-TABLE_PART(gradient_table_body, masses_of_shapes_have_their_gradients,
-           derived_parameters_have_their_gradients, smooth_motion_has_its_gradient,
-           the_rate_of_smooth_motion_is_its_tangent_in_time, accelerations_have_their_gradients)
+TABLE_PART(gradient_table_body, inertia_about_the_origin_has_its_gradient,
+           masses_of_shapes_have_their_gradients, derived_parameters_have_their_gradients,
+           smooth_motion_has_its_gradient, the_rate_of_smooth_motion_is_its_tangent_in_time,
+           accelerations_have_their_gradients)

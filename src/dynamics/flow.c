@@ -11,8 +11,10 @@
 //   w(t) = w + t/6 (k_1 + 2 k_2 + 2 k_3 + k_4)
 //   Om   = t/6 (w + 2 w_2 + 2 w_3 + w_4) + t^2/12 w x w_4,      q(t) = q exp(Om)
 //
-// Local error O(t^5). With equal moments and no torque all w_i agree, and the motion is exact: a
-// ball has no integration error at all. q stays a unit quaternion to rounding.
+// The term w x I w can be left out, for comparison with engines that have none; w is constant then
+// where there is no torque. Local error O(t^5). With equal moments and no torque all w_i agree, and
+// the motion is exact: a ball has no integration error at all. q stays a unit quaternion to
+// rounding.
 //
 // Tangents: q(t) moves by  exp(Om)' theta + Jr(Om) Om_tan.  Smooth everywhere.
 
@@ -25,29 +27,36 @@ typedef struct stages {
     cri_vec3 turn; // Om
 } stages;
 
-// a(w) = (tau - w x I w)/I, written so that equal moments give no rounding noise
+// tau - w x I w, written so that equal moments give no rounding noise
+static cri_vec3 moment_of(const cri_drive *drive, cri_vec3 w) {
+    cri_vec3 I = drive->body->inertia, tau = cri_v3_load(drive->wrench + 3);
+    if (drive->omits_gyro) {
+        return tau;
+    }
+    return cri_v3(tau.x + (I.y - I.z) * (w.y * w.z), tau.y + (I.z - I.x) * (w.z * w.x),
+                  tau.z + (I.x - I.y) * (w.x * w.y));
+}
+
+// a(w) = (tau - w x I w)/I
 static cri_vec3 angular_rate(const cri_drive *drive, cri_vec3 w) {
-    cri_vec3 I = drive->body->inertia;
-    const double *tau = drive->wrench + 3;
-    cri_vec3 moment = cri_v3(tau[0] + (I.y - I.z) * (w.y * w.z), tau[1] + (I.z - I.x) * (w.z * w.x),
-                             tau[2] + (I.x - I.y) * (w.x * w.y));
-    return cri_v3_mul(drive->body->inv_inertia, moment);
+    return cri_v3_mul(drive->body->inv_inertia, moment_of(drive, w));
 }
 
 static void angular_rate_vjp(const cri_drive *drive, cri_vec3 w, cri_vec3 a_adj, cri_vec3 *w_adj,
                              const cri_drive_adj *adj) {
     const cri_body_derived *d = drive->body;
-    const double *tau = drive->wrench + 3;
     cri_vec3 I = d->inertia;
 
     // a = inv_inertia * moment
-    cri_vec3 moment = cri_v3(tau[0] + (I.y - I.z) * (w.y * w.z), tau[1] + (I.z - I.x) * (w.z * w.x),
-                             tau[2] + (I.x - I.y) * (w.x * w.y));
+    cri_vec3 moment = moment_of(drive, w);
     cri_vec3 m = cri_v3_mul(d->inv_inertia, a_adj);
     adj->body->inv_inertia = cri_v3_add(adj->body->inv_inertia, cri_v3_mul(a_adj, moment));
 
     // moment = tau + ((I_y - I_z) w_y w_z, ...)
     cri_v3_accumulate(m, adj->wrench + 3);
+    if (drive->omits_gyro) {
+        return;
+    }
     cri_vec3 c = cri_v3(m.x * (w.y * w.z), m.y * (w.z * w.x), m.z * (w.x * w.y));
     adj->body->inertia = cri_v3_add(adj->body->inertia, cri_v3(c.z - c.y, c.x - c.z, c.y - c.x));
     w_adj->x += m.y * (I.z - I.x) * w.z + m.z * (I.x - I.y) * w.y;
@@ -58,14 +67,13 @@ static void angular_rate_vjp(const cri_drive *drive, cri_vec3 w, cri_vec3 a_adj,
 static cri_vec3 angular_rate_jvp(const cri_drive *drive, cri_vec3 w, cri_vec3 w_tan,
                                  const cri_drive *tan) {
     const cri_body_derived *d = drive->body;
-    const double *tau = drive->wrench + 3, *tau_tan = tan->wrench + 3;
     cri_vec3 I = d->inertia, J = tan->body->inertia;
-    cri_vec3 moment = cri_v3(tau[0] + (I.y - I.z) * (w.y * w.z), tau[1] + (I.z - I.x) * (w.z * w.x),
-                             tau[2] + (I.x - I.y) * (w.x * w.y));
-    cri_vec3 moment_tan = cri_v3(
-        tau_tan[0] + (J.y - J.z) * (w.y * w.z) + (I.y - I.z) * (w_tan.y * w.z + w.y * w_tan.z),
-        tau_tan[1] + (J.z - J.x) * (w.z * w.x) + (I.z - I.x) * (w_tan.z * w.x + w.z * w_tan.x),
-        tau_tan[2] + (J.x - J.y) * (w.x * w.y) + (I.x - I.y) * (w_tan.x * w.y + w.x * w_tan.y));
+    cri_vec3 moment = moment_of(drive, w), t = cri_v3_load(tan->wrench + 3);
+    cri_vec3 moment_tan =
+        cri_v3(t.x + (J.y - J.z) * (w.y * w.z) + (I.y - I.z) * (w_tan.y * w.z + w.y * w_tan.z),
+               t.y + (J.z - J.x) * (w.z * w.x) + (I.z - I.x) * (w_tan.z * w.x + w.z * w_tan.x),
+               t.z + (J.x - J.y) * (w.x * w.y) + (I.x - I.y) * (w_tan.x * w.y + w.x * w_tan.y));
+    moment_tan = drive->omits_gyro ? t : moment_tan;
     return cri_v3_add(cri_v3_mul(tan->body->inv_inertia, moment),
                       cri_v3_mul(d->inv_inertia, moment_tan));
 }

@@ -27,6 +27,7 @@ typedef struct cri_drive {
     const cri_body_derived *body;
     const double *gravity;
     const double *wrench;
+    bool omits_gyro; // w x I w is left out; of no account in a tangent
 } cri_drive;
 
 /// Adjoints or tangents of what a cri_drive points to.

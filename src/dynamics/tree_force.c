@@ -9,6 +9,8 @@
 //     dofs     l = gear sum coef q, and gear f coef on the dofs
 //     ball     gear_i f on the dofs of a joint, l = 0
 //     site     f R_ref (gear[0:3], gear[3:6]), a wrench at the site, l = 0
+//   spin       w x J w on the spin w of a free body, where the mechanism omits the gyroscopic term
+//              of the recursion; J about the centre of mass, w and J in the body's frame
 //
 // Rotations turn back the short way. Their tangent is t_tan = Jr(t)^-1 xi, with
 //   Jr(t)^-1 a = a + t x a/2 + s t x (t x a),   s = (1 - s1/(2 s2))/|t|^2
@@ -195,6 +197,57 @@ static void tendon_force_jvp(const cri_tree *tree, int i, const double *v, const
     cri_tree_add_along(tree, t, force_tan, tau_tan);
 }
 
+// ---- what takes the gyroscopic term away -------------------------------------------------------
+
+// dof of the free body's spin
+enum { SPIN = 3 };
+
+static const cri_link_derived *spin_link(const cri_tree *tree) {
+    CR_ASSERT(tree->plan->n_v == SPIN + 3 && tree->unit->n_body == 1);
+    return tree->d->link + tree->unit->first_body;
+}
+
+// J x, with J six numbers
+static cri_vec3 tensor_apply(const double *J, cri_vec3 x) {
+    return cri_v3(J[0] * x.x + J[3] * x.y + J[4] * x.z, J[3] * x.x + J[1] * x.y + J[5] * x.z,
+                  J[4] * x.x + J[5] * x.y + J[2] * x.z);
+}
+
+static void spin_force(const cri_tree *tree, const double *v, double *tau) {
+    cri_vec3 w = cri_v3_load(v + SPIN);
+    cri_v3_accumulate(cri_v3_cross(w, tensor_apply(spin_link(tree)->J, w)), tau + SPIN);
+}
+
+static void spin_force_vjp(const cri_tree *tree, const double *lambda,
+                           const cri_tree_force_adj *adj) {
+    const double *J = spin_link(tree)->J;
+    cri_vec3 w = cri_v3_load(tree->v + SPIN), l = cri_v3_load(lambda + SPIN);
+
+    // l . (w x J w) = y . J w,  y = l x w
+    cri_vec3 y = cri_v3_cross(l, w);
+    cri_v3_accumulate(cri_v3_cross(tensor_apply(J, w), l), adj->v + SPIN);
+    cri_v3_accumulate(tensor_apply(J, y), adj->v + SPIN);
+    if (adj->d) {
+        double *J_adj = adj->d->link[tree->unit->first_body].J;
+        J_adj[0] += y.x * w.x;
+        J_adj[1] += y.y * w.y;
+        J_adj[2] += y.z * w.z;
+        J_adj[3] += y.x * w.y + y.y * w.x;
+        J_adj[4] += y.x * w.z + y.z * w.x;
+        J_adj[5] += y.y * w.z + y.z * w.y;
+    }
+}
+
+// J_tan NULL: zero
+static cri_vec3 spin_force_jvp(const cri_tree *tree, cri_vec3 w_tan, const double *J_tan) {
+    const double *J = spin_link(tree)->J;
+    cri_vec3 w = cri_v3_load(tree->v + SPIN), Jw_tan = tensor_apply(J, w_tan);
+    if (J_tan) {
+        Jw_tan = cri_v3_add(Jw_tan, tensor_apply(J_tan, w));
+    }
+    return cri_v3_add(cri_v3_cross(w_tan, tensor_apply(J, w)), cri_v3_cross(w, Jw_tan));
+}
+
 // ---- all forces --------------------------------------------------------------------------------
 
 void cri_tree_forces(cri_tree *tree, const double *v, const double *u, double *tau,
@@ -207,6 +260,9 @@ void cri_tree_forces(cri_tree *tree, const double *v, const double *u, double *t
     for (int n = 1; n <= plan->n_node; n++) {
         joint_view view = view_joint(tree, n);
         joint_forces(&view, v, tau);
+    }
+    if (tree->mech->omits_gyro) {
+        spin_force(tree, v, tau);
     }
     for (int i = 0; i < plan->n_tendon; i++) {
         tendon_force(tree, plan->tendon[i], v, tau);
@@ -231,6 +287,9 @@ void cri_tree_forces_vjp_part(const cri_tree *tree, const double *lambda, const 
         cri_joint_derived *d_adj = adj->d ? adj->d->joint + tree->unit->first_joint + n - 1 : NULL;
         joint_forces_vjp(&view, tree->v, lambda, adj->q, adj->v, d_adj);
     }
+    if (tree->mech->omits_gyro) {
+        spin_force_vjp(tree, lambda, adj);
+    }
     if (adj->u) {
         double *applied = adj->u + tree->mech->n_actuator + tree->unit->first_v;
         for (int i = 0; i < plan->n_v; i++) {
@@ -252,6 +311,11 @@ void cri_tree_forces_jvp_part(const cri_tree *tree, const cri_accel_tan *tan,
         joint_view view = view_joint(tree, n);
         const cri_joint_derived *d_tan = tan->d ? tan->d->joint + first_joint + n - 1 : NULL;
         joint_forces_jvp(&view, tree->v, q_tan, v_tan, d_tan, tau_tan);
+    }
+    if (tree->mech->omits_gyro) {
+        const double *J_tan = tan->d ? tan->d->link[tree->unit->first_body].J : NULL;
+        cri_vec3 force_tan = spin_force_jvp(tree, cri_v3_load(v_tan + SPIN), J_tan);
+        cri_v3_accumulate(force_tan, tau_tan + SPIN);
     }
     for (int i = 0; i < plan->n_tendon; i++) {
         int t = plan->tendon[i];
@@ -300,6 +364,13 @@ void cri_tree_forces_jac_part(const cri_tree *tree, double *R) {
             R[view.first * 2 * n + view.first] -= view.d->stiffness;
         } else if (view.d->stiffness != 0.0) {
             turn_jac_part(&view, 2 * n, R);
+        }
+    }
+    for (int c = 0; tree->mech->omits_gyro && c < 3; c++) {
+        double column[3];
+        cri_v3_store(spin_force_jvp(tree, cri_v3(c == 0, c == 1, c == 2), NULL), column);
+        for (int r = 0; r < 3; r++) {
+            R[(SPIN + r) * 2 * n + n + SPIN + c] += column[r];
         }
     }
     for (int i = 0; i < plan->n_tendon; i++) {

@@ -16,7 +16,7 @@
 //   m_i_adj = m_adj + c_adj . d/m + |d|^2 tr A - d . A d,     J_i_adj = R_i' A R_i
 //
 // with A the symmetric adjoint of J; J does not feel c, because sum m_i d = 0. Polynomials: smooth
-// wherever there is mass.
+// wherever there is mass. About the origin (Steiner): J + m (|c|^2 - c c').
 
 #include "geometry/mass.h"
 
@@ -323,5 +323,45 @@ cri_inertia cri_inertia_of_jvp(int n, const cri_solid *solid, const cri_solid_di
         }
         add_tensor(&J_tan, out.J);
     }
+    return out;
+}
+
+// ---- about the origin --------------------------------------------------------------------------
+
+cri_inertia cri_inertia_at_origin(const cri_inertia *i) {
+    CR_ASSERT(i);
+    cri_inertia out = {.mass = i->mass};
+    cri_mat3 steiner = parallel(i->com);
+    add_tensor(&steiner, out.J);
+    for (int k = 0; k < 6; k++) {
+        out.J[k] = i->J[k] + i->mass * out.J[k];
+    }
+    return out;
+}
+
+void cri_inertia_at_origin_vjp(const cri_inertia *i, const cri_inertia *out_adj,
+                               cri_inertia *i_adj) {
+    CR_ASSERT(i && out_adj && i_adj);
+    cri_mat3 A = symmetric_adjoint(out_adj->J), steiner = parallel(i->com);
+    double trace = A.m[0] + A.m[4] + A.m[8];
+    cri_vec3 c_adj = cri_v3_sub(cri_v3_scale(trace, i->com), cri_m3_mul(&A, i->com));
+
+    // J = J_c + m (|c|^2 - c c'), and the new centre is a constant
+    i_adj->mass += out_adj->mass + contract(&A, &steiner);
+    i_adj->com = cri_v3_mad(i_adj->com, 2.0 * i->mass, c_adj);
+    for (int k = 0; k < 6; k++) {
+        i_adj->J[k] += out_adj->J[k];
+    }
+}
+
+cri_inertia cri_inertia_at_origin_jvp(const cri_inertia *i, const cri_inertia *tan) {
+    CR_ASSERT(i && tan);
+    cri_inertia out = {.mass = tan->mass};
+    cri_mat3 steiner = parallel(i->com), moved = parallel_tangent(i->com, tan->com);
+    for (int k = 0; k < 9; k++) {
+        moved.m[k] = tan->mass * steiner.m[k] + i->mass * moved.m[k];
+    }
+    memcpy(out.J, tan->J, sizeof out.J);
+    add_tensor(&moved, out.J);
     return out;
 }

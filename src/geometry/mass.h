@@ -34,6 +34,15 @@ typedef struct cri_inertia {
 /// Sum of n solids. A mass of 0 has its centre at the origin and no inertia.
 cri_inertia cri_inertia_of(int n, const cri_solid *solid);
 
+/// The same mass with its centre put at the origin and J about the origin, as paper 004 has it.
+cri_inertia cri_inertia_at_origin(const cri_inertia *i);
+
+/// Adds to i_adj.
+void cri_inertia_at_origin_vjp(const cri_inertia *i, const cri_inertia *out_adj,
+                               cri_inertia *i_adj);
+
+cri_inertia cri_inertia_at_origin_jvp(const cri_inertia *i, const cri_inertia *tan);
+
 /// Adjoint or tangent of a solid: sizes of a primitive, moments of a field; those of a mesh are
 /// constants.
 typedef struct cri_solid_diff {

@@ -270,6 +270,23 @@ static cr_status build_units(cri_builder *b, forest *f) {
     return CR_OK;
 }
 
+// w x J w is left out of single free bodies alone
+static cr_status check_gyro(const cri_builder *b) {
+    cri_mechanism *mech = &b->model->mech;
+    mech->omits_gyro = b->def->omits_gyro;
+    for (int i = 0; mech->omits_gyro && i < mech->n_unit; i++) {
+        const cri_unit *u = &mech->unit[i];
+        bool is_free = mech->joint[u->first_joint].kind == CRI_JOINT_FREE;
+        if (!is_free || u->n_joint != 1 || u->n_body != 1) {
+            return cri_build_fail(b, CR_ERR_UNSUPPORTED, b->def->gyro_place,
+                                  "carom:gyroscopic off is for free bodies without links, and body "
+                                  "%.40s is none; remove the entry",
+                                  b->def->body[u->first_body].name);
+        }
+    }
+    return CR_OK;
+}
+
 // ---- what acts on them -------------------------------------------------------------------------
 
 static const int n_row_of[] = {3, 6, 1, 1};
@@ -477,6 +494,7 @@ cr_status cri_build_mechanism(cri_builder *b) {
         return cri_build_fail_memory(b);
     }
     CR_TRY(build_units(b, &f));
+    CR_TRY(check_gyro(b));
     CR_TRY(build_equalities(b, &f));
     CR_TRY(build_tendons(b));
     CR_TRY(build_actuators(b));

@@ -200,6 +200,10 @@ static cr_status weigh(cri_builder *b, int body) {
         int g = b->model->geom_of_body[b->model->body[body].first_geom + i];
         b->is_simple[body] = b->is_simple[body] && b->model->geom[g].solid != CRI_SHAPE_FIELD;
     }
+    b->model->body[body].is_at_origin = bd->is_origin_inertia;
+    if (bd->is_origin_inertia) {
+        *out = cri_inertia_at_origin(out);
+    }
     if (!isfinite(out->mass) || !isfinite(trace + off)) {
         return cri_build_fail(b, CR_ERR_SYNTAX, bd->place,
                               "body %.40s: its mass comes to %g; check size, mass and density",

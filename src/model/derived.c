@@ -207,6 +207,7 @@ static void derive_body(const cr_model *m, const double *p, int b, cri_derived *
         solids s;
         find_solids(m, p, b, d, &s);
         cri_inertia sum = cri_inertia_of(s.n, s.solid);
+        sum = body->is_at_origin ? cri_inertia_at_origin(&sum) : sum;
         *link = (cri_link_derived){.mass = sum.mass, .com = sum.com};
         memcpy(link->J, sum.J, sizeof link->J);
     } else if (body->slot_mass >= 0) {
@@ -239,6 +240,11 @@ static void shapes_vjp(const cr_model *m, const double *p, int b, const cri_deri
     find_solids(m, p, b, d, &s);
     cri_inertia sum = {.mass = adj->mass, .com = adj->com};
     memcpy(sum.J, adj->J, sizeof sum.J);
+    if (m->body[b].is_at_origin) {
+        cri_inertia own = cri_inertia_of(s.n, s.solid), own_adj = {0};
+        cri_inertia_at_origin_vjp(&own, &sum, &own_adj);
+        sum = own_adj;
+    }
     cri_inertia_of_vjp(s.n, s.solid, &sum, s.diff);
     for (int i = 0; i < s.n; i++) {
         const cri_geom *g = &m->geom[s.geom[i]];
@@ -297,6 +303,10 @@ static void shapes_jvp(const cr_model *m, const double *p, int b, const cri_deri
         }
     }
     cri_inertia sum = cri_inertia_of_jvp(s.n, s.solid, s.diff);
+    if (m->body[b].is_at_origin) {
+        cri_inertia own = cri_inertia_of(s.n, s.solid);
+        sum = cri_inertia_at_origin_jvp(&own, &sum);
+    }
     *tan = (cri_link_derived){.mass = sum.mass, .com = sum.com};
     memcpy(tan->J, sum.J, sizeof tan->J);
 }

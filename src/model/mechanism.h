@@ -132,6 +132,7 @@ typedef struct cri_mechanism {
     const cri_unit *unit;
     const int *dof_joint;     // (n_v) joint of each dof
     bool is_euler;            // semi-implicit Euler instead of RK4, but for rigid units
+    bool omits_gyro;          // w x J w of free bodies is left out; all units are single ones
     bool has_implicit_drives; // where damping is implicit, so is bias[2] of actuators on one joint
 } cri_mechanism;
 

@@ -25,11 +25,12 @@
 
 /// Where a body's mass, centre of mass and inertia come from.
 typedef struct cri_body {
-    int slot_mass;    // -1: follows the shapes, or static
-    int slot_com;     // 3 slots, -1: at the origin, or follows the shapes
-    int slot_inertia; // 3 slots (principal) or 6, -1: follows the shapes
-    int n_inertia;    // 3 or 6
-    int first_geom;   // of its geoms in model->geom_of_body
+    int slot_mass;     // -1: follows the shapes, or static
+    int slot_com;      // 3 slots, -1: at the origin, or follows the shapes
+    int slot_inertia;  // 3 slots (principal) or 6, -1: follows the shapes
+    int n_inertia;     // 3 or 6
+    bool is_at_origin; // of the shapes: centre put at the origin, inertia about it
+    int first_geom;    // of its geoms in model->geom_of_body
     int n_geom;
 } cri_body;
 

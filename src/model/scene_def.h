@@ -45,9 +45,10 @@ typedef struct cri_body_def {
     int parent; // -1: world; smaller than its own index, subtrees contiguous
     cri_vec3 pos;
     cri_quat quat;
-    bool has_inertial;     // mass, com and inertia given, else from the geoms
-    bool is_shape_inertia; // mass and inertia follow sizes and densities, as parameters too
-    double mass;           // kg
+    bool has_inertial;      // mass, com and inertia given, else from the geoms
+    bool is_shape_inertia;  // mass and inertia follow sizes and densities, as parameters too
+    bool is_origin_inertia; // and then: centre put at the origin, inertia about it
+    double mass;            // kg
     cri_vec3 com;
     double inertia[6]; // about com, body axes: xx yy zz xy xz yz, kg m^2
     cri_place place;
@@ -221,6 +222,8 @@ typedef struct cri_scene_def {
     char warning[480];    // what was read and has no effect, empty: nothing
     cri_place law_place;  // where law and stepper were asked for
     cri_place stepper_place;
+    bool omits_gyro; // free bodies move without w x J w
+    cri_place gyro_place;
     cri_body_def *body;
     cri_joint_def *joint;
     cri_geom_def *geom;

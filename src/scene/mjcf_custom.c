@@ -5,7 +5,9 @@
 //   text     carom:law                       contact law
 //   text     carom:stepper                   located, end
 //   text     carom:weights                   file of a learned contact law's nets
-//   text     carom:inertia:BODY              shape: mass and inertia follow size and density
+//   text     carom:inertia:BODY              shape: mass and inertia follow size and density;
+//                                            shape origin: with the centre put at the origin
+//   text     carom:gyroscopic                on, off: free bodies without w x J w
 //   text     carom:shape:GEOM                a distance field (scene/shape_text.h)
 //   numeric  carom:potential:WORD            mu, eps, length, reach, slip of laws that are energies
 //   numeric  carom:restitution:GEOM          one geom; a pair takes the larger of its two
@@ -24,8 +26,8 @@
 #define PREFIX "carom:"
 
 static const char *const known_entries =
-    "expected carom: law, stepper, weights, inertia:BODY, shape:GEOM (text), potential:mu, eps, "
-    "length, reach, slip, restitution:GEOM, restitution:GEOM:GEOM, friction:GEOM:GEOM, "
+    "expected carom: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM (text), "
+    "potential:mu, eps, length, reach, slip, restitution:GEOM[:GEOM], friction:GEOM:GEOM, "
     "slide:GEOM:GEOM (numeric)";
 
 // ---- entries -----------------------------------------------------------------------------------
@@ -160,15 +162,27 @@ static cr_status set_inertia(cri_mjcf *m, const cri_xml_node *node, const char *
     if (!body) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "names no body of this scene: '%.60s'", name);
     }
-    if (strcmp(data, "shape") != 0) {
-        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "data=\"%.40s\" is unknown: expected shape",
-                             data);
+    bool is_origin = strcmp(data, "shape origin") == 0;
+    if (!is_origin && strcmp(data, "shape") != 0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                             "data=\"%.40s\" is unknown: expected shape or shape origin", data);
     }
     if (body->has_inertial) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
                              "contradicts <inertial> of body '%.60s': remove one of them", name);
     }
     body->is_shape_inertia = true;
+    body->is_origin_inertia = is_origin;
+    return CR_OK;
+}
+
+static cr_status set_gyroscopic(cri_mjcf *m, const cri_xml_node *node, const char *data) {
+    m->def->omits_gyro = strcmp(data, "off") == 0;
+    m->def->gyro_place = cri_mjcf_place(node);
+    if (!m->def->omits_gyro && strcmp(data, "on") != 0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                             "data=\"%.40s\" is unknown: expected on or off", data);
+    }
     return CR_OK;
 }
 
@@ -273,6 +287,9 @@ static cr_status read_text(cri_mjcf *m, const cri_xml_node *node, const char *na
     if (strcmp(name, PREFIX "stepper") == 0) {
         m->def->stepper_place = cri_mjcf_place(node);
         return set_word(m, node, data, m->def->stepper);
+    }
+    if (strcmp(name, PREFIX "gyroscopic") == 0) {
+        return set_gyroscopic(m, node, data);
     }
     if (strcmp(name, PREFIX "weights") == 0) {
         return set_weights(m, node, data);

@@ -123,6 +123,11 @@ static cr_status check_choice(const cr_model *m, const cr_sim_options *o, cr_err
                         o->law, own ? "leave the stepper out, or take " : "take located or end",
                         own ? own : "");
     }
+    if (m->mech.omits_gyro && cri_stepper_of(o->law, o->stepper) == &cri_stepper_implicit) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "the stepper implicit has no carom:gyroscopic off: its energy is that of "
+                        "whole bodies; remove the entry, or take another contact law");
+    }
     if (law->needs_nets && !m->nets) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
                         "the contact law %.40s needs trained nets; train them with carom learn "

@@ -273,7 +273,8 @@ static inline void cri_tangent_store(const cr_sim *sim, const cri_body_tangent *
 // forces on dofs stand behind the actuators
 static inline cri_drive cri_drive_of(const cr_sim *sim, const double *u, const cri_unit *unit) {
     return (cri_drive){&sim->d.body[unit->first_body], sim->d.mech.gravity,
-                       u + sim->model->mech.n_actuator + unit->first_v};
+                       u + sim->model->mech.n_actuator + unit->first_v,
+                       sim->model->mech.omits_gyro};
 }
 
 static inline cri_drive_adj cri_drive_adj_of(const cr_sim *sim, double *u_adj,
@@ -285,5 +286,6 @@ static inline cri_drive_adj cri_drive_adj_of(const cr_sim *sim, double *u_adj,
 static inline cri_drive cri_drive_tan_of(const cr_sim *sim, const double *u_tan,
                                          const cri_unit *unit) {
     return (cri_drive){&sim->d_tan.body[unit->first_body], sim->d_tan.mech.gravity,
-                       u_tan + sim->model->mech.n_actuator + unit->first_v};
+                       u_tan + sim->model->mech.n_actuator + unit->first_v,
+                       sim->model->mech.omits_gyro};
 }

@@ -368,8 +368,8 @@ static void bad_keyframes_are_reported(void **state) {
 static void bad_custom_entries_are_reported(void **state) {
     (void)state;
 #define KNOWN                                                                                      \
-    "expected carom: law, stepper, weights, inertia:BODY, shape:GEOM (text), potential:mu, eps, "  \
-    "length, reach, slip, restitution:GEOM, restitution:GEOM:GEOM, friction:GEOM:GEOM, "           \
+    "expected carom: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM (text), "         \
+    "potential:mu, eps, length, reach, slip, restitution:GEOM[:GEOM], friction:GEOM:GEOM, "        \
     "slide:GEOM:GEOM (numeric)"
     static const refused cases[] = {
         {CUSTOM("<text name='carom:lwa' data='ncp'/>"), CR_ERR_SYNTAX, 2,
@@ -383,7 +383,11 @@ static void bad_custom_entries_are_reported(void **state) {
         {CUSTOM("<text name='carom:inertia:floor' data='shape'/>"), CR_ERR_SYNTAX, 2,
          "<text> names no body of this scene: 'floor'"},
         {CUSTOM("<text name='carom:inertia:ball' data='box'/>"), CR_ERR_SYNTAX, 2,
-         "<text> data=\"box\" is unknown: expected shape"},
+         "<text> data=\"box\" is unknown: expected shape or shape origin"},
+        {CUSTOM("<text name='carom:inertia:ball' data='shape centre'/>"), CR_ERR_SYNTAX, 2,
+         "<text> data=\"shape centre\" is unknown: expected shape or shape origin"},
+        {CUSTOM("<text name='carom:gyroscopic' data='no'/>"), CR_ERR_SYNTAX, 2,
+         "<text> data=\"no\" is unknown: expected on or off"},
         {HEAD
          "<custom><text name='carom:inertia:b' data='shape'/></custom><worldbody><body name='b'>"
          "<freejoint/><inertial mass='1' diaginertia='1 1 1'/><geom "

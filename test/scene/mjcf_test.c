@@ -225,13 +225,15 @@ static void custom_entries_are_read(void **state) {
         "<numeric name='carom:restitution:ball' data='.25'/>\n"
         "<numeric name='carom:restitution:ball:floor' data='.5'/>"
         "<numeric name='carom:friction:floor:ball' data='0'/>"
-        "<text name='carom:inertia:ball' data='shape'/>"
+        "<text name='carom:inertia:ball' data='shape origin'/>"
+        "<text name='carom:gyroscopic' data='off'/>"
         "<text name='other' data='x'/><numeric name='mine' size='3' data='1 2 3'/>"
         "<tuple name='t'><element objtype='body' objname='ball'/></tuple></custom>"));
     assert_string_equal(def.law, "ncp");
     assert_string_equal(def.stepper, "end");
     assert_true(def.geom[0].restitution == 0.0 && def.geom[1].restitution == 0.25);
-    assert_true(def.body[0].is_shape_inertia);
+    assert_true(def.body[0].is_shape_inertia && def.body[0].is_origin_inertia);
+    assert_true(def.omits_gyro);
     assert_int_equal(def.n_pair, 1);
     const cri_pair_def *pair = &def.pair[0];
     assert_int_equal(pair->geom[0], 0);
