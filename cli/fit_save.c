@@ -61,7 +61,7 @@ int cli_fit_save(const cli_scene *scene, const cli_options *options, const cri_f
     if (problem->n_recording > 1) {
         snprintf(more, sizeof more, ", +%d", problem->n_recording - 1);
     }
-    snprintf(label, CRI_JOURNAL_LABEL, "%.22s with %.22s%s", file_name(options->word[0]),
+    snprintf(label, CRI_JOURNAL_LABEL, "%.20s with %.20s%s", file_name(options->word[0]),
              file_name(options->word[1]), more);
     return cli_scene_hash(scene, options, &def->part[CRI_JOURNAL_SCENE]);
 }
