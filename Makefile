@@ -101,7 +101,7 @@ test-asan:
 	@$(CTEST) --test-dir $(ASAN) -LE slow $(CTEST_ARGS)
 
 test-minimal:
-	@$(call quiet,configure,cmake -S . -B $(MINIMAL) -DCAROM_MINIMAL=ON -DCMAKE_BUILD_TYPE=None -DCAROM_WERROR=$(WERROR))
+	@$(call quiet,configure,cmake -S . -B $(MINIMAL) -DCAROM_MINIMAL=ON -DCAROM_WERROR=$(WERROR))
 	@$(call quiet,build,cmake --build $(MINIMAL) --target carom_cli carom_shared -j $(JOBS))
 	@tools/check_minimal $(MINIMAL)/carom $(MINIMAL)/libcarom.so
 

@@ -4,6 +4,7 @@
 
 #include "options.h"
 
+#include "base/base.h"
 #include "io/number.h"
 #include "terminal.h"
 
@@ -140,6 +141,7 @@ static int put_smoothing(const char *value, cli_options *out) {
 /// Takes the option when it is one of n. *is_known stays false when it is none of them.
 static int take_from(const cli_command *command, const char *name, const char *value, int n,
                      const text_option *texts, cli_options *out, bool *is_known) {
+    CR_ASSERT(texts && out && is_known);
     for (int i = 0; i < n; i++) {
         const text_option *option = &texts[i];
         if (strcmp(option->name, name) != 0 ||
