@@ -237,6 +237,17 @@ static int bench_points(const cli_options *options, rows *r) {
     return code;
 }
 
+// says why a scene cannot be read, before time is spent on others
+static int check_scene(const char *scene) {
+    cr_model *model = NULL;
+    cr_error err = {0};
+    if (cr_model_load(scene, &model, &err) != CR_OK) {
+        return cli_error(&err);
+    }
+    cr_model_destroy(model);
+    return CLI_DONE;
+}
+
 // value and gradient of one simulated second, in times of real time
 static int bench_real_time(const char *scene, const char *title, rows *r) {
     cli_bench_times times;
@@ -250,7 +261,11 @@ static int bench_real_time(const char *scene, const char *title, rows *r) {
 
 static int bench_sdf(const cli_options *options, rows *r) {
     cli_bench_sdf_result sdf;
-    int code = cli_bench_sdf(&sdf);
+    int code = CLI_DONE;
+    for (int i = 1; i < options->n_word && code == CLI_DONE; i++) {
+        code = check_scene(options->word[i]);
+    }
+    code = code == CLI_DONE ? cli_bench_sdf(&sdf) : code;
     for (int k = 0; k < CLI_SDF_SURFACES && code == CLI_DONE; k++) {
         double all = sdf.surface[k].surface + sdf.surface[k].mass + sdf.surface[k].adjoint;
         add(r, 1e3 * sdf.surface[k].surface, "ms", "%s, 128^3, %d triangles: surface",
@@ -309,17 +324,6 @@ static int bench_ir(const cli_options *options, rows *r) {
 
 static int bench_solvers(const cli_options *options, rows *r) {
     return cli_bench_solvers(options, ROW_LIMIT, r->row, &r->n);
-}
-
-// says why a scene cannot be read, before valgrind is asked to
-static int check_scene(const char *scene) {
-    cr_model *model = NULL;
-    cr_error err = {0};
-    if (cr_model_load(scene, &model, &err) != CR_OK) {
-        return cli_error(&err);
-    }
-    cr_model_destroy(model);
-    return CLI_DONE;
 }
 
 /// Three counts of one scene, and what derivatives cost in steps.

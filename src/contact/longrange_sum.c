@@ -15,6 +15,7 @@
 // No derivative in the corners is formed.
 
 #include "contact/longrange_parts.h"
+#include "contact/strongest.h"
 
 #include <string.h>
 
@@ -180,24 +181,9 @@ static void sum_side(const cri_plane_force *f, const cri_vec3 r[6], int side, si
 }
 
 cri_longrange_pole *cri_longrange_pole_place(cri_longrange_poles *poles, double strength) {
-    if (poles->n < CRI_LONGRANGE_POLES) {
-        bool is_least = poles->n == 0 || strength < poles->least;
-        poles->least = is_least ? strength : poles->least;
-        return &poles->at[poles->n++];
-    }
-    if (strength <= poles->least) {
-        return NULL;
-    }
-    int weakest = 0;
-    double next = strength;
-    for (int i = 1; i < poles->n; i++) {
-        double own = poles->at[i].strength, kept = poles->at[weakest].strength;
-        double stronger = own < kept ? kept : own;
-        weakest = own < kept ? i : weakest;
-        next = stronger < next ? stronger : next;
-    }
-    poles->least = next;
-    return &poles->at[weakest];
+    int i = cri_strongest_place(&poles->n, CRI_LONGRANGE_POLES, &poles->least, strength,
+                                &poles->at[0].strength, sizeof poles->at[0]);
+    return i >= 0 ? &poles->at[i] : NULL;
 }
 
 /// Distances of the corners to the plane, which follows: ds_k = sigma_k (g_k - C A^-1 (tau_k, 1)),

@@ -13,29 +13,15 @@
 
 #include "contact/slip_parts.h"
 
+#include "contact/strongest.h"
 #include "math/dense.h"
 
 #include <math.h>
 
 cri_slip_knee *cri_slip_knee_place(cri_slip_knees *knees, double strength) {
-    if (knees->n < CRI_SLIP_KNEES) {
-        bool is_least = knees->n == 0 || strength < knees->least;
-        knees->least = is_least ? strength : knees->least;
-        return &knees->at[knees->n++];
-    }
-    if (strength <= knees->least) {
-        return NULL;
-    }
-    int weakest = 0;
-    double next = strength;
-    for (int i = 1; i < knees->n; i++) {
-        double own = knees->at[i].strength, kept = knees->at[weakest].strength;
-        double stronger = own < kept ? kept : own;
-        weakest = own < kept ? i : weakest;
-        next = stronger < next ? stronger : next;
-    }
-    knees->least = next;
-    return &knees->at[weakest];
+    int i = cri_strongest_place(&knees->n, CRI_SLIP_KNEES, &knees->least, strength,
+                                &knees->at[0].strength, sizeof knees->at[0]);
+    return i >= 0 ? &knees->at[i] : NULL;
 }
 
 /// f, f' (2) and f'' (11, 12, 22) at z
