@@ -12,7 +12,9 @@
 //
 //   gap <= eps_gap + 3/4 h^2 k,     -eps_speed <= rate <= eps_speed + 5/4 h k,     h w <= 0.3
 //
-// Without this a rocking box or a rolling pile would fall back in a shower of tiny impacts. What
+// Without this a rocking box or a rolling pile would fall back in a shower of tiny impacts. For
+// k < 0, which a spin about the normal can make of a corner, the step would sink it by h^2 |k|/2:
+// it is cut into parts (sim/step_located.c), k being that of the points in touch. What
 // approaches is always located, until a unit has had event_cap impacts in the step: then whatever
 // may be reached in it, gap <= h (|rate| + h |g|), is a row of the motion's own solve, which lets
 // no gap close beyond zero; nothing of that unit is located any more.
@@ -122,6 +124,31 @@ static double centripetal(const cr_sim *sim, const cri_near *near, const cri_nar
         }
     }
     return sum;
+}
+
+double cri_rest_sinking(const cr_sim *sim, const cri_motion *motion, int n_rest) {
+    CR_ASSERT(n_rest >= 0);
+    const cri_scan *scan = &sim->scan;
+    double least = 0.0;
+    for (int i = 0; i < n_rest; i++) {
+        const cri_near *near = cri_scan_near(scan, scan->rest[i]);
+        const cri_narrow_touch *touch = &scan->touch[scan->rest[i]];
+        // balls only ever roll up on each other
+        if (near->kind == CRI_NEAR_LIMIT || near->kind == CRI_NEAR_SPHERE_SPHERE) {
+            continue;
+        }
+        double k = 0.0;
+        for (int s = 0; s < 2; s++) {
+            if (near->unit[s] >= 0) {
+                bool is_ball = near->kind != CRI_NEAR_GENERAL;
+                cri_vec3 at = is_ball ? centre_of(sim, near, touch, s) : touch->point[s];
+                double a = coasting_along(sim, &motion->state, near->body[s], at, touch->normal);
+                k += s == 0 ? -a : a;
+            }
+        }
+        least = fmin(least, k);
+    }
+    return -least;
 }
 
 bool cri_is_capped(const cr_sim *sim, const cri_near *near) {
