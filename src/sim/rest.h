@@ -18,4 +18,4 @@ bool cri_rests_by_cap(const cr_sim *sim, int feature, double h);
 
 /// How fast the gaps of the features in scan->rest (n_rest) would be drawn shut by the turning of
 /// their bodies alone, m/s^2: the largest -k, or 0.
-double cri_rest_sinking(const cr_sim *sim, const cri_motion *motion, int n_rest);
+double cri_rest_sinking(cr_sim *sim, const cri_motion *motion, int n_rest);

@@ -250,7 +250,7 @@ static double longest_motion(double spin, bool is_resting, double h, double T) {
 // tangent of its turn, and its circle leaves the tangent by k t^2/2, which a spin about the normal
 // may turn downwards (sim/rest.c). No more than half of what counts as an overlap (sim/motion.c);
 // at most 24 parts.
-static double part_of_sinking(const cr_sim *sim, const cri_motion *motion, int n_rest) {
+static double part_of_sinking(cr_sim *sim, const cri_motion *motion, int n_rest) {
     double k = n_rest > 0 ? cri_rest_sinking(sim, motion, n_rest) : 0.0;
     double n = ceil(motion->h * sqrt(k / (1e3 * sim->eps_gap)));
     return motion->h / fmin(fmax(n, 1.0), 24.0);

@@ -236,6 +236,32 @@ TEST(a_resting_corner_that_turns_downwards_does_not_sink) {
     cr_run_close(&r);
 }
 
+TEST(a_corner_on_a_face_that_turns_does_not_sink) {
+    // a box slides over another, whose face turns towards its corner: n'.u counts there, or it
+    // would be 2e-4 m deep
+    static const char planar[] =
+        "<joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 0 1'/>"
+        "<joint type='hinge' axis='0 1 0'/>";
+    char scene[1024];
+    snprintf(scene, sizeof scene,
+             "<mujoco><option gravity='0 0 0'/><worldbody><body>%s"
+             "<geom type='box' size='0.15 0.05 0.1' mass='2' friction='0.5'/></body><body>%s"
+             "<geom type='box' size='0.1 0.05 0.05' mass='1' friction='0.5'/></body></worldbody>"
+             "</mujoco>",
+             planar, planar);
+    cr_run r = cr_run_open(scene, NULL, 1, 0.002);
+    double x[12] = {0.0, 0.0, -2.3272, -0.3984, 0.0356,  0.8953,
+                    0.0, 0.0, -0.8982, 2.4529,  -0.0728, -4.0259};
+    int n_rest = 0;
+    for (int i = 0; i < 400; i++) {
+        step(&r, x);
+        CHECK(cr_sim_report(r.sim)->penetration <= 1e-6);
+        n_rest += (cr_sim_report(r.sim)->grad & CR_GRAD_DISCRETE) != 0;
+    }
+    CHECK(n_rest > 50);
+    cr_run_close(&r);
+}
+
 TEST(a_step_in_parts_has_the_gradient_of_its_map) {
     double k, seed[13], uncertainty;
     cr_run r = open_spinning(3, &k);
@@ -295,5 +321,6 @@ CR_TEST_MAIN(a_zeno_sequence_ends_in_rest_and_nothing_sinks,
              a_box_sticks_below_the_angle_of_friction, a_box_slides_above_the_angle_of_friction,
              a_thrown_box_comes_to_rest_on_a_face,
              a_resting_corner_that_turns_downwards_does_not_sink,
+             a_corner_on_a_face_that_turns_does_not_sink,
              a_step_in_parts_has_the_gradient_of_its_map,
              an_overlap_at_the_start_opens_without_tunnelling)
