@@ -25,11 +25,27 @@ typedef struct trained {
     double seconds; // of ours
 } trained;
 
+// what was drawn, so that accuracies mean something
+static void print_sampling(const cri_ground_sampling *of, bool is_spatial) {
+    printf("sampled: speeds up to %g m/s along the surface, %g towards it, %g away; spins up to",
+           of->along, of->closing, of->opening);
+    const char *between = " ";
+    for (int k = 0; k < CRI_GROUND_KINDS; k++) {
+        if (cri_ground_has(is_spatial, k)) {
+            printf("%s%g (%s)", between, of->spin[k], cri_ground_kind_name(k));
+            between = ", ";
+        }
+    }
+    printf(" rad/s; half of them uniform, half scaled by 1e-4 to 1 or zero\n");
+}
+
 static void print(const cri_augmented_options *o, const trained *t) {
     static const char *const class[CRI_GROUND_CLASSES] = {"static", "dynamic", "detach"};
     printf("nets for body %s on %s, labels by %s\n", t->nets.body, t->nets.surface, t->nets.law);
     if (o->record) {
         printf("%d transitions recorded\n", o->record->n);
+    } else {
+        print_sampling(&o->sampling, t->nets.is_spatial);
     }
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         const cri_augmented_score *s = &t->score[k];
@@ -101,7 +117,8 @@ static int tell(const cli_options *options, const trained *t) {
 }
 
 // the rival's nets when they are asked for by name
-static cr_status save(const cli_options *options, const trained *t, cr_error *err) {
+static cr_status save(const cli_options *options, const cri_augmented_options *o, const trained *t,
+                      cr_error *err) {
     bool is_rival = options->model && strcmp(options->model, "regressed") == 0;
     if (options->output) {
         CR_TRY(cri_ground_file_write(options->output, is_rival ? &t->rival : &t->nets, err));
@@ -109,6 +126,7 @@ static cr_status save(const cli_options *options, const trained *t, cr_error *er
     if (options->json) {
         cri_nets_result result = {.scene = options->word[1],
                                   .law = t->nets.law,
+                                  .sampling = o->record ? NULL : &o->sampling,
                                   .nets = &t->nets,
                                   .score = t->score,
                                   .pdd = t->pdd,
@@ -182,7 +200,7 @@ int cli_learn_augmented(const cli_options *options) {
     cr_status status = train(options, model, &o, &t, arena, &err);
     if (status == CR_OK) {
         print(&o, &t);
-        status = save(options, &t, &err);
+        status = save(options, &o, &t, &err);
     }
     code = status == CR_OK ? tell(options, &t) : cli_error(&err);
     cri_arena_destroy(arena);

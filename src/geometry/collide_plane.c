@@ -137,8 +137,11 @@ static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *tou
     bool are_all = choose_part(&part, x, y, &outline);
     for (int k = 0; !are_all && k < N_SHARE; k++) {
         double top = fmin(lowest + share[k] * margin, margin - height);
-        cri_hull_part level = cri_hull_part_of(hull, z, top);
-        (void)choose_part(&level, x, y, &c);
+        // a face that lies flat is all there is, at every level
+        if (part.high > top) {
+            cri_hull_part level = cri_hull_part_of(hull, z, top);
+            (void)choose_part(&level, x, y, &c);
+        }
     }
     for (int k = 0; k < outline.n; k++) {
         choice_add(&c, outline.vertex[k]);

@@ -162,8 +162,10 @@ static double slack_of(const cri_hull *hull) {
 
 cri_hull_part cri_hull_part_of(const cri_hull *hull, cri_vec3 z, double limit) {
     cri_hull_part part = {.hull = hull, .z = z, .limit = limit};
+    part.high = hull->tree_order ? -INFINITY : INFINITY;
     way up = way_of(z);
-    int todo[MOST_DEPTH + 2] = {1}, n_todo = hull->tree_order ? 1 : 0;
+    int todo[MOST_DEPTH + 2], n_todo = hull->tree_order ? 1 : 0;
+    todo[0] = 1;
     while (n_todo > 0) {
         int node = todo[--n_todo];
         span height = span_of(hull, node, &up);
@@ -173,11 +175,13 @@ cri_hull_part cri_hull_part_of(const cri_hull *hull, cri_vec3 z, double limit) {
         bool is_below = height.high <= limit - slack_of(hull);
         if (is_below || node >= 1 << hull->tree_depth || part.n_node + n_todo + 2 > CRI_HULL_PART) {
             part.node[part.n_node++] = node;
+            part.high = height.high > part.high ? height.high : part.high;
             continue;
         }
         todo[n_todo++] = 2 * node + 1;
         todo[n_todo++] = 2 * node;
     }
+    part.high += slack_of(hull);
     return part;
 }
 
@@ -220,7 +224,8 @@ static void look_under(search *s, waiting top) {
         return;
     }
     int n_leaf = 1 << hull->tree_depth, n = 1;
-    waiting list[MOST_DEPTH + 2] = {top};
+    waiting list[MOST_DEPTH + 2];
+    list[0] = top;
     while (n > 0) {
         waiting own = list[--n];
         if (own.reach <= s->most + slack) {
@@ -285,14 +290,15 @@ int cri_hull_below(const cri_hull_part *part, int most, int *out) {
     CR_ASSERT(most > 0 && out);
     const cri_hull *hull = part->hull;
     int n = 0, n_range = hull->tree_order ? part->n_node : 1;
+    bool is_whole = part->high <= part->limit;
     for (int j = 0; j < n_range; j++) {
         int from = 0, to = hull->n_vertex;
         if (hull->tree_order) {
             range_of(hull, part->node[j], &from, &to);
         }
         for (int k = from; k < to && n < most; k++) {
-            int i;
-            if (cri_v3_dot(part->z, vertex_at(hull, k, &i)) <= part->limit) {
+            int i = hull->tree_order ? hull->tree_order[k] : k;
+            if (is_whole || cri_v3_dot(part->z, vertex_of(hull, i)) <= part->limit) {
                 out[n++] = i;
             }
         }

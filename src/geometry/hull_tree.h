@@ -16,12 +16,13 @@ CR_MUST_CHECK bool cri_hull_tree_build(cri_hull *hull, cr_arena *arena, cr_arena
 /// Nodes of the tree that a part consists of, at most.
 enum { CRI_HULL_PART = 16 };
 
-/// Vertices below a plane, z.x <= limit. Opaque but for the first three: made by cri_hull_part_of.
+/// Vertices below a plane, z.x <= limit. Opaque but for the first four: made by cri_hull_part_of.
 typedef struct cri_hull_part {
     const cri_hull *hull;
     cri_vec3 z;
     double limit;
-    int n_node; // that hold all of them; 0 without a tree
+    double high; // no vertex of its nodes lies higher along z
+    int n_node;  // that hold all of them; 0 without a tree
     int node[CRI_HULL_PART];
 } cri_hull_part;
 

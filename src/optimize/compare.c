@@ -371,35 +371,39 @@ static cr_status run_all(work *w, cr_error *err) {
     return CR_OK;
 }
 
+static void add_row(cri_compare *out, const cri_law *law) {
+    CR_ASSERT(out->n_row < CRI_COMPARE_LIMIT);
+    for (int j = 0; j < CRI_COMPARE_LIMIT; j++) {
+        out->gap[out->n_row][j].from = NAN;
+    }
+    out->row[out->n_row++] = (cri_compare_row){.law = law,
+                                               .has_motion = true,
+                                               .report = cri_report_none(),
+                                               .max_penetration = NAN,
+                                               .energy_change = NAN,
+                                               .gradient_norm = NAN,
+                                               .gradient_error = NAN,
+                                               .step_us = NAN,
+                                               .gradient_us = NAN,
+                                               .facts = cri_contact_facts_none()};
+}
+
 cr_status cri_compare_run(const cri_compare_def *def, cr_arena *arena, cri_compare *out,
                           cr_error *err) {
     CR_ASSERT(def->model && def->aim && def->point && def->selection && arena && out);
     *out = (cri_compare){.is_driven = def->aim->has_control || def->model->mech.n_actuator > 0};
     work w = {.def = def, .out = out, .arena = arena};
-    int n_plain = 0;
-    while (cri_law_at(n_plain)) {
-        n_plain++;
+    for (int i = 0; cri_law_at(i); i++) {
+        add_row(out, cri_law_at(i));
     }
-    for (; out->n_row < CRI_COMPARE_LIMIT; out->n_row++) {
-        const cri_law *law = out->n_row < n_plain ? cri_law_at(out->n_row)
-                                                  : cri_law_stepped_at(out->n_row - n_plain);
-        // energies need bodies that are apart, which a scene's start seldom is
-        if (!law || law->is_energy) {
-            break;
-        }
-        for (int j = 0; j < CRI_COMPARE_LIMIT; j++) {
-            out->gap[out->n_row][j].from = NAN;
-        }
-        out->row[out->n_row] = (cri_compare_row){.law = law,
-                                                 .has_motion = true,
-                                                 .report = cri_report_none(),
-                                                 .max_penetration = NAN,
-                                                 .energy_change = NAN,
-                                                 .gradient_norm = NAN,
-                                                 .gradient_error = NAN,
-                                                 .step_us = NAN,
-                                                 .gradient_us = NAN,
-                                                 .facts = cri_contact_facts_none()};
+    // energies need bodies that are apart, which a scene's start seldom is
+    for (int i = 0; cri_law_stepped_at(i) && !cri_law_stepped_at(i)->is_energy; i++) {
+        add_row(out, cri_law_stepped_at(i));
+    }
+    // nets are those of one law, the scene's own
+    const cri_law *own = def->model->law[0] ? cri_law_find(def->model->law) : NULL;
+    if (own && own->needs_nets) {
+        add_row(out, own);
     }
     cr_status status = run_all(&w, err);
     for (int i = 0; i < out->n_row; i++) {

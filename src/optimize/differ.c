@@ -47,13 +47,17 @@ enum {
     LIFTING = 1 << 1,
     OCTAGON = 1 << 2,
     SOFT = 1 << 3,
-    OWN = 1 << 4, // a step of its own: theory does not speak of it
+    OWN = 1 << 4, // a step of its own, or nets: theory does not speak of it
 };
+
+static bool is_own(const cri_law *law) {
+    return law->stepper || law->needs_nets;
+}
 
 static int properties(const cri_law *law) {
     return (law->is_poisson ? POISSON : 0) | (law->is_lifting ? LIFTING : 0) |
            (law->is_octagon ? OCTAGON : 0) | (law->is_regularised ? SOFT : 0) |
-           (law->stepper ? OWN : 0);
+           (is_own(law) ? OWN : 0);
 }
 
 /// Two rows with motions that differ in one property alone, [1] having it.
@@ -76,7 +80,7 @@ static void list_laws(const cri_compare *c, int which, bool has_it, char names[1
     int n = 0, at[CRI_COMPARE_LIMIT];
     for (int i = 0; i < c->n_row; i++) {
         bool has = (properties(c->row[i].law) & which) != 0;
-        if (c->row[i].has_motion && has == has_it && !c->row[i].law->stepper) {
+        if (c->row[i].has_motion && has == has_it && !is_own(c->row[i].law)) {
             at[n++] = i;
         }
     }
@@ -92,13 +96,13 @@ static void list_laws(const cri_compare *c, int which, bool has_it, char names[1
 static int count_laws(const cri_compare *c, int which) {
     int n = 0;
     for (int i = 0; i < c->n_row; i++) {
-        n += c->row[i].has_motion && !c->row[i].law->stepper && (properties(c->row[i].law) & which);
+        n += c->row[i].has_motion && !is_own(c->row[i].law) && (properties(c->row[i].law) & which);
     }
     return n;
 }
 
 static bool is_rigid(const cri_law *law) {
-    return !law->is_regularised && !law->stepper;
+    return !law->is_regularised && !is_own(law);
 }
 
 /// Largest distance of two rigid laws, m; *n_rigid of them ran.
@@ -179,8 +183,8 @@ static void tell_nothing(const speaker *s) {
     double most = 0.0;
     for (int i = 0; i < s->c->n_row; i++) {
         for (int j = 0; j < i; j++) {
-            bool is_own = s->c->row[i].law->stepper || s->c->row[j].law->stepper;
-            most = fmax(most, is_own ? 0.0 : s->c->gap[i][j].most);
+            bool has_own = s->c->row[i].law->stepper || s->c->row[j].law->stepper;
+            most = fmax(most, has_own ? 0.0 : s->c->gap[i][j].most);
         }
     }
     say(s, CRI_DIFFER_NOTHING,
@@ -310,7 +314,7 @@ static void tell_energy(const speaker *s) {
     for (int i = 0; i < s->c->n_row; i++) {
         const cri_compare_row *row = &s->c->row[i];
         const cri_contact_moment *gain = &row->facts.gain;
-        bool is_gain = row->has_motion && !row->law->stepper && gain->geom[0] >= 0 &&
+        bool is_gain = row->has_motion && !is_own(row->law) && gain->geom[0] >= 0 &&
                        row->facts.n_bouncing > 0 && gain->value > GAIN_LEAST * s->c->energy_scale;
         if (!is_gain || n > 200) {
             continue;
@@ -368,21 +372,21 @@ static void tell_stepper(const speaker *s) {
     }
 }
 
-// laws whose steps are their own, beside the one that is spoken of
+// laws whose steps or decisions are their own, beside the one that is spoken of
 static void tell_own(const speaker *s) {
     int pair[2] = {(int)(s->row - s->c->row), 0};
     for (int i = 0; i < s->c->n_row && s->out->n < CRI_DIFFER_LIMIT; i++) {
         const cri_compare_row *row = &s->c->row[i];
-        if (!row->has_motion || !row->law->stepper || row == s->row) {
+        if (!row->has_motion || !is_own(row->law) || row == s->row) {
             continue;
         }
         char gap[160];
         pair[1] = i;
         put_gap(s->c, pair, gap);
-        say(s, CRI_DIFFER_OWN,
-            "%s has a step of its own, of first order in flight too: %s; its deepest overlap was "
-            "%.2g m.",
-            row->law->name, gap, row->max_penetration);
+        say(s, CRI_DIFFER_OWN, "%s %s: %s; its deepest overlap was %.2g m.", row->law->name,
+            row->law->needs_nets ? "asks nets, whose training theory does not know"
+                                 : "has a step of its own, of first order in flight too",
+            gap, row->max_penetration);
     }
 }
 

@@ -112,8 +112,14 @@ static bool take_body(const json_t *root, cri_ground_nets *nets) {
 static cr_status take_all(const char *path, const json_t *root, cri_ground_nets *nets,
                           cr_arena *arena, cr_error *err) {
     char found[40];
-    if (!take_text(root, "format", sizeof found, found) || strcmp(found, format) != 0) {
+    if (!take_text(root, "format", sizeof found, found)) {
         return fail_member(path, "format", format, err);
+    }
+    if (strcmp(found, format) != 0) {
+        return cri_fail(err, CR_ERR_SYNTAX, 0,
+                        "%.80s: its format is \"%s\", this version reads \"%s\"; train the nets "
+                        "again with carom learn augmented",
+                        path, found, format);
     }
     if (!take_text(root, "body", sizeof nets->body, nets->body) ||
         !take_text(root, "surface", sizeof nets->surface, nets->surface)) {

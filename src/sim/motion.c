@@ -6,8 +6,9 @@
 //   v_free = v + t a(q, v),   v' = jump(v_free; e = 0, target = -gap/h),   q' = q (+) t v'
 //
 // The target closes the gap within one full step h, so that nothing sinks and a resting height
-// follows the shape; h is the full step, never t, or a short sub-step would explode. (A deep
-// overlap takes eight steps.) Joint damping is implicit over h. v' depends on t, so
+// follows the shape; h is the full step or a fixed part of it (sim/step_located.c), never t, or a
+// short sub-step would explode. (A deep overlap takes eight steps.) Joint damping is implicit over
+// the full step. v' depends on t, so
 //
 //   v'_t = jump_v a,   q'_t by cri_advance_jvp
 //
@@ -21,10 +22,10 @@
 #include <math.h>
 #include <string.h>
 
-// how fast a resting contact closes its gap, 1/s: within the full step, or an overlap that is no
-// rounding, such as that of a scene which starts in one, over eight steps
+// how fast a resting contact closes its gap, 1/s: within the part that it moves at once, or an
+// overlap that is no rounding, such as that of a scene which starts in one, over eight of them
 static double opening_rate(const cr_sim *sim, const cri_motion *motion, double gap) {
-    return gap < -1e3 * sim->eps_gap ? 0.125 / motion->h : 1.0 / motion->h;
+    return (gap < -1e3 * sim->eps_gap ? 0.125 : 1.0) / motion->part;
 }
 
 static const cri_unit *unit_of(const cr_sim *sim, int unit) {
@@ -112,7 +113,7 @@ bool cri_motion_push(cr_sim *sim, cri_motion *motion, const double *x, const dou
     CR_ASSERT(x && u && h > 0.0);
     const cr_model *m = sim->model;
     int n_unit = m->mech.n_unit;
-    *motion = (cri_motion){.u = u, .h = h, .t_solved = -1.0};
+    *motion = (cri_motion){.u = u, .h = h, .part = h, .t_solved = -1.0};
     if (!cri_arena_reserve(sim->tape, cri_state_bytes(m))) {
         return false;
     }

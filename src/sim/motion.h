@@ -11,7 +11,8 @@
 typedef struct cri_motion {
     cri_state state; // start
     const double *u; // (n_u)
-    double h;        // full step, in the target -gap/h
+    double h;        // full step
+    double part;     // of it that resting contacts move at once, in the target -gap/part
     double t_end;    // of the sub-step without an impact
     int n_island;
     cri_jump *island;       // (n_island)

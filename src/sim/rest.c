@@ -12,7 +12,10 @@
 //
 //   gap <= eps_gap + 3/4 h^2 k,     -eps_speed <= rate <= eps_speed + 5/4 h k,     h w <= 0.3
 //
-// Without this a rocking box or a rolling pile would fall back in a shower of tiny impacts. What
+// Without this a rocking box or a rolling pile would fall back in a shower of tiny impacts. For
+// k < 0, which a spin about the normal can make of a corner and a turning face of what slides over
+// it, the step would sink by h^2 |k|/2: it is cut into parts (sim/step_located.c), by the k that
+// stands at bend_of. What
 // approaches is always located, until a unit has had event_cap impacts in the step: then whatever
 // may be reached in it, gap <= h (|rate| + h |g|), is a row of the motion's own solve, which lets
 // no gap close beyond zero; nothing of that unit is located any more.
@@ -20,6 +23,7 @@
 #include "sim/rest.h"
 
 #include <math.h>
+#include <string.h>
 
 // velocity of a point of a body
 static cri_vec3 velocity_at(const cri_state *state, int body, cri_vec3 point) {
@@ -122,6 +126,70 @@ static double centripetal(const cr_sim *sim, const cri_near *near, const cri_nar
         }
     }
     return sum;
+}
+
+static bool is_turning(const cri_near *near, const cri_state *state) {
+    bool is = false;
+    for (int s = 0; s < 2; s++) {
+        if (near->unit[s] >= 0 && near->body[s] >= 0) {
+            cri_vec3 w = cri_v3_load(state->motion + 6 * near->body[s] + 3);
+            is = is || cri_v3_dot(w, w) > 0.0;
+        }
+    }
+    return is;
+}
+
+// k of a touch: n and p_i move as the touch does, with rates n', p_i'; u_i is the velocity of a
+// body at p_i, r_i = p_i - x_i, a_i and alpha_i accelerations while no joint accelerates
+//
+//   k = d/dt n.(u_1 - u_0) = n'.(u_1 - u_0) + n.(b_1 - b_0)
+//   b_i = a_i + alpha_i x r_i + w_i x (p_i' - x_i')
+static double bend_of(const cr_sim *sim, const cri_near *near, const cri_narrow_touch *touch,
+                      const cri_state *state) {
+    const double *v = state->x + sim->model->sizes.n_q;
+    bool is_ball = near->kind != CRI_NEAR_GENERAL, has_rate = !is_ball && !near->is_field;
+    cri_touch_diff rate = {0};
+    if (has_rate) {
+        rate = cri_near_touch_jvp(&sim->world, near, touch, state, v, state->motion, &sim->d_tan);
+    }
+    double k = 0.0;
+    for (int s = 0; s < 2; s++) {
+        if (near->unit[s] < 0) {
+            continue;
+        }
+        int body = near->body[s];
+        cri_vec3 at = is_ball ? centre_of(sim, near, touch, s) : touch->point[s];
+        cri_vec3 arm = cri_v3_sub(at, state->pose[body].pos), w = spin_of(state, body);
+        cri_vec3 u = velocity_at(state, body, at), moved = has_rate ? rate.point[s] : u;
+        coasting c = coast(sim, state, body);
+        cri_vec3 turned = cri_v3_sub(moved, cri_v3_load(state->motion + 6 * body));
+        cri_vec3 bend = cri_v3_add(c.linear, cri_v3_cross(c.angular, arm));
+        bend = cri_v3_add(bend, cri_v3_cross(w, turned));
+        double own = cri_v3_dot(touch->normal, bend) + cri_v3_dot(rate.normal, u);
+        k += s == 0 ? -own : own;
+    }
+    return k;
+}
+
+double cri_rest_sinking(cr_sim *sim, const cri_motion *motion, int n_rest) {
+    CR_ASSERT(n_rest >= 0);
+    const cri_scan *scan = &sim->scan;
+    double least = 0.0;
+    bool is_clear = false;
+    for (int i = 0; i < n_rest; i++) {
+        const cri_near *near = cri_scan_near(scan, scan->rest[i]);
+        // what does not turn, and balls, only ever part
+        if (near->kind == CRI_NEAR_LIMIT || near->kind == CRI_NEAR_SPHERE_SPHERE ||
+            !is_turning(near, &motion->state)) {
+            continue;
+        }
+        if (near->kind == CRI_NEAR_GENERAL && !is_clear) {
+            memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
+            is_clear = true;
+        }
+        least = fmin(least, bend_of(sim, near, &scan->touch[scan->rest[i]], &motion->state));
+    }
+    return -least;
 }
 
 bool cri_is_capped(const cr_sim *sim, const cri_near *near) {

@@ -112,7 +112,9 @@ static cr_status run(cr_sim *sim, const cr_rollout *r, double *x, double *x_path
         cri_step_record *record = NULL;
         cr_status status = cri_sim_step(sim, dt_of(r, k), x, u_of(sim, r, k), x, &record, err);
         if (status == CR_ERR_NUMERIC) {
-            return cri_fail(err, status, 0, "the motion left all bounds in step %d", k + 1);
+            char why[sizeof err->text] = "";
+            memcpy(why, err ? err->text : why, sizeof why);
+            return cri_fail(err, status, 0, "step %d: %.220s", k + 1, why);
         }
         CR_TRY(status);
         cri_report_add(&sim->history.report, &record->report);

@@ -9,7 +9,8 @@
 //         separating    g <= eps_gap, s > eps_speed          located after lift-off
 //         apart         else                                 located
 //       no impact within T: x' = Phi_T(x), done; a fast turn is cut into parts of half a
-//       radian, each such a sub-step of fixed length
+//       radian, one that draws a resting corner down into shorter ones, each such a sub-step of
+//       fixed length
 //   F2  t: root of G(t) = sum_k w_k (g_k(Phi_t(x)) - o_k), w_k = rate frozen, over the hits:
 //       features of one island within eps_time of the first; o_k = g_k(x) in an overlap, else 0
 //   F3  y = Phi_t(x),  y_rate = d Phi_t/dt of the discrete map
@@ -245,6 +246,16 @@ static double longest_motion(double spin, bool is_resting, double h, double T) {
     return part_of(ceil(fmin((is_short ? 20.0 : 2.0) * spin * h, 4096.0)), h, T);
 }
 
+// The part of a step that a resting contact may move at once without sinking: its row holds the
+// tangent of its turn, and its circle leaves the tangent by k t^2/2, which a spin about the normal
+// may turn downwards (sim/rest.c). No more than half of what counts as an overlap (sim/motion.c);
+// at most 24 parts.
+static double part_of_sinking(cr_sim *sim, const cri_motion *motion, int n_rest) {
+    double k = n_rest > 0 ? cri_rest_sinking(sim, motion, n_rest) : 0.0;
+    double n = ceil(motion->h * sqrt(k / (1e3 * sim->eps_gap)));
+    return motion->h / fmin(fmax(n, 1.0), 24.0);
+}
+
 // The longest motion of resting rows that stand for impacts which are no longer located, T when
 // there are none. What is not among the rows falls freely: by no more than 1e-4 of the smaller
 // body's radius, and no body turns by more than 1/100 radian. At most 256 parts of the step.
@@ -279,6 +290,7 @@ static bool begin_sub(cr_sim *sim, sub *s, double T, int *n_now, int *n_rest,
     }
     *n_now = cri_impact_now(sim, &s->motion);
     *n_rest = *n_now > 0 ? 0 : cri_impact_resting(sim, &s->motion);
+    s->motion.part = part_of_sinking(sim, &s->motion, *n_rest);
     s->is_located = true;
     for (int k = 0; k < *n_now; k++) {
         int f = sim->scan.hit[k];
@@ -304,7 +316,7 @@ static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record,
     }
     end = n_rest > 0 ? longest_motion(spin, true, record->h, *T) : end;
     double coast = longest_coast(sim, n_rest, spin, record->h, *T, &is_capped);
-    end = fmin(end, coast);
+    end = fmin(fmin(end, coast), part_of(record->h / s->motion.part, record->h, *T));
     int n_hit = n_now;
     if (n_now == 0) {
         s->t = cri_event_search(sim, &s->motion, end, n_rest, sim->scan.rest, &first, &has_memory);

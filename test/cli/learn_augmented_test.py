@@ -82,6 +82,10 @@ class Augmented(unittest.TestCase):
         with open(self.path("result.json"), encoding="utf-8") as file:
             result = json.load(file)
         self.assertEqual(result["body"], "rectangle")
+        self.assertIn("sampled: speeds up to 5 m/s along the surface, 5 towards it, 1 away; spins up to "
+                      "50 (point), 20 (line) rad/s", out)
+        self.assertEqual(result["sampling"], {"along": 5.0, "closing": 5.0, "opening": 1.0})
+        self.assertEqual([kind["spin"] for kind in result["kinds"]], [50.0, 20.0])
         for kind in result["kinds"]:
             self.assertGreater(kind["accuracy"], 0.8)
             self.assertEqual(sum(map(sum, kind["confusion"])), kind["test"])
@@ -91,6 +95,11 @@ class Augmented(unittest.TestCase):
         for word, code in (("net", 0), ("analytic", 0), ("stop", 1)):
             said = carom("simulate", fast, "--steps", "20", "--outside", word, code=code).stderr
             self.assertIn("outside", said)
+        said = carom("gradient", fast, "--target", "rectangle:0,0,0", "--steps", "9", "--wrt", "rectangle/mass",
+                     "--outside", "stop", code=1).stderr
+        self.assertIn(": a contact is outside what the nets of body rectangle were trained for", said)
+        said = carom("compare", run, "--target", "rectangle:0,0,0", "--steps", "150").stdout
+        self.assertIn("augmented asks nets", said)
         heavy = self.write("heavy.xml", RECTANGLE % (NETS, 2))
         said = carom("simulate", heavy, "--steps", "3", code=1).stderr
         self.assertIn("for body rectangle (1 kg", said)
@@ -114,11 +123,12 @@ class Augmented(unittest.TestCase):
             self.skipTest("instructions are counted by valgrind")
         carom("learn", "augmented", self.write("plain.xml", prism("", 4)), "--epochs", "5", "-o",
               self.path("nets.json"))
-        count = []
-        for n in (4, 400):
-            out = carom("bench", "ir", self.write("run.xml", prism(NETS, n))).stdout
-            count.append(float(out.split()[1]))
-        self.assertLess(count[1], 1.2 * count[0])
+        for stepper in ("located", "end"):
+            count = []
+            for n in (4, 400):
+                out = carom("bench", "ir", self.write("run.xml", prism(NETS, n)), "--stepper", stepper).stdout
+                count.append(float(out.split()[1]))
+            self.assertLess(count[1], 1.2 * count[0])
 
     def test_bad_input_is_named(self):
         scene = self.write("plain.xml", RECTANGLE % ("", 1))
@@ -137,7 +147,8 @@ class Augmented(unittest.TestCase):
         run = self.write("run.xml", RECTANGLE % (NETS, 1))
         self.assertIn("nets.json", carom("simulate", run, code=1).stderr)
         self.write("nets.json", '{"format": "something"}')
-        self.assertIn("format", carom("simulate", run, code=1).stderr)
+        self.assertIn('"something"', carom("simulate", run, code=1).stderr)
+        self.assertIn("train the nets again", carom("simulate", run, code=1).stderr)
 
 
 if __name__ == "__main__":

@@ -146,6 +146,7 @@ TEST(two_bodies_keep_their_momentum_and_have_gradients) {
         CHECK_INT(cr_sim_step(sim, 0.002, x, NULL, x, &err), CR_OK);
         n_contact += cr_sim_report(sim)->n_event;
         CHECK_INT(cr_sim_report(sim)->n_outside, 0);
+        CHECK(cr_sim_report(sim)->penetration <= 1e-6);
     }
     CHECK(n_contact > 0);
     for (int k = 0; k < 2; k++) {
