@@ -11,9 +11,18 @@
 // so that bodies in the few windows with a contact more or less do not decide (Huber 1964).
 //
 // What the net misses is a force, and it would bend the masses. Where no ties pass forces on,
-// points move freely but for contacts, and nothing is lost when r and J are freed, coordinate by
-// coordinate and window by window, from all that a force linear in time makes: x = T^2/2, v = T and
-// x = T^3/6, v = T^2/2. Jumps remain.
+// points move freely but for contacts, and jumps alone tell the masses. They are had in two ways,
+// of which the one is taken whose residuals have the smaller median:
+//
+//   jumps     every step begins at the data. A constant force that the model misses has moved a
+//             point by T^2/2 of it, and contacts move no point: with x^, v^ behind the model's
+//             smooth step and x* of the data v = v^ + 2 (x* - x^)/T is the velocity before the
+//             jump, at x*, and r = v + jump(x*, v) - v*. Better by far, if the data have no noise,
+//             which it multiplies by 2/T.
+//   motions   r and J are freed, coordinate by coordinate and window by window, from all that a
+//             force linear in time makes: x = T^2/2, v = T and x = T^3/6, v = T^2/2.
+//
+// A stiffness is found by itself, from motions, before and behind the masses.
 //
 // J has the tangents of the steps without the curvature of the potential and without the target
 // velocity; what is accepted lowers the sum, whose residuals are exact. Numbers at an end of their
@@ -86,9 +95,10 @@ static double shorten(const cri_finish *f) {
     return 1.0 / most;
 }
 
-// a penalty on the mean step of all log masses; masses come first
+// a penalty on the mean step of all log masses, which come first if they are among the numbers
 static void keep_scale(const cri_finish *f) {
-    size_t n = (size_t)f->n, n_mass = (size_t)f->l->scene->s.n_block;
+    bool has_masses = f->index[0] == f->l->scene->s.i_mass;
+    size_t n = (size_t)f->n, n_mass = has_masses ? (size_t)f->l->scene->s.n_block : 0;
     double most = 0.0;
     for (size_t k = 0; k < n_mass; k++) {
         most = fmax(most, f->factor[k * n + k]);
@@ -187,8 +197,8 @@ static void find_numbers(cri_finish *f) {
 }
 
 static bool push_all(cri_finish *f, int n_window, cr_arena *arena) {
-    size_t n_most = (size_t)f->l->scene->law.i_epsilon + 1, n_x = (size_t)f->data->n_x;
-    f->n_r = CRI_FINISH_STEPS * n_x;
+    size_t n_most = (size_t)f->l->scene->law.i_epsilon + 1;
+    f->n_r = CRI_FINISH_STEPS * (size_t)f->data->n_x;
     f->index = CR_PUSH(arena, int, n_most);
     if (!f->index) {
         return false;
@@ -207,8 +217,8 @@ static bool push_all(cri_finish *f, int n_window, cr_arena *arena) {
     f->factor = CR_PUSH(arena, double, n *n);
     f->g = CR_PUSH(arena, double, n);
     f->step = CR_PUSH(arena, double, n);
-    f->x_tan[0] = CR_PUSH(arena, double, n_x);
-    f->x_tan[1] = CR_PUSH(arena, double, n_x);
+    f->x_tan[0] = CR_PUSH(arena, double, f->n_r);
+    f->x_tan[1] = CR_PUSH(arena, double, f->n_r);
     f->norm = CR_PUSH(arena, double, n_norm);
     f->trial = CR_PUSH(arena, double, n_norm);
     f->sorted = CR_PUSH(arena, double, n_norm);
@@ -232,6 +242,19 @@ static void find_unknown(cri_finish *f) {
     }
 }
 
+// are jumps by themselves nearer to the data than motions?
+static cri_pass_end choose_residuals(cri_finish *f, const double *w) {
+    double way[2] = {0.0, 0.0};
+    cri_pass_end end = CRI_PASS_DONE;
+    for (int k = 0; k < 2 && end == CRI_PASS_DONE; k++) {
+        f->takes_jumps = k == 1;
+        end = cri_finish_windows(f, w, f->norm, 0.0);
+        way[k] = median(f);
+    }
+    f->takes_jumps = way[1] < way[0];
+    return end;
+}
+
 // is w better than what it was, on other windows?
 static bool is_better(cri_finish *f, const cri_points_data *other, const double *before,
                       const double *w) {
@@ -245,23 +268,62 @@ static bool is_better(cri_finish *f, const cri_points_data *other, const double 
     return sum[1] < sum[0];
 }
 
+// w, when validation agrees; better (n_w) is room. False when there is no memory
+static bool finish(cri_finish *f, const cri_points_training *t, double *w, double *better) {
+    f->data = t->train;
+    f->progress = t->progress;
+    memcpy(better, w, sizeof *w * (size_t)f->l->n_w);
+    if (descend_all(f, better) == CRI_PASS_NO_MEMORY) {
+        return false;
+    }
+    if (is_better(f, t->valid, w, better)) {
+        memcpy(w, better, sizeof *w * (size_t)f->l->n_w);
+    }
+    return true;
+}
+
+// what springs make of the motion between contacts
+static bool finish_springs(cri_finish *f, const cri_points_training *t, double *w, double *better) {
+    int first = f->index[0], n = f->n;
+    f->takes_jumps = false;
+    f->n = 1;
+    f->index[0] = f->l->scene->s.i_stiffness;
+    bool is_done = finish(f, t, w, better);
+    f->n = n;
+    f->index[0] = first;
+    return is_done;
+}
+
+// masses and coefficients; with springs, of whose errors jumps still see a little, in two rounds
+static bool finish_all(cri_finish *f, const cri_points_training *t, double *w, double *better) {
+    bool is_done = true;
+    for (int k = 0; k < 1 + f->l->learns_stiffness && is_done; k++) {
+        f->data = t->train;
+        f->progress = t->progress;
+        bool is_free = f->l->scene->s.n_tie == 0;
+        is_done = !is_free || choose_residuals(f, w) != CRI_PASS_NO_MEMORY;
+        is_done = is_done && finish(f, t, w, better);
+        if (is_done && f->l->learns_stiffness) {
+            is_done = finish_springs(f, t, w, better);
+        }
+    }
+    return is_done;
+}
+
 bool cri_points_finish(const cri_points_training *t, double *w) {
     const cri_points_learner *l = t->learner;
     CR_ASSERT(l->kind == CRI_HIT_LAW && t->train->n > 0 && t->valid->n > 0);
     cri_finish f = {.l = l, .data = t->train, .progress = t->progress, .flat = *l->scene};
     f.flat.potential.grad_jvp = cri_points_net_flat(l->scene->potential.context).grad_jvp;
+    f.smooth = f.free = f.flat;
+    f.smooth.has_contact = false;
+    f.free.potential = cri_points_no_potential();
     find_unknown(&f);
     int n_window = t->train->n > t->valid->n ? t->train->n : t->valid->n;
     cr_arena *arena = cri_arena_create(1 << 16);
     double *better = arena ? CR_PUSH(arena, double, l->n_w) : NULL;
-    bool has_memory = better && cri_points_memory_open(&f.memory) && push_all(&f, n_window, arena);
-    if (has_memory) {
-        memcpy(better, w, sizeof *w * (size_t)l->n_w);
-        has_memory = descend_all(&f, better) != CRI_PASS_NO_MEMORY;
-    }
-    if (has_memory && is_better(&f, t->valid, w, better)) {
-        memcpy(w, better, sizeof *w * (size_t)l->n_w);
-    }
+    bool has_memory = better && cri_points_memory_open(&f.memory) &&
+                      push_all(&f, n_window, arena) && finish_all(&f, t, w, better);
     cri_points_memory_close(&f.memory);
     cri_arena_destroy(arena);
     return has_memory;

@@ -16,6 +16,8 @@ typedef struct cri_finish {
     const cri_points_data *data;
     const cri_progress *progress;
     cri_points_scene flat;                   // the model with tangents
+    cri_points_scene smooth, free;           // without contacts, without forces
+    bool takes_jumps;                        // of steps from the data, else windows are rolled
     int n;                                   // numbers
     int *index;                              // (n) of them among w
     size_t n_r;                              // residuals of a window
@@ -26,7 +28,7 @@ typedef struct cri_finish {
     int *felt;                               // (n) those columns
     double *N, *factor;                      // (n, n)
     double *g, *step;                        // (n)
-    double *x_tan[2];                        // (n_x)
+    double *x_tan[2];                        // (steps, n_x)
     int n_unknown;                           // shapes in time that residuals are freed from
     double unknown[2][2 * CRI_FINISH_STEPS]; // of x, of v; orthonormal
     double *norm, *trial;                    // (windows, n_block) |r_bk|, infinite: a step fails
