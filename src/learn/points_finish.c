@@ -11,18 +11,20 @@
 // so that bodies in the few windows with a contact more or less do not decide (Huber 1964).
 //
 // What the net misses is a force, and it would bend the masses. Where no ties pass forces on,
-// points move freely but for contacts, and jumps alone tell the masses. They are had in two ways,
-// of which the one is taken whose residuals have the smaller median:
+// points move freely but for contacts, and jumps of velocity alone tell the masses. So every step
+// begins at the data there. With x^, v^ behind the model's smooth step of length T and x*, v* of
+// the data
 //
-//   jumps     every step begins at the data. A constant force that the model misses has moved a
-//             point by T^2/2 of it, and contacts move no point: with x^, v^ behind the model's
-//             smooth step and x* of the data v = v^ + 2 (x* - x^)/T is the velocity before the
-//             jump, at x*, and r = v + jump(x*, v) - v*. Better by far, if the data have no noise,
-//             which it multiplies by 2/T.
-//   motions   r and J are freed, coordinate by coordinate and window by window, from all that a
-//             force linear in time makes: x = T^2/2, v = T and x = T^3/6, v = T^2/2.
+//   v = v^ + gain 2 (x* - x^)/T,      r = v + jump(x*, v) - v*
 //
-// A stiffness is found by itself, from motions, before and behind the masses.
+// A constant force that the model misses has moved a point by T^2/2 of it, and a jump moves no
+// point: with gain 1 it is gone. The gain is that of least squares for r of all points without
+// contact, between 0 and 1. Noise of positions, which 2/T multiplies, brings it down; below 0.99
+// motions over four steps are taken, as with ties. They are freed, coordinate by coordinate and
+// window by window, r and J, from all that a force linear in time makes: x = T^2/2, v = T and
+// x = T^3/6, v = T^2/2.
+//
+// A stiffness is found by itself, from such motions.
 //
 // J has the tangents of the steps without the curvature of the potential and without the target
 // velocity; what is accepted lowers the sum, whose residuals are exact. Numbers at an end of their
@@ -47,6 +49,7 @@ static const double damping_start = 1e-3, damping_least = 1e-9;
 static const double scale_weight = 1e3;   // of the penalty, by the largest of N
 static const double exponent_most = 14.0; // of a mass, six powers of ten
 static const double rounding = 1e-12;     // of residuals, m and m/s
+static const double gain_least = 0.99;    // with less, positions have too much noise
 static const double enough = 1e-5;        // relative decrease that is worth another step
 
 static int compare(const void *a, const void *b) {
@@ -219,6 +222,7 @@ static bool push_all(cri_finish *f, int n_window, cr_arena *arena) {
     f->step = CR_PUSH(arena, double, n);
     f->x_tan[0] = CR_PUSH(arena, double, f->n_r);
     f->x_tan[1] = CR_PUSH(arena, double, f->n_r);
+    f->lead = CR_PUSH(arena, double, f->n_r / 2);
     f->norm = CR_PUSH(arena, double, n_norm);
     f->trial = CR_PUSH(arena, double, n_norm);
     f->sorted = CR_PUSH(arena, double, n_norm);
@@ -240,19 +244,6 @@ static void find_unknown(cri_finish *f) {
         int rank = cri_orthonormalise(f->unknown[0], k, 2 * CRI_FINISH_STEPS);
         CR_ASSERT(rank == 1);
     }
-}
-
-// are jumps by themselves nearer to the data than motions?
-static cri_pass_end choose_residuals(cri_finish *f, const double *w) {
-    double way[2] = {0.0, 0.0};
-    cri_pass_end end = CRI_PASS_DONE;
-    for (int k = 0; k < 2 && end == CRI_PASS_DONE; k++) {
-        f->takes_jumps = k == 1;
-        end = cri_finish_windows(f, w, f->norm, 0.0);
-        way[k] = median(f);
-    }
-    f->takes_jumps = way[1] < way[0];
-    return end;
 }
 
 // is w better than what it was, on other windows?
@@ -298,10 +289,11 @@ static bool finish_springs(cri_finish *f, const cri_points_training *t, double *
 static bool finish_all(cri_finish *f, const cri_points_training *t, double *w, double *better) {
     bool is_done = true;
     for (int k = 0; k < 1 + f->l->learns_stiffness && is_done; k++) {
+        f->takes_jumps = f->l->scene->s.n_tie == 0;
         f->data = t->train;
         f->progress = t->progress;
-        bool is_free = f->l->scene->s.n_tie == 0;
-        is_done = !is_free || choose_residuals(f, w) != CRI_PASS_NO_MEMORY;
+        is_done = !f->takes_jumps || cri_finish_gain(f, w) != CRI_PASS_NO_MEMORY;
+        f->takes_jumps = f->takes_jumps && f->gain > gain_least;
         is_done = is_done && finish(f, t, w, better);
         if (is_done && f->l->learns_stiffness) {
             is_done = finish_springs(f, t, w, better);
@@ -318,8 +310,8 @@ bool cri_points_finish(const cri_points_training *t, double *w) {
     f.smooth = f.free = f.flat;
     f.smooth.has_contact = false;
     f.free.potential = cri_points_no_potential();
-    find_unknown(&f);
     int n_window = t->train->n > t->valid->n ? t->train->n : t->valid->n;
+    find_unknown(&f);
     cr_arena *arena = cri_arena_create(1 << 16);
     double *better = arena ? CR_PUSH(arena, double, l->n_w) : NULL;
     bool has_memory = better && cri_points_memory_open(&f.memory) &&

@@ -67,7 +67,7 @@ static bool roll_window(cri_finish *f, const double *truth,
     return true;
 }
 
-// residuals of the jumps alone, behind motions that end where the data are; one tape for all steps
+// residuals of the jumps alone, from where the data are; one tape for all steps
 static bool jump_window(cri_finish *f, const double *truth,
                         const cri_points_tape *tape[CRI_FINISH_STEPS], bool *is_lost) {
     const cri_points_memory *m = &f->memory;
@@ -79,10 +79,11 @@ static bool jump_window(cri_finish *f, const double *truth,
         return false;
     }
     for (size_t t = 0; t < CRI_FINISH_STEPS; t++) {
-        double *at = x + t * n_x;
+        double *at = x + t * n_x, *lead = f->lead + t * D;
         for (size_t i = 0; i < D; i++) {
             double end = next[t * n_x + i];
-            at[D + i] += 2.0 * (end - at[i]) / dt;
+            lead[i] = 2.0 * (end - at[i]) / dt;
+            at[D + i] += f->gain * lead[i];
             at[i] = end - dt * at[D + i];
         }
     }
@@ -229,7 +230,7 @@ static bool add_window(cri_finish *f, const cri_points_tape *const tape[CRI_FINI
 
 static bool goes_on(cri_finish *f) {
     const cri_progress_state state = {"window of the finish", f->n_done++, 0, NAN};
-    return f->n_done % 16 || cri_progress_tell(f->progress, &state);
+    return cri_progress_tell(f->progress, &state);
 }
 
 cri_pass_end cri_finish_windows(cri_finish *f, const double *w, double *norm, double scale) {
@@ -250,6 +251,32 @@ cri_pass_end cri_finish_windows(cri_finish *f, const double *w, double *norm, do
             return CRI_PASS_NO_MEMORY;
         }
     }
+    return CRI_PASS_DONE;
+}
+
+cri_pass_end cri_finish_gain(cri_finish *f, const double *w) {
+    const cri_points *s = &f->l->scene->s;
+    size_t n_x = (size_t)s->n_dof * 2, d = (size_t)s->d;
+    double product = 0.0, square = 0.0;
+    f->gain = 0.0;
+    cri_points_learner_values(f->l, w, f->p);
+    for (int b = 0; b < f->data->n; b++) {
+        const cri_points_tape *tape[CRI_FINISH_STEPS];
+        if (!goes_on(f)) {
+            return CRI_PASS_STOPPED;
+        }
+        if (!run_window(f, b, tape, f->trial)) {
+            return CRI_PASS_NO_MEMORY;
+        }
+        for (size_t i = 0; i < f->n_r / 2 && isfinite(f->trial[0]); i++) {
+            size_t t = i / (n_x / 2), c = i % (n_x / 2);
+            if (!has_point(&tape[0]->jump[t], (int)(c / d))) {
+                product -= f->lead[i] * f->r[t * n_x + n_x / 2 + c];
+                square += f->lead[i] * f->lead[i];
+            }
+        }
+    }
+    f->gain = square > 0.0 ? fmax(0.0, fmin(1.0, product / square)) : 0.0;
     return CRI_PASS_DONE;
 }
 
