@@ -67,7 +67,7 @@ static const dcs_case cases[] = {
      .is_elastic = true,
      .has_friction = true,
      .size = {{400, 50, 60, 50, 2, 64, 1e-3, 0, THREE, 0.0},
-              {800, 100, 200, 50, 3, 256, 1e-3, 0, SEVEN, 0.0}},
+              {800, 100, 100, 50, 3, 256, 1e-3, 0, SEVEN, 0.0}},
      PAPER(paper_bp5e)},
     {.name = "dcs-bp5",
      .scene = "bp5",

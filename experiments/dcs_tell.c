@@ -106,6 +106,11 @@ static void add_masses(const dcs_trained *t, const dcs_paper *paper, cri_experim
         cri_experiment_add(out, "", "lower", largest, NAN, "%s mass ratios, largest relative error",
                            t->name);
     }
+    if (t->learner->learns_stiffness) {
+        double ratio = t->p[s->i_stiffness] / p[0], real = t->truth->p[s->i_stiffness] / truth[0];
+        cri_experiment_add(out, "1/s^2", "match", ratio, NAN, "%s stiffness/mass 1, truth %g",
+                           t->name, real);
+    }
     // contacts of a rope are between neighbours, and errors add up along it
     if (t->truth->kind == CRI_POINTS_ROPE) {
         cri_experiment_add(out, "", "lower", next, NAN, "%s mass ratios of neighbours, the same",

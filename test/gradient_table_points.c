@@ -48,6 +48,20 @@ static void potential_jvp(const double *x, const double *x_tan, double *y_tan) {
                       stage.rooms.scratch);
 }
 
+static void springs_forward(const double *x, double *y) {
+    memset(y, 0, (size_t)stage.scene->s.n_dof * sizeof *y);
+    cri_springs_grad(&stage.scene->s, p_of(x), x, y);
+}
+
+static void springs_vjp(const double *x, const double *y_adj, double *x_adj) {
+    cri_springs_grad_vjp(&stage.scene->s, p_of(x), x, y_adj, x_adj, x_adj + stage.scene->n_x);
+}
+
+static void springs_jvp(const double *x, const double *x_tan, double *y_tan) {
+    memset(y_tan, 0, (size_t)stage.scene->s.n_dof * sizeof *y_tan);
+    cri_springs_grad_jvp(&stage.scene->s, p_of(x), x, x_tan, p_of(x_tan), y_tan);
+}
+
 TEST(gravity_and_springs_have_their_gradients) {
     double state[16];
     open_stage("rope", 4);
@@ -57,6 +71,9 @@ TEST(gravity_and_springs_have_their_gradients) {
         "true_grad", "cri_true_grad_vjp", "cri_true_grad_jvp",
         (table_row){
             .n_out = 8, .forward = potential_forward, .vjp = potential_vjp, .jvp = potential_jvp});
+    check_row("springs_grad", "cri_springs_grad_vjp", "cri_springs_grad_jvp",
+              (table_row){
+                  .n_out = 8, .forward = springs_forward, .vjp = springs_vjp, .jvp = springs_jvp});
     close_stage();
 }
 
@@ -240,20 +257,30 @@ static void net_vjp(const double *x, const double *y_adj, double *x_adj) {
                      x_adj + stage.scene->n_x, stage.rooms.scratch);
 }
 
-TEST(nets_as_potentials_have_their_gradients) {
-    static const cri_mlp net = {.n_layer = 3, .width = {6, 5, 4, 1}, .act = CRI_ACT_SOFTPLUS};
-    double state[12];
-    open_stage("cp3", 0);
-    assert_true(cri_points_scene_set_net(stage.scene, &net));
+static void check_net(const cri_mlp *net, void (*put_state)(double *)) {
+    double state[64];
+    int D = stage.scene->s.n_dof;
+    assert_true(cri_points_scene_set_net(stage.scene, net));
     for (int i = stage.scene->potential.first; i < stage.scene->n_p; i++) {
         stage.scene->p[i] = cos(1.3 * i);
     }
-    chain_point(state);
+    put_state(state);
     set_point(state);
     check_row("net_grad", "cri_net_grad_vjp", NULL,
-              (table_row){.n_out = 6, .forward = net_forward, .vjp = net_vjp});
-    check_row("points_field", "cri_points_field_vjp", NULL,
-              (table_row){.n_out = 12, .forward = field_forward, .vjp = field_vjp, .step = 1e-3});
+              (table_row){.n_out = D, .forward = net_forward, .vjp = net_vjp});
+    check_row(
+        "points_field", "cri_points_field_vjp", NULL,
+        (table_row){.n_out = 2 * D, .forward = field_forward, .vjp = field_vjp, .step = 1e-3});
+}
+
+TEST(nets_as_potentials_have_their_gradients) {
+    static const cri_mlp chain = {.n_layer = 3, .width = {6, 5, 4, 1}, .act = CRI_ACT_SOFTPLUS};
+    static const cri_mlp rope = {.n_layer = 2, .width = {8, 5, 1}, .act = CRI_ACT_SOFTPLUS};
+    open_stage("cp3", 0);
+    check_net(&chain, chain_point);
+    close_stage();
+    open_stage("rope", 4);
+    check_net(&rope, rope_point);
     close_stage();
 }
 

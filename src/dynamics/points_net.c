@@ -3,15 +3,20 @@
 // The potential of a learned model (DCS, paper 000): a net N on all coordinates, weighted by mass,
 // of which motion sees the gradient alone. With m_i the mass of the block of coordinate i
 //
-//   V(x; m, w) = N(y; w),  y_i = m_i x_i;      g_i = m_i h_i(y),  h = dN/dy
+//   V(x; m, w) = N(y; w) + springs,  y_i = m_i x_i;      g_i = m_i h_i(y) + theirs,  h = dN/dy
 //
 // Gravity is then a net with the same h for all masses: accelerations in a uniform field do not
 // depend on what the masses are believed to be, and masses are learned from what tells them, ties,
 // contacts and forces between points. The adjoint of h is that of nn/mlp.h.
+//
+// Springs are those of the system, along links that it knows, with the stiffness among its
+// parameters. They stretch by less than a hundredth of their length, far less than points move, and
+// a net on coordinates does not see them.
 
 #include "dynamics/points_net.h"
 
 #include "base/base.h"
+#include "dynamics/points_parts.h"
 
 #include <string.h>
 
@@ -49,6 +54,10 @@ bool cri_net_grad(const cri_points_potential *self, const double *p, int B, cons
     for (size_t i = 0; i < n; i++) {
         g[i] = p[mass_of(def->s, i)] * h[i];
     }
+    for (int b = 0; b < B; b++) {
+        size_t at = (size_t)b * (size_t)def->s->n_dof;
+        cri_springs_grad(def->s, p, x + at, g + at);
+    }
     return true;
 }
 
@@ -60,7 +69,11 @@ void cri_net_grad_vjp(const cri_points_potential *self, const double *p, int B, 
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *h_adj = CR_PUSH_RAW(scratch, double, n), *y_adj = CR_PUSH(scratch, double, n);
     CR_ASSERT(h_adj && y_adj); // n_byte has been reserved
-    // g = m h
+    // g = springs + m h
+    for (int b = 0; b < B; b++) {
+        size_t at = (size_t)b * (size_t)def->s->n_dof;
+        cri_springs_grad_vjp(def->s, p, c->x + at, u + at, x_adj + at, p_adj);
+    }
     for (size_t i = 0; i < n; i++) {
         int m = mass_of(def->s, i);
         h_adj[i] = p[m] * u[i];
@@ -79,15 +92,18 @@ void cri_net_grad_vjp(const cri_points_potential *self, const double *p, int B, 
     cri_arena_rewind(scratch, mark);
 }
 
-// g_tan = m_tan h, without what y changes
-static void push_masses(const cri_points_potential *self, const double *p, int B, const void *cache,
-                        const double *x_tan, const double *p_tan, double *g_tan,
-                        cr_arena *scratch) {
-    (void)p, (void)x_tan, (void)scratch;
+// g_tan = m_tan h and that of the springs, without what y changes
+static void push_flat(const cri_points_potential *self, const double *p, int B, const void *cache,
+                      const double *x_tan, const double *p_tan, double *g_tan, cr_arena *scratch) {
+    (void)scratch;
     const cri_points_net_def *def = self->context;
     const net_cache *c = cache;
     for (size_t i = 0; i < (size_t)B * (size_t)def->s->n_dof; i++) {
         g_tan[i] = p_tan[mass_of(def->s, i)] * c->h[i];
+    }
+    for (int b = 0; b < B; b++) {
+        size_t at = (size_t)b * (size_t)def->s->n_dof;
+        cri_springs_grad_jvp(def->s, p, c->x + at, x_tan + at, p_tan, g_tan + at);
     }
 }
 
@@ -117,6 +133,6 @@ cri_points_potential cri_points_net(const cri_points_net_def *def) {
 
 cri_points_potential cri_points_net_flat(const cri_points_net_def *def) {
     cri_points_potential flat = cri_points_net(def);
-    flat.grad_jvp = push_masses;
+    flat.grad_jvp = push_flat;
     return flat;
 }

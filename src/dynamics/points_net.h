@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A net as the potential of points: V(x; w), w behind the parameters of the system.
+// A net as the potential of points, V(x; w), w behind the parameters of the system, and its
+// springs, if there are any.
 
 #pragma once
 
@@ -17,8 +18,9 @@ typedef struct cri_points_net_def {
 /// adjoints alone. Its energy is not asked for: that of a learned motion is judged by the true one.
 cri_points_potential cri_points_net(const cri_points_net_def *def);
 
-/// The same with tangents for masses and none for states and weights: what is left out, curvature,
-/// is small over a few steps. For Jacobians of which a direction of search is made.
+/// The same with tangents for masses and springs and none of the net for states and weights: what
+/// is left out, curvature, is small over a few steps. For Jacobians of which a direction of search
+/// is made.
 cri_points_potential cri_points_net_flat(const cri_points_net_def *def);
 
 /// Its functions, as the gradient table calls them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Ties and the lemma that all of points dynamics is made of.
+// Ties and the lemma that all of points dynamics is made of, and springs.
 //
 // Rows of ties are kept as blocks: J (n_slot, d), one block for each point that a tie touches.
 
@@ -29,6 +29,17 @@ void cri_ties_add_curve(const cri_points *s, double factor, const double *k, con
 void cri_minv_times(const cri_points *s, const double *minv, const double *y, double *out);
 void cri_minv_add_outer(const cri_points *s, const double *left, const double *right,
                         double *minv_adj);
+
+/// Adds the gradient (D) of all springs at x (D); their stiffness is the one of p.
+void cri_springs_grad(const cri_points *s, const double *p, const double *x, double *g);
+
+/// Adds to x_adj (D) and p_adj the adjoints of u (D).gradient
+void cri_springs_grad_vjp(const cri_points *s, const double *p, const double *x, const double *u,
+                          double *x_adj, double *p_adj);
+
+/// Adds the tangent (D).
+void cri_springs_grad_jvp(const cri_points *s, const double *p, const double *x,
+                          const double *x_tan, const double *p_tan, double *g_tan);
 
 /// A factor of S = J Minv J'. Numbers are borrowed by whoever keeps them.
 typedef struct cri_ties_factor {

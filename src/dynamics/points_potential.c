@@ -8,7 +8,7 @@
 //
 // A spring of length zero has no direction and no force.
 
-#include "dynamics/points.h"
+#include "dynamics/points_parts.h"
 
 #include "base/base.h"
 
@@ -55,6 +55,49 @@ static double bend(const cri_points *s, const cri_spring *k, const double *x, co
     return along;
 }
 
+// ---- springs -----------------------------------------------------------------------------------
+
+void cri_springs_grad(const cri_points *s, const double *p, const double *x, double *g) {
+    for (int k = 0; k < s->n_spring; k++) {
+        double f[CRI_AXES];
+        double pull = direction(s, &s->spring[k], x, f) - s->spring[k].length;
+        for (int c = 0; c < s->d; c++) {
+            f[c] *= 2.0 * p[s->i_stiffness] * pull;
+        }
+        put(s, &s->spring[k], f, g);
+    }
+}
+
+void cri_springs_grad_vjp(const cri_points *s, const double *p, const double *x, const double *u,
+                          double *x_adj, double *p_adj) {
+    for (int k = 0; k < s->n_spring; k++) {
+        double f[CRI_AXES], n[CRI_AXES];
+        double l = direction(s, &s->spring[k], x, n);
+        double along = bend(s, &s->spring[k], x, u, f);
+        p_adj[s->i_stiffness] += 2.0 * (l - s->spring[k].length) * along;
+        for (int c = 0; c < s->d; c++) {
+            f[c] *= p[s->i_stiffness];
+        }
+        put(s, &s->spring[k], f, x_adj);
+    }
+}
+
+void cri_springs_grad_jvp(const cri_points *s, const double *p, const double *x,
+                          const double *x_tan, const double *p_tan, double *g_tan) {
+    for (int k = 0; k < s->n_spring; k++) {
+        double f[CRI_AXES], n[CRI_AXES];
+        double l = direction(s, &s->spring[k], x, n);
+        bend(s, &s->spring[k], x, x_tan, f);
+        double more = 2.0 * p_tan[s->i_stiffness] * (l - s->spring[k].length);
+        for (int c = 0; c < s->d; c++) {
+            f[c] = p[s->i_stiffness] * f[c] + more * n[c];
+        }
+        put(s, &s->spring[k], f, g_tan);
+    }
+}
+
+// ---- with gravity ------------------------------------------------------------------------------
+
 static void true_value(const cri_points_potential *self, const double *p, int B, const double *x,
                        double *V) {
     const cri_points *s = self->context;
@@ -92,14 +135,7 @@ bool cri_true_grad(const cri_points_potential *self, const double *p, int B, con
                 g[s->block[k].first * s->d + c] = -p[s->i_mass + k] * p[s->i_gravity + c];
             }
         }
-        for (int k = 0; k < s->n_spring; k++) {
-            double f[CRI_AXES];
-            double pull = direction(s, &s->spring[k], x, f) - s->spring[k].length;
-            for (int c = 0; c < s->d; c++) {
-                f[c] *= 2.0 * p[s->i_stiffness] * pull;
-            }
-            put(s, &s->spring[k], f, g);
-        }
+        cri_springs_grad(s, p, x, g);
     }
     return true;
 }
@@ -110,16 +146,7 @@ void cri_true_grad_vjp(const cri_points_potential *self, const double *p, int B,
     const cri_points *s = self->context;
     const double *x = cache;
     for (int b = 0; b < B; b++, x += s->n_dof, u += s->n_dof, x_adj += s->n_dof) {
-        for (int k = 0; k < s->n_spring; k++) {
-            double f[CRI_AXES], n[CRI_AXES];
-            double l = direction(s, &s->spring[k], x, n);
-            double along = bend(s, &s->spring[k], x, u, f);
-            p_adj[s->i_stiffness] += 2.0 * (l - s->spring[k].length) * along;
-            for (int c = 0; c < s->d; c++) {
-                f[c] *= p[s->i_stiffness];
-            }
-            put(s, &s->spring[k], f, x_adj);
-        }
+        cri_springs_grad_vjp(s, p, x, u, x_adj, p_adj);
         for (int k = 0; k < s->n_block; k++) {
             for (int c = 0; c < s->d; c++) {
                 double at = u[s->block[k].first * s->d + c];
@@ -143,16 +170,7 @@ void cri_true_grad_jvp(const cri_points_potential *self, const double *p, int B,
                                                       p[s->i_mass + k] * p_tan[s->i_gravity + c];
             }
         }
-        for (int k = 0; k < s->n_spring; k++) {
-            double f[CRI_AXES], n[CRI_AXES];
-            double l = direction(s, &s->spring[k], x, n);
-            bend(s, &s->spring[k], x, x_tan, f);
-            double more = 2.0 * p_tan[s->i_stiffness] * (l - s->spring[k].length);
-            for (int c = 0; c < s->d; c++) {
-                f[c] = p[s->i_stiffness] * f[c] + more * n[c];
-            }
-            put(s, &s->spring[k], f, g_tan);
-        }
+        cri_springs_grad_jvp(s, p, x, x_tan, p_tan, g_tan);
     }
 }
 

@@ -14,7 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 100, MOST_EMPTY = 10 };
+// recordings of one go; rows of one step, whose contacts of long ropes take some MB each
+enum { CHUNK = 100, ROLL = 16, MOST_EMPTY = 10 };
 
 bool cri_points_memory_open(cri_points_memory *m) {
     *m = (cri_points_memory){cri_arena_create(1 << 20), cri_arena_create(1 << 20)};
@@ -43,15 +44,19 @@ bool cri_points_roll(const cri_points_runner *runner, int B, int n_state, double
     size_t n_x = (size_t)runner->n_x, n = (size_t)B * n_x;
     memset(is_lost, 0, sizeof *is_lost * (size_t)B);
     for (int t = 1; t < n_state; t++, x += n) {
-        cri_arena_reset(m->keep);
-        const bool *has_failed = runner->step(runner->self, runner->p, B, x, x + n, m);
-        if (!has_failed) {
-            return false;
-        }
-        for (int b = 0; b < B; b++) {
-            is_lost[b] = is_lost[b] || has_failed[b];
-            if (is_lost[b]) {
-                memcpy(x + n + (size_t)b * n_x, x + (size_t)b * n_x, sizeof *x * n_x);
+        for (int first = 0; first < B; first += ROLL) {
+            double *from = x + (size_t)first * n_x, *to = from + n;
+            int n_row = B - first < ROLL ? B - first : ROLL;
+            cri_arena_reset(m->keep);
+            const bool *has_failed = runner->step(runner->self, runner->p, n_row, from, to, m);
+            if (!has_failed) {
+                return false;
+            }
+            for (int b = 0; b < n_row; b++) {
+                is_lost[first + b] = is_lost[first + b] || has_failed[b];
+                if (is_lost[first + b]) {
+                    memcpy(to + (size_t)b * n_x, from + (size_t)b * n_x, sizeof *x * n_x);
+                }
             }
         }
     }

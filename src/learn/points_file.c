@@ -10,6 +10,7 @@
 #include "model/system_file.h"
 #include "nn/weights.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { TEXT_SYSTEM, TEXT_NAME, TEXT_LAW, TEXT_FORM, N_TEXT };
@@ -18,9 +19,15 @@ enum { ARRAY_MOST = 4 + 2 * CRI_MLP_LAYER_MOST, ROPE_MOST = 100000 };
 static const char *const text_name[N_TEXT] = {"system", "name", "law", "form"};
 static const char *const form_name[] = {[CRI_LAGRANGE] = "lagrange", [CRI_HAMILTON] = "hamilton"};
 
-// of coordinates weighted by mass; a potential that took them bare had the old name
-static const char net_name[] = "weighted-potential";
-static const char old_net_name[] = "potential/1/w";
+// of coordinates weighted by mass, without and with springs
+static const char *const net_names[] = {"weighted-potential", "spring-potential"};
+
+// what older versions wrote: the first of bare coordinates, the second of ropes without springs
+static const char *const old_names[] = {"potential/1/w", "weighted-potential/1/w"};
+
+static const char *net_name_of(const cri_points_scene *sc) {
+    return net_names[sc->s.n_spring > 0];
+}
 
 // numbers that are no weights of a potential
 static int n_value(const cri_points_scene *sc) {
@@ -48,7 +55,7 @@ static int put_net(const cri_points_scene *sc, const cri_mlp *net, const double 
         return -1;
     }
     memcpy(w, p + sc->potential.first, (size_t)n * sizeof *w);
-    return cri_mlp_to_arrays(net, net_name, w, out, arena);
+    return cri_mlp_to_arrays(net, net_name_of(sc), w, out, arena);
 }
 
 cr_status cri_points_file_write(const char *path, const cri_points_scene *sc, const cri_mlp *net,
@@ -114,7 +121,7 @@ static cr_status take_net(const sheet *s, cri_points_scene *sc) {
     if (!net) {
         return cri_file_fail_memory(s->err, s->file);
     }
-    CR_TRY(cri_mlp_shape(&s->content, s->file, net_name, net, s->err));
+    CR_TRY(cri_mlp_shape(&s->content, s->file, net_name_of(sc), net, s->err));
     net->act = CRI_ACT_SOFTPLUS;
     if (net->width[0] != sc->s.n_dof || net->width[net->n_layer] != 1) {
         return cri_file_fail(s->err, CR_ERR_SYNTAX, s->file, 0,
@@ -125,8 +132,24 @@ static cr_status take_net(const sheet *s, cri_points_scene *sc) {
     if (!cri_points_scene_set_net(sc, net)) {
         return cri_file_fail_memory(s->err, s->file);
     }
-    cri_mlp_from_arrays(&s->content, net_name, net, sc->p + sc->potential.first);
+    cri_mlp_from_arrays(&s->content, net_name_of(sc), net, sc->p + sc->potential.first);
     return CR_OK;
+}
+
+// the net, if there is one
+static cr_status take_potential(const sheet *s, cri_points_scene *sc) {
+    bool has_springs = sc->s.n_spring > 0;
+    for (int k = 0; k <= has_springs; k++) {
+        if (cri_arrays_find(&s->content, old_names[k])) {
+            return cri_file_fail(s->err, CR_ERR_UNSUPPORTED, s->file, 0,
+                                 "its potential is of %s, from an older version: train it again",
+                                 k == 0 ? "coordinates that are not weighted by mass"
+                                        : "a rope without springs");
+        }
+    }
+    char first[64];
+    (void)snprintf(first, sizeof first, "%s/1/w", net_name_of(sc));
+    return cri_arrays_find(&s->content, first) ? take_net(s, sc) : CR_OK;
 }
 
 static cr_status fill(const sheet *s, cri_points_scene *sc) {
@@ -142,14 +165,7 @@ static cr_status fill(const sheet *s, cri_points_scene *sc) {
     sc->dt = sc->law.dt = *dt;
     memcpy(sc->x0, x0, (size_t)sc->n_x * sizeof *x0);
     memcpy(sc->p, value, (size_t)n_value(sc) * sizeof *value);
-    if (cri_arrays_find(&s->content, old_net_name)) {
-        return cri_file_fail(s->err, CR_ERR_UNSUPPORTED, s->file, 0,
-                             "its potential is of coordinates that are not weighted by mass, from "
-                             "an older version: train it again");
-    }
-    if (cri_arrays_find(&s->content, "weighted-potential/1/w")) {
-        CR_TRY(take_net(s, sc));
-    }
+    CR_TRY(take_potential(s, sc));
     bool is_hamilton = strcmp(s->text[TEXT_FORM].text, form_name[CRI_HAMILTON]) == 0;
     sc->form = is_hamilton ? CRI_HAMILTON : CRI_LAGRANGE;
     const char *law = s->text[TEXT_LAW].text;

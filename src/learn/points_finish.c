@@ -11,9 +11,20 @@
 // so that bodies in the few windows with a contact more or less do not decide (Huber 1964).
 //
 // What the net misses is a force, and it would bend the masses. Where no ties pass forces on,
-// points move freely but for contacts, and nothing is lost when r and J are freed, coordinate by
-// coordinate and window by window, from all that a force linear in time makes: x = T^2/2, v = T and
-// x = T^3/6, v = T^2/2. Jumps remain.
+// points move freely but for contacts, and jumps of velocity alone tell the masses. So every step
+// begins at the data there. With x^, v^ behind the model's smooth step of length T and x*, v* of
+// the data
+//
+//   v = v^ + gain 2 (x* - x^)/T,      r = v + jump(x*, v) - v*
+//
+// A constant force that the model misses has moved a point by T^2/2 of it, and a jump moves no
+// point: with gain 1 it is gone. The gain is that of least squares for r of all points without
+// contact, between 0 and 1. Noise of positions, which 2/T multiplies, brings it down; below 0.99
+// motions over four steps are taken, as with ties. They are freed, coordinate by coordinate and
+// window by window, r and J, from all that a force linear in time makes: x = T^2/2, v = T and
+// x = T^3/6, v = T^2/2.
+//
+// A stiffness is found by itself, from such motions.
 //
 // J has the tangents of the steps without the curvature of the potential and without the target
 // velocity; what is accepted lowers the sum, whose residuals are exact. Numbers at an end of their
@@ -38,6 +49,7 @@ static const double damping_start = 1e-3, damping_least = 1e-9;
 static const double scale_weight = 1e3;   // of the penalty, by the largest of N
 static const double exponent_most = 14.0; // of a mass, six powers of ten
 static const double rounding = 1e-12;     // of residuals, m and m/s
+static const double gain_least = 0.99;    // with less, positions have too much noise
 static const double enough = 1e-5;        // relative decrease that is worth another step
 
 static int compare(const void *a, const void *b) {
@@ -86,9 +98,10 @@ static double shorten(const cri_finish *f) {
     return 1.0 / most;
 }
 
-// a penalty on the mean step of all log masses; masses come first
+// a penalty on the mean step of all log masses, which come first if they are among the numbers
 static void keep_scale(const cri_finish *f) {
-    size_t n = (size_t)f->n, n_mass = (size_t)f->l->scene->s.n_block;
+    bool has_masses = f->index[0] == f->l->scene->s.i_mass;
+    size_t n = (size_t)f->n, n_mass = has_masses ? (size_t)f->l->scene->s.n_block : 0;
     double most = 0.0;
     for (size_t k = 0; k < n_mass; k++) {
         most = fmax(most, f->factor[k * n + k]);
@@ -187,8 +200,8 @@ static void find_numbers(cri_finish *f) {
 }
 
 static bool push_all(cri_finish *f, int n_window, cr_arena *arena) {
-    size_t n_most = (size_t)f->l->scene->law.i_epsilon + 1, n_x = (size_t)f->data->n_x;
-    f->n_r = CRI_FINISH_STEPS * n_x;
+    size_t n_most = (size_t)f->l->scene->law.i_epsilon + 1;
+    f->n_r = CRI_FINISH_STEPS * (size_t)f->data->n_x;
     f->index = CR_PUSH(arena, int, n_most);
     if (!f->index) {
         return false;
@@ -207,8 +220,9 @@ static bool push_all(cri_finish *f, int n_window, cr_arena *arena) {
     f->factor = CR_PUSH(arena, double, n *n);
     f->g = CR_PUSH(arena, double, n);
     f->step = CR_PUSH(arena, double, n);
-    f->x_tan[0] = CR_PUSH(arena, double, n_x);
-    f->x_tan[1] = CR_PUSH(arena, double, n_x);
+    f->x_tan[0] = CR_PUSH(arena, double, f->n_r);
+    f->x_tan[1] = CR_PUSH(arena, double, f->n_r);
+    f->lead = CR_PUSH(arena, double, f->n_r / 2);
     f->norm = CR_PUSH(arena, double, n_norm);
     f->trial = CR_PUSH(arena, double, n_norm);
     f->sorted = CR_PUSH(arena, double, n_norm);
@@ -245,23 +259,63 @@ static bool is_better(cri_finish *f, const cri_points_data *other, const double 
     return sum[1] < sum[0];
 }
 
+// w, when validation agrees; better (n_w) is room. False when there is no memory
+static bool finish(cri_finish *f, const cri_points_training *t, double *w, double *better) {
+    f->data = t->train;
+    f->progress = t->progress;
+    memcpy(better, w, sizeof *w * (size_t)f->l->n_w);
+    if (descend_all(f, better) == CRI_PASS_NO_MEMORY) {
+        return false;
+    }
+    if (is_better(f, t->valid, w, better)) {
+        memcpy(w, better, sizeof *w * (size_t)f->l->n_w);
+    }
+    return true;
+}
+
+// what springs make of the motion between contacts
+static bool finish_springs(cri_finish *f, const cri_points_training *t, double *w, double *better) {
+    int first = f->index[0], n = f->n;
+    f->takes_jumps = false;
+    f->n = 1;
+    f->index[0] = f->l->scene->s.i_stiffness;
+    bool is_done = finish(f, t, w, better);
+    f->n = n;
+    f->index[0] = first;
+    return is_done;
+}
+
+// masses and coefficients; with springs, of whose errors jumps still see a little, in two rounds
+static bool finish_all(cri_finish *f, const cri_points_training *t, double *w, double *better) {
+    bool is_done = true;
+    for (int k = 0; k < 1 + f->l->learns_stiffness && is_done; k++) {
+        f->takes_jumps = f->l->scene->s.n_tie == 0;
+        f->data = t->train;
+        f->progress = t->progress;
+        is_done = !f->takes_jumps || cri_finish_gain(f, w) != CRI_PASS_NO_MEMORY;
+        f->takes_jumps = f->takes_jumps && f->gain > gain_least;
+        is_done = is_done && finish(f, t, w, better);
+        if (is_done && f->l->learns_stiffness) {
+            is_done = finish_springs(f, t, w, better);
+        }
+    }
+    return is_done;
+}
+
 bool cri_points_finish(const cri_points_training *t, double *w) {
     const cri_points_learner *l = t->learner;
     CR_ASSERT(l->kind == CRI_HIT_LAW && t->train->n > 0 && t->valid->n > 0);
     cri_finish f = {.l = l, .data = t->train, .progress = t->progress, .flat = *l->scene};
     f.flat.potential.grad_jvp = cri_points_net_flat(l->scene->potential.context).grad_jvp;
-    find_unknown(&f);
+    f.smooth = f.free = f.flat;
+    f.smooth.has_contact = false;
+    f.free.potential = cri_points_no_potential();
     int n_window = t->train->n > t->valid->n ? t->train->n : t->valid->n;
+    find_unknown(&f);
     cr_arena *arena = cri_arena_create(1 << 16);
     double *better = arena ? CR_PUSH(arena, double, l->n_w) : NULL;
-    bool has_memory = better && cri_points_memory_open(&f.memory) && push_all(&f, n_window, arena);
-    if (has_memory) {
-        memcpy(better, w, sizeof *w * (size_t)l->n_w);
-        has_memory = descend_all(&f, better) != CRI_PASS_NO_MEMORY;
-    }
-    if (has_memory && is_better(&f, t->valid, w, better)) {
-        memcpy(w, better, sizeof *w * (size_t)l->n_w);
-    }
+    bool has_memory = better && cri_points_memory_open(&f.memory) &&
+                      push_all(&f, n_window, arena) && finish_all(&f, t, w, better);
     cri_points_memory_close(&f.memory);
     cri_arena_destroy(arena);
     return has_memory;

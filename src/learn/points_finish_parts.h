@@ -16,6 +16,9 @@ typedef struct cri_finish {
     const cri_points_data *data;
     const cri_progress *progress;
     cri_points_scene flat;                   // the model with tangents
+    cri_points_scene smooth, free;           // without contacts, without forces
+    bool takes_jumps;                        // of steps from the data, else windows are rolled
+    double gain;                             // of velocities by positions, with jumps
     int n;                                   // numbers
     int *index;                              // (n) of them among w
     size_t n_r;                              // residuals of a window
@@ -26,9 +29,10 @@ typedef struct cri_finish {
     int *felt;                               // (n) those columns
     double *N, *factor;                      // (n, n)
     double *g, *step;                        // (n)
-    double *x_tan[2];                        // (n_x)
-    int n_unknown;                           // shapes in time that residuals are freed from
+    double *x_tan[2];                        // (steps, n_x)
+    int n_unknown;                           // shapes in time that motions are freed from
     double unknown[2][2 * CRI_FINISH_STEPS]; // of x, of v; orthonormal
+    double *lead;                            // (steps, D) 2 (x* - x^)/T
     double *norm, *trial;                    // (windows, n_block) |r_bk|, infinite: a step fails
     double *sorted;                          // the same
     int *window;                             // (windows) of a class
@@ -39,6 +43,9 @@ typedef struct cri_finish {
 
 /// Lengths (windows, n_block) of the residuals of all windows, and with scale > 0 N and g.
 cri_pass_end cri_finish_windows(cri_finish *f, const double *w, double *norm, double scale);
+
+/// Sets the gain by what points without contact do in all windows.
+cri_pass_end cri_finish_gain(cri_finish *f, const double *w);
 
 /// The sum of |r_bk| over n windows of a list, infinite when one is lost; where it is more than
 /// most it is a part of it.

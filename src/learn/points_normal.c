@@ -43,15 +43,12 @@ static void measure(const cri_finish *f, bool is_lost, double *norm) {
     }
 }
 
-// residuals and their lengths (n_block); its tapes stay in keep
-static bool run_window(cri_finish *f, int b, const cri_points_tape *tape[CRI_FINISH_STEPS],
-                       double *norm) {
+// residuals of a motion from the first state on
+static bool roll_window(cri_finish *f, const double *truth,
+                        const cri_points_tape *tape[CRI_FINISH_STEPS], bool *is_lost) {
     const cri_points_memory *m = &f->memory;
     size_t n_x = (size_t)f->data->n_x;
-    const double *truth = f->data->x + (size_t)b * CRI_WINDOW_STATES * n_x;
-    cri_arena_reset(m->keep);
     double *x = CR_PUSH_RAW(m->keep, double, CRI_WINDOW_STATES *n_x);
-    bool is_lost = false;
     if (!x) {
         return false;
     }
@@ -61,28 +58,69 @@ static bool run_window(cri_finish *f, int b, const cri_points_tape *tape[CRI_FIN
         if (!tape[t]) {
             return false;
         }
-        is_lost = is_lost || tape[t]->has_failed[0];
+        *is_lost = *is_lost || tape[t]->has_failed[0];
         for (size_t i = 0; i < n_x; i++) {
             f->r[(size_t)t * n_x + i] = x[n_x + i] - truth[(size_t)(t + 1) * n_x + i];
         }
     }
     project(f, f->r);
-    measure(f, is_lost, norm);
     return true;
 }
 
-// does a contact of the window have the coefficient w_i stands for? Masses act everywhere
-static bool is_felt(const cri_finish *f, const cri_points_tape *const tape[CRI_FINISH_STEPS],
-                    int i) {
-    const cri_points_scene *sc = f->l->scene;
-    if (i < sc->law.i_mu || i >= sc->law.i_epsilon) {
-        return true;
+// residuals of the jumps alone, from where the data are; one tape for all steps
+static bool jump_window(cri_finish *f, const double *truth,
+                        const cri_points_tape *tape[CRI_FINISH_STEPS], bool *is_lost) {
+    const cri_points_memory *m = &f->memory;
+    const double dt = f->l->scene->dt, *next = truth + f->data->n_x;
+    size_t n_x = (size_t)f->data->n_x, D = n_x / 2;
+    double *x = CR_PUSH_RAW(m->keep, double, f->n_r);
+    if (!x ||
+        !cri_points_step(&f->smooth, f->p, CRI_FINISH_STEPS, truth, x, NULL, m->keep, m->scratch)) {
+        return false;
     }
-    int class = (i - sc->law.i_mu) % sc->n_coefficient;
-    for (int t = 0; t < CRI_FINISH_STEPS; t++) {
-        const cri_points_jump *jump = &tape[t]->jump[0];
-        for (int k = 0; k < jump->n; k++) {
-            if (sc->touch[jump->row[k].touch].coefficient == class) {
+    for (size_t t = 0; t < CRI_FINISH_STEPS; t++) {
+        double *at = x + t * n_x, *lead = f->lead + t * D;
+        for (size_t i = 0; i < D; i++) {
+            double end = next[t * n_x + i];
+            lead[i] = 2.0 * (end - at[i]) / dt;
+            at[D + i] += f->gain * lead[i];
+            at[i] = end - dt * at[D + i];
+        }
+    }
+    tape[0] = cri_points_step(&f->free, f->p, CRI_FINISH_STEPS, x, f->r, NULL, m->keep, m->scratch);
+    for (int t = 0; tape[0] && t < CRI_FINISH_STEPS; t++) {
+        *is_lost = *is_lost || tape[0]->has_failed[t];
+    }
+    for (size_t i = 0; i < f->n_r; i++) {
+        f->r[i] -= next[i];
+    }
+    return tape[0];
+}
+
+// residuals and their lengths (n_block); its tapes stay in keep
+static bool run_window(cri_finish *f, int b, const cri_points_tape *tape[CRI_FINISH_STEPS],
+                       double *norm) {
+    const double *truth = f->data->x + (size_t)b * CRI_WINDOW_STATES * (size_t)f->data->n_x;
+    bool is_lost = false;
+    cri_arena_reset(f->memory.keep);
+    bool has_memory = f->takes_jumps ? jump_window(f, truth, tape, &is_lost)
+                                     : roll_window(f, truth, tape, &is_lost);
+    if (has_memory) {
+        measure(f, is_lost, norm);
+    }
+    return has_memory;
+}
+
+static const cri_points_jump *jump_of(const cri_finish *f,
+                                      const cri_points_tape *const tape[CRI_FINISH_STEPS], int t) {
+    return f->takes_jumps ? &tape[0]->jump[t] : &tape[t]->jump[0];
+}
+
+// is the point of mass k in a contact?
+static bool has_point(const cri_points_jump *jump, int k) {
+    for (int c = 0; c < jump->n; c++) {
+        for (int i = 0; i < jump->row[c].n_slot; i++) {
+            if (jump->row[c].point[i] == k) {
                 return true;
             }
         }
@@ -90,10 +128,34 @@ static bool is_felt(const cri_finish *f, const cri_points_tape *const tape[CRI_F
     return false;
 }
 
+// does w_i act in the window? Coefficients do where a contact has them, masses everywhere; where
+// jumps are all that counts a mass does in contacts, and a stiffness nowhere
+static bool is_felt(const cri_finish *f, const cri_points_tape *const tape[CRI_FINISH_STEPS],
+                    int i) {
+    const cri_points_scene *sc = f->l->scene;
+    bool is_pair = i >= sc->law.i_mu && i < sc->law.i_epsilon;
+    if (!is_pair && !f->takes_jumps) {
+        return true;
+    }
+    for (int t = 0; t < CRI_FINISH_STEPS; t++) {
+        const cri_points_jump *jump = jump_of(f, tape, t);
+        for (int k = 0; k < jump->n && is_pair; k++) {
+            if (sc->touch[jump->row[k].touch].coefficient ==
+                (i - sc->law.i_mu) % sc->n_coefficient) {
+                return true;
+            }
+        }
+        if (i < sc->s.n_block && has_point(jump, i)) {
+            return true;
+        }
+    }
+    return i == sc->law.i_epsilon;
+}
+
 // dp_i/dw_i
 static double value_slope(const cri_finish *f, const double *w, int i) {
     const cri_points_scene *sc = f->l->scene;
-    if (i < sc->s.i_gravity) {
+    if (i < sc->s.i_gravity || i == sc->s.i_stiffness) {
         return f->p[i];
     }
     if (i == sc->law.i_epsilon) {
@@ -107,17 +169,20 @@ static bool fill_column(cri_finish *f, const cri_points_tape *const tape[CRI_FIN
                         const double *w, int i, double *column) {
     size_t n_x = (size_t)f->data->n_x;
     double *from = f->x_tan[0], *to = f->x_tan[1];
-    memset(from, 0, sizeof *from * n_x);
+    memset(from, 0, sizeof *from * f->n_r);
     f->p_tan[i] = value_slope(f, w, i);
-    bool is_done = true;
-    for (int t = 0; t < CRI_FINISH_STEPS && is_done; t++) {
+    bool is_done = !f->takes_jumps || cri_points_step_jvp(&f->free, f->p, tape[0], from, f->p_tan,
+                                                          column, f->memory.scratch);
+    for (int t = 0; t < CRI_FINISH_STEPS && is_done && !f->takes_jumps; t++) {
         is_done =
             cri_points_step_jvp(&f->flat, f->p, tape[t], from, f->p_tan, to, f->memory.scratch);
         memcpy(column + (size_t)t * n_x, to, sizeof *to * n_x);
         memcpy(from, to, sizeof *to * n_x);
     }
     f->p_tan[i] = 0.0;
-    project(f, column);
+    if (!f->takes_jumps) {
+        project(f, column);
+    }
     return is_done;
 }
 
@@ -165,7 +230,7 @@ static bool add_window(cri_finish *f, const cri_points_tape *const tape[CRI_FINI
 
 static bool goes_on(cri_finish *f) {
     const cri_progress_state state = {"window of the finish", f->n_done++, 0, NAN};
-    return f->n_done % 16 || cri_progress_tell(f->progress, &state);
+    return cri_progress_tell(f->progress, &state);
 }
 
 cri_pass_end cri_finish_windows(cri_finish *f, const double *w, double *norm, double scale) {
@@ -186,6 +251,32 @@ cri_pass_end cri_finish_windows(cri_finish *f, const double *w, double *norm, do
             return CRI_PASS_NO_MEMORY;
         }
     }
+    return CRI_PASS_DONE;
+}
+
+cri_pass_end cri_finish_gain(cri_finish *f, const double *w) {
+    const cri_points *s = &f->l->scene->s;
+    size_t n_x = (size_t)s->n_dof * 2, d = (size_t)s->d;
+    double product = 0.0, square = 0.0;
+    f->gain = 0.0;
+    cri_points_learner_values(f->l, w, f->p);
+    for (int b = 0; b < f->data->n; b++) {
+        const cri_points_tape *tape[CRI_FINISH_STEPS];
+        if (!goes_on(f)) {
+            return CRI_PASS_STOPPED;
+        }
+        if (!run_window(f, b, tape, f->trial)) {
+            return CRI_PASS_NO_MEMORY;
+        }
+        for (size_t i = 0; i < f->n_r / 2 && isfinite(f->trial[0]); i++) {
+            size_t t = i / (n_x / 2), c = i % (n_x / 2);
+            if (!has_point(&tape[0]->jump[t], (int)(c / d))) {
+                product -= f->lead[i] * f->r[t * n_x + n_x / 2 + c];
+                square += f->lead[i] * f->lead[i];
+            }
+        }
+    }
+    f->gain = square > 0.0 ? fmax(0.0, fmin(1.0, product / square)) : 0.0;
     return CRI_PASS_DONE;
 }
 

@@ -35,6 +35,7 @@ static bool push_nets(const cri_points_learner_def *def, cri_points_learner *l) 
         if (!l->net || !cri_points_scene_set_net(l->scene, l->net)) {
             return false;
         }
+        l->learns_stiffness = l->scene->s.n_spring > 0;
     }
     l->i_hit = l->n_w = l->scene->n_p;
     switch (def->hit) {
@@ -116,6 +117,9 @@ bool cri_points_learner_start(const cri_points_learner *l, uint64_t seed, double
     if (l->learns_epsilon) {
         w[sc->law.i_epsilon] = cri_random_normal(&r);
     }
+    if (l->learns_stiffness) {
+        w[sc->s.i_stiffness] = 0.1 * cri_random_normal(&r);
+    }
     cr_arena *work = cri_arena_create(1 << 16);
     bool is_done = work && start_nets(l, &r, w, work);
     cri_arena_destroy(work);
@@ -134,6 +138,9 @@ void cri_points_learner_values(const cri_points_learner *l, const double *w, dou
     if (l->learns_epsilon) {
         p[sc->law.i_epsilon] = log1p(exp(w[sc->law.i_epsilon]));
     }
+    if (l->learns_stiffness) {
+        p[sc->s.i_stiffness] = exp(w[sc->s.i_stiffness]);
+    }
 }
 
 void cri_points_learner_slope(const cri_points_learner *l, const double *w, const double *p,
@@ -149,6 +156,10 @@ void cri_points_learner_slope(const cri_points_learner *l, const double *w, cons
     if (l->learns_epsilon) {
         int i = sc->law.i_epsilon;
         w_adj[i] += p_adj[i] / (1.0 + exp(-w[i]));
+    }
+    if (l->learns_stiffness) {
+        int i = sc->s.i_stiffness;
+        w_adj[i] += p[i] * p_adj[i];
     }
     for (int i = l->net ? sc->potential.first : l->i_hit; i < l->n_w; i++) {
         w_adj[i] += p_adj[i];

@@ -5,10 +5,11 @@
 //
 // The numbers w that are trained stand where the parameters p of the scene stand:
 //
-//     mass, lam = exp w;   friction = w >= 0;   restitution = (w + 3)/6, |w| <= 3;   others = w
+//     mass, lam, stiffness = exp w;   friction = w >= 0;   restitution = (w + 3)/6, |w| <= 3
 //
-// Gravity and stiffness are constant, epsilon too or log(1 + exp w); the potential is a net, whose
-// weights come last. In baselines a second net stands for the law, its weights behind those:
+// others = w. Gravity is constant and not used, epsilon constant or log(1 + exp w). The potential
+// is a net, whose weights come last, and along the links of a rope springs of one stiffness. In
+// baselines a second net stands for the law, its weights behind those:
 //
 //     net          MLP-CD-CLNN: v += net([x | v]) where the state behind a smooth step overlaps
 //     relations    IN-CP-CLNN: v += an interaction network of that state, wherever it is. It is
@@ -49,7 +50,7 @@ typedef struct cri_points_learner {
     const cri_points_relations *relations;
     int i_hit; // weights of either among w
     int n_w;
-    bool learns_epsilon;
+    bool learns_epsilon, learns_stiffness;
 } cri_points_learner;
 
 /// What a step of a model leaves for its adjoint.
@@ -69,7 +70,8 @@ CR_MUST_CHECK cr_status cri_points_learner_create(const cri_points_learner_def *
 void cri_points_learner_clear(cri_points_learner *l);
 
 /// First numbers of a training: log masses 0.1 N(0, 1), friction U(0, 1) if all contacts share it,
-/// else U(0, 0.1), restitution's N(0, 1), epsilon's N(0, 1), nets orthogonal. What a model is given
+/// else U(0, 0.1), restitution's N(0, 1), epsilon's N(0, 1), log stiffness as log masses, nets
+/// orthogonal. What a model is given
 /// stands there as it is. False when there is no memory.
 bool cri_points_learner_start(const cri_points_learner *l, uint64_t seed, double *w);
 

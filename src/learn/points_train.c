@@ -32,7 +32,7 @@ enum {
     SHARD = 25,
     RELATION_MOST = 4000,
     N_STEP = CRI_WINDOW_STATES - 1,
-    N_GROUP = 5,
+    N_GROUP = 6,
     THREAD_MOST = 64
 };
 
@@ -228,6 +228,9 @@ static int make_groups(const cri_points_learner *l, cri_adam_group group[N_GROUP
     }
     if (l->learns_epsilon) {
         group[n_group++] = (cri_adam_group){.first = sc->law.i_epsilon, .n = 1, .rate = 10.0};
+    }
+    if (l->learns_stiffness) {
+        group[n_group++] = (cri_adam_group){.first = sc->s.i_stiffness, .n = 1, .rate = 10.0};
     }
     group[n_group++] =
         (cri_adam_group){.first = first, .n = l->n_w - first, .rate = 1.0, .decay = 1e-4};

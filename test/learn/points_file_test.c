@@ -90,7 +90,7 @@ TEST(files_of_another_shape_are_refused) {
     if (cri_hdf5_check(PATH, &err) != CR_OK) {
         SKIP("HDF5 is missing");
     }
-    double n_point = 0.0, dt = 0.01, x0[12] = {0.0}, value[10], weight[100] = {0.0};
+    double n_point = 0.0, dt = 0.01, x0[12] = {0.0}, value[10] = {0.0}, weight[100] = {0.0};
     cri_points_scene *sc = NULL;
     assert_int_equal(cri_points_scene_create("cp3", 0, &sc, NULL), CR_OK);
     int n_value = sc->law.i_epsilon + 1;
@@ -109,6 +109,13 @@ TEST(files_of_another_shape_are_refused) {
     check_refused(text, 8, good, "takes 5 numbers");
     good[4].name = "potential/1/w";
     check_refused(text, 8, good, "train it again");
+    n_point = 3.0;
+    good[3].extent[0] = n_value + 1; // a stiffness
+    good[4].name = "weighted-potential/1/w";
+    check_refused((const char *[4]){"points", "rope", "cone", "lagrange"}, 8, good,
+                  "a rope without springs, from an older version: train it again");
+    n_point = 0.0;
+    good[3].extent[0] = n_value;
     check_refused((const char *[4]){"points", "bp5", "cone", "lagrange"}, 4, good, "'x0' has 12");
     check_refused((const char *[4]){"points", "cp4", "cone", "lagrange"}, 4, good, "cp4");
     check_refused((const char *[4]){"points", "cp3", "magic", "lagrange"}, 4, good, "magic");
