@@ -110,18 +110,18 @@ typedef struct frame {
     cri_vec3 y; // the point in the frame
 } frame;
 
-static frame frame_of(const cri_field *field, const cri_field_node *node, cri_vec3 x) {
-    frame f = {.y = x};
+static void frame_of(const cri_field *field, const cri_field_node *node, cri_vec3 x, frame *f) {
+    f->y = x;
+    f->is_turned = false;
     if (node->is_posed) {
         const double *p = field->param + node->first + own_params(node);
-        f.y = cri_v3_sub(x, cri_v3_load(p));
-        f.is_turned = p[3] != 0.0 || p[4] != 0.0 || p[5] != 0.0;
-        if (f.is_turned) {
-            f.turn = cri_so3_of(cri_v3_load(p + 3));
-            f.y = cri_so3_unrotate(&f.turn, f.y);
+        f->y = cri_v3_sub(x, cri_v3_load(p));
+        f->is_turned = p[3] != 0.0 || p[4] != 0.0 || p[5] != 0.0;
+        if (f->is_turned) {
+            f->turn = cri_so3_of(cri_v3_load(p + 3));
+            f->y = cri_so3_unrotate(&f->turn, f->y);
         }
     }
-    return f;
 }
 
 static cri_vec3 outward(const frame *f, cri_vec3 a) {
@@ -178,9 +178,18 @@ static void turn_matrix(const cri_so3 *turn, double H[6]) {
 
 static void leaf_eval(const cri_field *field, const cri_field_node *node, cri_vec3 x,
                       cri_field_order order, cri_field_value *out) {
-    frame f = frame_of(field, node, x);
+    frame f;
+    frame_of(field, node, x, &f);
     if (node->kind == CRI_FIELD_CUSTOM) {
         node->custom->eval(node->custom->self, field->param + node->first, f.y, order, out);
+    } else if (node->kind == CRI_FIELD_GRID) {
+        // phi = s G(y/s)
+        double s = field->param[node->first], per_s = 1.0 / s;
+        cri_grid_eval(node->grid, cri_v3_scale(per_s, f.y), order, out);
+        out->phi *= s;
+        for (int k = 0; k < 6 && order == CRI_FIELD_HESSIAN; k++) {
+            out->H[k] *= per_s;
+        }
     } else {
         cri_field_jet jet;
         leaf_jet(field, node, f.y, order, &jet);
@@ -206,7 +215,8 @@ static void leaf_vjp(const cri_field *field, const cri_field_node *node, cri_vec
     if (a == 0.0 && b.x == 0.0 && b.y == 0.0 && b.z == 0.0) {
         return; // a blend that does not reach this leaf
     }
-    frame f = frame_of(field, node, x);
+    frame f;
+    frame_of(field, node, x, &f);
     cri_vec3 b_y = inward(&f, b), y_adj = cri_v3(0.0, 0.0, 0.0), g_y;
     double *p_adj = param_adj ? param_adj + node->first : NULL;
     if (node->kind == CRI_FIELD_CUSTOM) {
@@ -237,7 +247,8 @@ static void leaf_vjp(const cri_field *field, const cri_field_node *node, cri_vec
 
 static void leaf_jvp(const cri_field *field, const cri_field_node *node, cri_vec3 x, cri_vec3 x_tan,
                      const double *param_tan, double *phi_tan, cri_vec3 *g_tan) {
-    frame f = frame_of(field, node, x);
+    frame f;
+    frame_of(field, node, x, &f);
     const double *p_tan = param_tan ? param_tan + node->first : NULL;
     cri_vec3 y_tan = inward(&f, x_tan), turn = cri_v3(0.0, 0.0, 0.0), g_y;
     if (p_tan && node->is_posed) {
@@ -376,7 +387,8 @@ static void leaf_batch(const cri_field *field, const cri_field_node *node, int n
                        double *phi) {
     const double *p = field->param + node->first;
     bool is_shape = node->kind != CRI_FIELD_CUSTOM && node->kind != CRI_FIELD_GRID;
-    frame f = frame_of(field, node, cri_v3(0.0, 0.0, 0.0));
+    frame f;
+    frame_of(field, node, cri_v3(0.0, 0.0, 0.0), &f);
     cri_vec3 t = node->is_posed ? cri_v3_load(p + own_params(node)) : f.y;
     for (int i = 0; i < n; i++) {
         cri_vec3 at = cri_v3_load(x + 3 * (size_t)i);
