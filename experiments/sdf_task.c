@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// loss = weight sum over steps and entries (x - target)^2, with the gradient of the rollout.
+// loss = weight sum over steps and entries (x - target)^2, with the gradient of the rollout; the
+// search makes the same sum least for the last step by the least squares of carom fit.
 
 #include "sdf_task.h"
 #include "sdf_space.h"
@@ -8,6 +9,7 @@
 #include "base/base.h"
 #include "geometry/mass.h"
 #include "optimize/fit.h"
+#include "optimize/least_squares.h"
 
 #include <math.h>
 #include <string.h>
@@ -96,6 +98,37 @@ void cri_sdf_put(cri_sdf_task *t, const double *value) {
     }
 }
 
+// gradient (n_sought) at value for n seeds of the path, with the density that keeps the mass
+static cr_status pull(cri_sdf_task *t, const double *value, int n, const cr_seed *seed,
+                      double *gradient, cr_error *err) {
+    double *p_adj = CR_PUSH(t->memory, double, t->n.n_p);
+    if (!p_adj) {
+        return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+    }
+    CR_TRY(cr_sim_rollout_vjp(t->sim, n, seed, NULL, NULL, p_adj, err));
+    // density = 1/volume
+    double volume_adj = 0.0;
+    if (t->density >= 0) {
+        volume_adj = -p_adj[t->density] * t->p[t->density] * t->p[t->density];
+    }
+    double volume[CRI_SDF_MOST] = {0.0}; // its derivatives
+    if (is_field_kept(t)) {
+        const cri_mesh_mass one = {.volume = 1.0};
+        if (!cri_form_mass_vjp(cri_sdf_form(t->sim, t->geom), &one, t->memory, volume)) {
+            return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+        }
+    } else if (t->density >= 0) {
+        double size[3] = {0.0, 0.0, 0.0}, m[4], m_size[4][3];
+        memcpy(size, value, sizeof *value * (size_t)t->n_sought);
+        cri_shape_moments(t->kind, size, m, m_size);
+        memcpy(volume, m_size[0], sizeof *volume * (size_t)t->n_sought);
+    }
+    for (int i = 0; i < t->n_sought; i++) {
+        gradient[i] = p_adj[t->slot[i]] + volume_adj * volume[i];
+    }
+    return CR_OK;
+}
+
 // loss at value, and its gradient
 static cr_status loss_of(cri_sdf_task *t, const double *value, double *loss, double *gradient,
                          cr_error *err) {
@@ -104,9 +137,8 @@ static cr_status loss_of(cri_sdf_task *t, const double *value, double *loss, dou
     cri_arena_mark mark = cri_arena_get_mark(t->memory);
     size_t n_x = (size_t)t->n.n_x;
     double *x_adj = CR_PUSH(t->memory, double, n_x *(size_t)(t->n_step + 1));
-    double *p_adj = CR_PUSH(t->memory, double, t->n.n_p);
     cr_seed seed[CRI_SDF_STEPS + 1];
-    if (!x_adj || !p_adj) {
+    if (!x_adj) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
     }
     *loss = 0.0;
@@ -120,28 +152,7 @@ static cr_status loss_of(cri_sdf_task *t, const double *value, double *loss, dou
         }
         seed[n++] = (cr_seed){k, x_adj + (size_t)k * n_x};
     }
-    cr_status status = cr_sim_rollout_vjp(t->sim, n, seed, NULL, NULL, p_adj, err);
-    for (int i = 0; i < t->n_sought; i++) {
-        gradient[i] = p_adj[t->slot[i]];
-    }
-    if (is_field_kept(t) && status == CR_OK) {
-        double volume_code[CRI_SDF_MOST] = {0.0}, density = t->p[t->density];
-        const cri_mesh_mass one = {.volume = 1.0};
-        if (!cri_form_mass_vjp(cri_sdf_form(t->sim, t->geom), &one, t->memory, volume_code)) {
-            return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
-        }
-        for (int i = 0; i < t->n_sought; i++) {
-            gradient[i] -= p_adj[t->density] * density * density * volume_code[i];
-        }
-    } else if (t->density >= 0 && status == CR_OK) {
-        // density = 1/volume
-        double size[3] = {0.0, 0.0, 0.0}, m[4], m_size[4][3], density = t->p[t->density];
-        memcpy(size, value, sizeof *value * (size_t)t->n_sought);
-        cri_shape_moments(t->kind, size, m, m_size);
-        for (int i = 0; i < t->n_sought; i++) {
-            gradient[i] -= p_adj[t->density] * density * density * m_size[0][i];
-        }
-    }
+    cr_status status = pull(t, value, n, seed, gradient, err);
     cri_arena_rewind(t->memory, mark);
     return status;
 }
@@ -197,6 +208,56 @@ cr_status cri_sdf_descend(cri_sdf_task *t, double *value, int *n_done, cr_error 
         *n_done = k;
     }
     return CR_OK;
+}
+
+// what is left at the end, and its derivatives, each by an adjoint
+static cr_status end_residuals(void *context, const double *z, double *r, double *J, double *loss,
+                               cr_error *err) {
+    cri_sdf_task *t = context;
+    cri_sdf_put(t, z);
+    CR_TRY(cri_sdf_move(t, t->path, err));
+    size_t last = (size_t)t->n_step * (size_t)t->n.n_x + (size_t)t->first_entry;
+    *loss = 0.0;
+    for (int e = 0; e < t->n_entry; e++) {
+        r[e] = t->path[last + (size_t)e] - t->target[last + (size_t)e];
+        *loss += r[e] * r[e];
+    }
+    for (int e = 0; J && e < t->n_entry; e++) {
+        cri_arena_mark mark = cri_arena_get_mark(t->memory);
+        double *x_adj = CR_PUSH(t->memory, double, t->n.n_x), row[CRI_SDF_MOST];
+        if (!x_adj) {
+            return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+        }
+        x_adj[t->first_entry + e] = 1.0;
+        cr_status status = pull(t, z, 1, &(cr_seed){t->n_step, x_adj}, row, err);
+        cri_arena_rewind(t->memory, mark);
+        CR_TRY(status);
+        for (int i = 0; i < t->n_sought; i++) {
+            J[i * t->n_entry + e] = row[i];
+        }
+    }
+    return CR_OK;
+}
+
+cr_status cri_sdf_search(cri_sdf_task *t, double *value, cr_error *err) {
+    CR_ASSERT(t->is_last_only && t->n_entry <= CRI_SDF_MOST);
+    cri_arrow_block block = {.n = 0, .m = t->n_entry};
+    cri_arrow arrow = {.n_shared = t->n_sought, .n_block = 1, .block = &block};
+    cri_domain domain[CRI_SDF_MOST];
+    double r[CRI_SDF_MOST], J[CRI_SDF_MOST * CRI_SDF_MOST];
+    cri_lsq_result result;
+    for (int i = 0; i < t->n_sought; i++) {
+        domain[i] = (cri_domain){.lower = t->lower[i], .upper = t->upper[i]};
+    }
+    cri_arrow_place(&arrow);
+    const cri_lsq problem = {.arrow = &arrow,
+                             .residuals = end_residuals,
+                             .context = t,
+                             .domain = domain,
+                             .iteration_limit = 100,
+                             .flat = 1e-12,
+                             .progress = t->progress};
+    return cri_lsq_minimise(&problem, value, r, J, &result, err);
 }
 
 // the target as a recording

@@ -69,5 +69,9 @@ CR_MUST_CHECK cr_status cri_sdf_move(cri_sdf_task *task, double *path, cr_error 
 CR_MUST_CHECK cr_status cri_sdf_descend(cri_sdf_task *task, double *value, int *n_done,
                                         cr_error *err);
 
+/// The least squares of carom fit for a task whose last state alone counts, with the mass kept;
+/// value (n_sought) is the start, then the end.
+CR_MUST_CHECK cr_status cri_sdf_search(cri_sdf_task *task, double *value, cr_error *err);
+
 /// carom fit, from the same start.
 CR_MUST_CHECK cr_status cri_sdf_fit(cri_sdf_task *task, double *value, cr_error *err);

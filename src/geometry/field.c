@@ -27,6 +27,8 @@
 #include <stddef.h>
 #include <string.h>
 
+enum { BATCH = 64 }; // points at a time
+
 static bool is_combination(cri_field_kind kind) {
     return kind >= CRI_FIELD_UNION;
 }
@@ -108,18 +110,18 @@ typedef struct frame {
     cri_vec3 y; // the point in the frame
 } frame;
 
-static frame frame_of(const cri_field *field, const cri_field_node *node, cri_vec3 x) {
-    frame f = {.y = x};
+static void frame_of(const cri_field *field, const cri_field_node *node, cri_vec3 x, frame *f) {
+    f->y = x;
+    f->is_turned = false;
     if (node->is_posed) {
         const double *p = field->param + node->first + own_params(node);
-        f.y = cri_v3_sub(x, cri_v3_load(p));
-        f.is_turned = p[3] != 0.0 || p[4] != 0.0 || p[5] != 0.0;
-        if (f.is_turned) {
-            f.turn = cri_so3_of(cri_v3_load(p + 3));
-            f.y = cri_so3_unrotate(&f.turn, f.y);
+        f->y = cri_v3_sub(x, cri_v3_load(p));
+        f->is_turned = p[3] != 0.0 || p[4] != 0.0 || p[5] != 0.0;
+        if (f->is_turned) {
+            f->turn = cri_so3_of(cri_v3_load(p + 3));
+            f->y = cri_so3_unrotate(&f->turn, f->y);
         }
     }
-    return f;
 }
 
 static cri_vec3 outward(const frame *f, cri_vec3 a) {
@@ -176,9 +178,18 @@ static void turn_matrix(const cri_so3 *turn, double H[6]) {
 
 static void leaf_eval(const cri_field *field, const cri_field_node *node, cri_vec3 x,
                       cri_field_order order, cri_field_value *out) {
-    frame f = frame_of(field, node, x);
+    frame f;
+    frame_of(field, node, x, &f);
     if (node->kind == CRI_FIELD_CUSTOM) {
         node->custom->eval(node->custom->self, field->param + node->first, f.y, order, out);
+    } else if (node->kind == CRI_FIELD_GRID) {
+        // phi = s G(y/s)
+        double s = field->param[node->first], per_s = 1.0 / s;
+        cri_grid_eval(node->grid, cri_v3_scale(per_s, f.y), order, out);
+        out->phi *= s;
+        for (int k = 0; k < 6 && order == CRI_FIELD_HESSIAN; k++) {
+            out->H[k] *= per_s;
+        }
     } else {
         cri_field_jet jet;
         leaf_jet(field, node, f.y, order, &jet);
@@ -201,7 +212,11 @@ static void leaf_eval(const cri_field *field, const cri_field_node *node, cri_ve
 // seeds (a, b) to x and parameters
 static void leaf_vjp(const cri_field *field, const cri_field_node *node, cri_vec3 x, double a,
                      cri_vec3 b, cri_vec3 *x_adj, double *param_adj) {
-    frame f = frame_of(field, node, x);
+    if (a == 0.0 && b.x == 0.0 && b.y == 0.0 && b.z == 0.0) {
+        return; // a blend that does not reach this leaf
+    }
+    frame f;
+    frame_of(field, node, x, &f);
     cri_vec3 b_y = inward(&f, b), y_adj = cri_v3(0.0, 0.0, 0.0), g_y;
     double *p_adj = param_adj ? param_adj + node->first : NULL;
     if (node->kind == CRI_FIELD_CUSTOM) {
@@ -232,7 +247,8 @@ static void leaf_vjp(const cri_field *field, const cri_field_node *node, cri_vec
 
 static void leaf_jvp(const cri_field *field, const cri_field_node *node, cri_vec3 x, cri_vec3 x_tan,
                      const double *param_tan, double *phi_tan, cri_vec3 *g_tan) {
-    frame f = frame_of(field, node, x);
+    frame f;
+    frame_of(field, node, x, &f);
     const double *p_tan = param_tan ? param_tan + node->first : NULL;
     cri_vec3 y_tan = inward(&f, x_tan), turn = cri_v3(0.0, 0.0, 0.0), g_y;
     if (p_tan && node->is_posed) {
@@ -277,8 +293,8 @@ static blend blend_of(cri_field_kind kind, double k, double phi_a, double phi_b)
                  .sign_b = kind == CRI_FIELD_INTERSECTION ? -1.0 : 1.0};
     double a = out.sign_a * phi_a, b = out.sign_b * phi_b;
     bool is_first = a <= b;
-    double h = k > 0.0 ? fmax(0.0, 1.0 - fabs(a - b) / k) : 0.0, w = 0.5 * h * h;
-    out.m = fmin(a, b) - k * h * h * h / 6.0;
+    double h = k > 0.0 ? cri_larger(0.0, 1.0 - fabs(a - b) / k) : 0.0, w = 0.5 * h * h;
+    out.m = cri_smaller(a, b) - k * h * h * h / 6.0;
     out.w_a = is_first ? 1.0 - w : w;
     out.w_b = is_first ? w : 1.0 - w;
     if (h > 0.0) {
@@ -366,14 +382,58 @@ static const cri_field_custom *only_custom(const cri_field *field) {
     return is_one && node->custom->many ? node->custom : NULL;
 }
 
+// values of a leaf at n points
+static void leaf_batch(const cri_field *field, const cri_field_node *node, int n, const double *x,
+                       double *phi) {
+    const double *p = field->param + node->first;
+    bool is_shape = node->kind != CRI_FIELD_CUSTOM && node->kind != CRI_FIELD_GRID;
+    frame f;
+    frame_of(field, node, cri_v3(0.0, 0.0, 0.0), &f);
+    cri_vec3 t = node->is_posed ? cri_v3_load(p + own_params(node)) : f.y;
+    for (int i = 0; i < n; i++) {
+        cri_vec3 at = cri_v3_load(x + 3 * (size_t)i);
+        if (is_shape) {
+            cri_field_jet jet;
+            cri_field_shape(node->kind, p, inward(&f, cri_v3_sub(at, t)), CRI_FIELD_PHI, &jet);
+            phi[i] = jet.v.phi;
+        } else {
+            cri_field_value v;
+            leaf_eval(field, node, at, CRI_FIELD_PHI, &v);
+            phi[i] = v.phi;
+        }
+    }
+}
+
+// values at n points, node by node
+static void phi_batch(const cri_field *field, int n, const double *x, double *phi) {
+    double stack[CRI_FIELD_NODES][BATCH];
+    int depth = 0;
+    for (int k = 0; k < field->n_node; k++) {
+        const cri_field_node *node = &field->node[k];
+        if (!is_combination(node->kind)) {
+            leaf_batch(field, node, n, x, stack[depth++]);
+            continue;
+        }
+        CR_ASSERT(depth >= 2);
+        double *a = stack[depth - 2], *b = stack[--depth], width = field->param[node->first];
+        for (int i = 0; i < n; i++) {
+            blend m = blend_of(node->kind, width, a[i], b[i]);
+            a[i] = m.sign * m.m;
+        }
+    }
+    CR_ASSERT(depth == 1);
+    memcpy(phi, stack[0], sizeof *phi * (size_t)n);
+}
+
 void cri_field_phi_many(const cri_field *field, int n, const double *x, double *phi) {
     const cri_field_custom *custom = only_custom(field);
     if (custom) {
         custom->many(custom->self, field->param + field->node->first, n, x, phi);
         return;
     }
-    for (int i = 0; i < n; i++) {
-        phi[i] = cri_field_phi(field, cri_v3_load(x + 3 * (size_t)i));
+    for (int first = 0; first < n; first += BATCH) {
+        int n_here = n - first < BATCH ? n - first : BATCH;
+        phi_batch(field, n_here, x + 3 * (size_t)first, phi + first);
     }
 }
 

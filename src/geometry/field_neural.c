@@ -43,13 +43,11 @@ static void set_row(const cri_neural *n, const double *code, const double *x, do
 static void neural_eval(const void *self, const double *code, cri_vec3 x, cri_field_order order,
                         cri_field_value *out) {
     const cri_neural *n = self;
-    int n_in = n->net->n_in, n_row = order == CRI_FIELD_HESSIAN && batch_rows(n) >= 3 ? 3 : 1;
+    int n_in = n->net->n_in, n_row = batch_rows(n) >= 4 ? 3 : 1;
     const double at[3] = {x.x, x.y, x.z};
     batch b;
-    for (int i = 0; i < n_row; i++) {
-        set_row(n, code, at, b.x + i * n_in);
-    }
-    cri_skip_net_eval(n->net, n->w, n_row, b.x, b.phi, order == CRI_FIELD_PHI ? NULL : b.g, b.work);
+    set_row(n, code, at, b.x);
+    cri_skip_net_eval(n->net, n->w, 1, b.x, b.phi, order == CRI_FIELD_PHI ? NULL : b.g, b.work);
     out->phi = n->scale * b.phi[0];
     if (order == CRI_FIELD_PHI) {
         return;
@@ -60,13 +58,17 @@ static void neural_eval(const void *self, const double *code, cri_vec3 x, cri_fi
     }
     // rows of the second derivative, all at once or one by one
     double H[3][IN_MOST] = {{0.0}}, seed[3 * IN_MOST] = {0.0}, adj[3 * IN_MOST] = {0.0};
+    double *work = n_row > 1 ? b.work + cri_skip_net_work(n->net, 1) : b.work;
+    if (n_row > 1) {
+        cri_skip_net_repeat(n->net, n_row, b.work, work);
+    }
     for (int i = 0; i < 3; i += n_row) {
         memset(seed, 0, sizeof seed);
         memset(adj, 0, sizeof adj);
         for (int k = 0; k < n_row; k++) {
             seed[k * n_in + i + k] = 1.0;
         }
-        cri_skip_net_eval_vjp(n->net, n->w, n_row, NULL, seed, adj, NULL, b.work);
+        cri_skip_net_eval_vjp(n->net, n->w, n_row, NULL, seed, adj, NULL, work);
         for (int k = 0; k < n_row; k++) {
             memcpy(H[i + k], adj + k * n_in, sizeof *adj * 3);
         }

@@ -60,7 +60,7 @@ static void ball(double radius, cri_vec3 x, cri_field_order order, cri_field_jet
 }
 
 static void capsule(const double *p, cri_vec3 x, cri_field_order order, cri_field_jet *jet) {
-    double axis = fmax(-p[1], fmin(p[1], x.z));
+    double axis = cri_larger(-p[1], cri_smaller(p[1], x.z));
     bool is_beside = axis == x.z;
     ball(p[0], cri_v3(x.x, x.y, x.z - axis), order, jet);
     if (order == CRI_FIELD_PHI) {
@@ -202,7 +202,7 @@ static foot ellipsoid_foot(const double *a, const double *x) {
     double b[3], tau = 0.0, fall;
     for (int i = 0; i < 3; i++) {
         b[i] = (a[i] - a[least]) * (a[i] + a[least]);
-        tau = fmax(tau, a[i] * fabs(x[i]) - b[i]);
+        tau = cri_larger(tau, a[i] * fabs(x[i]) - b[i]);
     }
     foot out = {.is_focal = tau == 0.0 && ellipsoid_f(a, b, x, 0.0, &fall) < 0.0};
     // a step that is not positive is rounding: f is convex, and tau is left of the root

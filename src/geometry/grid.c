@@ -12,6 +12,8 @@
 
 #include "geometry/grid.h"
 
+#include "nn/lanes.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -24,21 +26,23 @@ typedef struct cell {
     double distance;
 } cell;
 
-static void spline_weights(double t, double h, cri_field_order order, double w[3][4]) {
+// per_h = 1/h
+static void spline_weights(double t, double per_h, cri_field_order order, double w[3][4]) {
+    const double sixth = 1.0 / 6.0;
     double r = 1.0 - t;
-    w[0][0] = r * r * r / 6.0;
-    w[0][1] = (4.0 + t * t * (3.0 * t - 6.0)) / 6.0;
-    w[0][2] = (4.0 + r * r * (3.0 * r - 6.0)) / 6.0;
-    w[0][3] = t * t * t / 6.0;
+    w[0][0] = sixth * (r * r * r);
+    w[0][1] = sixth * (4.0 + t * t * (3.0 * t - 6.0));
+    w[0][2] = sixth * (4.0 + r * r * (3.0 * r - 6.0));
+    w[0][3] = sixth * (t * t * t);
     if (order == CRI_FIELD_PHI) {
         return;
     }
-    double k = 0.5 / h;
+    double k = 0.5 * per_h;
     w[1][0] = -k * r * r;
     w[1][1] = k * t * (3.0 * t - 4.0);
     w[1][2] = k * r * (4.0 - 3.0 * r);
     w[1][3] = k * t * t;
-    k = 1.0 / (h * h);
+    k = per_h * per_h;
     w[2][0] = k * r;
     w[2][1] = k * (3.0 * t - 2.0);
     w[2][2] = k * (3.0 * r - 2.0);
@@ -48,11 +52,11 @@ static void spline_weights(double t, double h, cri_field_order order, double w[3
 static void find_cell(const cri_grid *grid, cri_vec3 x, cri_field_order order, cell *c) {
     const double point[3] = {x.x, x.y, x.z};
     const double origin[3] = {grid->origin.x, grid->origin.y, grid->origin.z};
-    double square = 0.0;
+    double square = 0.0, per_h = 1.0 / grid->h;
     c->start = 0;
     for (int a = 0; a < 3; a++) {
         double last = grid->n[a] - 2;
-        double u = (point[a] - origin[a]) / grid->h;
+        double u = (point[a] - origin[a]) * per_h;
         double inside = u > 1.0 ? (u < last ? u : last) : 1.0; // also of a NaN
         c->is_out[a] = !(inside == u);
         c->apart[a] = c->is_out[a] ? (u - inside) * grid->h : 0.0;
@@ -60,59 +64,69 @@ static void find_cell(const cri_grid *grid, cri_vec3 x, cri_field_order order, c
         int i = (int)inside;
         i = i > grid->n[a] - 3 ? grid->n[a] - 3 : i;
         c->start = c->start * (size_t)grid->n[a] + (size_t)(i - 1);
-        spline_weights(inside - i, grid->h, order, c->w[a]);
+        spline_weights(inside - i, per_h, order, c->w[a]);
     }
     c->distance = square > 0.0 ? sqrt(square) : 0.0;
 }
 
-static double dot4(const double *a, const double *b) {
+CRI_INLINE double dot4(const double *a, const double *b) {
     return (a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3]);
 }
 
-static double sum_value(const cri_grid *grid, const cell *c) {
+// sums along y, then x, of whole rows, and along z at last
+CRI_INLINE void sum_value_body(const cri_grid *grid, const cell *c, cri_field_value *out) {
     size_t row = (size_t)grid->n[2], slab = row * (size_t)grid->n[1];
-    double sum = 0.0;
+    cri_lanes sum = {0.0}, line;
     for (int i = 0; i < 4; i++) {
         const double *at = grid->coef + c->start + (size_t)i * slab;
-        double part[4];
-        for (int j = 0; j < 4; j++) {
-            part[j] = dot4(at + (size_t)j * row, c->w[2][0]);
+        cri_lanes part = {0.0};
+        for (int j = 0; j < 4; j++, at += row) {
+            cri_lanes_load(at, &line);
+            part += c->w[1][0][j] * line;
         }
-        sum += c->w[0][0][i] * dot4(part, c->w[1][0]);
+        sum += c->w[0][0][i] * part;
     }
-    return sum;
+    double s[4];
+    cri_lanes_store(&sum, s);
+    out->phi = dot4(s, c->w[2][0]);
 }
 
+CRI_LANES(sum_value, (const cri_grid *grid, const cell *c, cri_field_value *out), (grid, c, out))
+
 // all derivatives up to the second
-static void sum_all(const cri_grid *grid, const cell *c, cri_field_value *out) {
+CRI_INLINE void sum_all_body(const cri_grid *grid, const cell *c, cri_field_value *out) {
     size_t row = (size_t)grid->n[2], slab = row * (size_t)grid->n[1];
     const double(*wx)[4] = c->w[0], (*wy)[4] = c->w[1], (*wz)[4] = c->w[2];
-    double v[10] = {0.0};
+    // rows by their derivatives along x and y: none, x, y, xx, xy, yy
+    cri_lanes sum[6] = {{0.0}}, line;
     for (int i = 0; i < 4; i++) {
         const double *at = grid->coef + c->start + (size_t)i * slab;
-        double z[3][4];
+        cri_lanes y0 = {0.0}, y1 = {0.0}, y2 = {0.0};
         for (int j = 0; j < 4; j++, at += row) {
-            z[0][j] = dot4(at, wz[0]);
-            z[1][j] = dot4(at, wz[1]);
-            z[2][j] = dot4(at, wz[2]);
+            cri_lanes_load(at, &line);
+            y0 += wy[0][j] * line;
+            y1 += wy[1][j] * line;
+            y2 += wy[2][j] * line;
         }
-        // y derivative, z derivative
-        double s00 = dot4(z[0], wy[0]), s10 = dot4(z[0], wy[1]), s01 = dot4(z[1], wy[0]);
-        v[0] += wx[0][i] * s00;
-        v[1] += wx[1][i] * s00;
-        v[2] += wx[0][i] * s10;
-        v[3] += wx[0][i] * s01;
-        v[4] += wx[2][i] * s00;
-        v[5] += wx[0][i] * dot4(z[0], wy[2]);
-        v[6] += wx[0][i] * dot4(z[2], wy[0]);
-        v[7] += wx[1][i] * s10;
-        v[8] += wx[1][i] * s01;
-        v[9] += wx[0][i] * dot4(z[1], wy[1]);
+        sum[0] += wx[0][i] * y0;
+        sum[1] += wx[1][i] * y0;
+        sum[2] += wx[0][i] * y1;
+        sum[3] += wx[2][i] * y0;
+        sum[4] += wx[1][i] * y1;
+        sum[5] += wx[0][i] * y2;
     }
-    out->phi = v[0];
-    out->g = cri_v3(v[1], v[2], v[3]);
-    memcpy(out->H, v + 4, 6 * sizeof *v);
+    double s[6][4];
+    for (int k = 0; k < 6; k++) {
+        cri_lanes_store(&sum[k], s[k]);
+    }
+    out->phi = dot4(s[0], wz[0]);
+    out->g = cri_v3(dot4(s[1], wz[0]), dot4(s[2], wz[0]), dot4(s[0], wz[1]));
+    const double H[6] = {dot4(s[3], wz[0]), dot4(s[5], wz[0]), dot4(s[0], wz[2]),
+                         dot4(s[4], wz[0]), dot4(s[1], wz[1]), dot4(s[2], wz[1])};
+    memcpy(out->H, H, sizeof H);
 }
+
+CRI_LANES(sum_all, (const cri_grid *grid, const cell *c, cri_field_value *out), (grid, c, out))
 
 // G(q) + |x - q|: axes outside of the box have the slope of the distance alone
 static void add_outside(const cell *c, cri_field_value *out) {
@@ -137,7 +151,8 @@ void cri_grid_eval(const cri_grid *grid, cri_vec3 x, cri_field_order order, cri_
     cell c;
     find_cell(grid, x, order, &c);
     if (order == CRI_FIELD_PHI) {
-        out->phi = sum_value(grid, &c) + c.distance;
+        sum_value(grid, &c, out);
+        out->phi += c.distance;
         return;
     }
     sum_all(grid, &c, out);

@@ -62,23 +62,38 @@ static double phi_at(const search *s, cri_vec3 x) {
     return s->is_flat ? x.z : cri_field_phi(s->field, x);
 }
 
+/// A node and a value that phi at its centre cannot exceed.
+typedef struct reach_node {
+    int at;
+    double most;
+} reach_node;
+
+// Where phi cannot be out of reach, by its value at a ball above and the slope, it is not looked
+// up: on a face that lies on another that is every other level of the tree.
 static void find_faces(search *s) {
-    int stack[CRI_TRI_DEPTH], n = 1;
-    stack[0] = 0;
+    reach_node stack[CRI_TRI_DEPTH];
+    int n = 1;
+    stack[0] = (reach_node){0, INFINITY};
     while (n > 0) {
-        int at = stack[--n];
-        const cri_tri_node *node = &s->tree->node[at];
-        double phi = phi_at(s, cri_pose_out(&s->place, node->centre));
-        if (phi > s->slope * (node->radius + s->margin)) {
+        reach_node top = stack[--n];
+        const cri_tri_node *node = &s->tree->node[top.at];
+        double limit = s->slope * (node->radius + s->margin);
+        if (!(top.most <= limit)) {
+            top.most = phi_at(s, cri_pose_out(&s->place, node->centre));
+        }
+        if (top.most > limit) {
             continue;
         }
         for (int i = 0; i < node->n; i++) {
             s->face[s->n_face++] = s->tree->order[node->first + i];
         }
         if (node->n == 0) {
+            const int child[2] = {node->right, top.at + 1};
             CR_ASSERT(n + 2 <= CRI_TRI_DEPTH);
-            stack[n++] = node->right;
-            stack[n++] = at + 1;
+            for (int k = 0; k < 2; k++) {
+                cri_vec3 apart = cri_v3_sub(s->tree->node[child[k]].centre, node->centre);
+                stack[n++] = (reach_node){child[k], top.most + s->slope * cri_v3_norm(apart)};
+            }
         }
     }
 }
@@ -189,7 +204,7 @@ typedef struct triangle {
 static void search_from(search *s, triangle *t, const double start[3]) {
     cri_triangle_min m;
     cri_triangle_min_find(s->field, t->V, start, &m);
-    s->deepest = fmin(s->deepest, m.v.phi);
+    s->deepest = cri_smaller(s->deepest, m.v.phi);
     cri_skin_spot spot = cri_skin_spot_of(s->skin, s->pose, s->owner, t->face, m.weight);
     int active[3] = {0}, n = cri_triangle_active(m.weight, active);
     // corners are touches already
@@ -209,7 +224,7 @@ static void search_pieces(search *s, triangle *t, const double w[3][3], int dept
     for (int k = 0; k < 3; k++) {
         corner[k] = cri_v3_mad(cri_v3_scale(w[k][0], t->V[0]), w[k][1], t->V[1]);
         corner[k] = cri_v3_mad(corner[k], w[k][2], t->V[2]);
-        radius = fmax(radius, cri_v3_norm(cri_v3_sub(corner[k], centre)));
+        radius = cri_larger(radius, cri_v3_norm(cri_v3_sub(corner[k], centre)));
     }
     if (cri_field_phi(s->field, centre) > s->slope * (radius + s->margin)) {
         return;
@@ -244,17 +259,18 @@ static void take_corners(search *s, int face) {
             cri_triangle_min m = {.x = c->V, .v = c->v, .is_settled = true};
             memcpy(m.weight, whole[k], sizeof m.weight);
             c->is_taken = true;
-            s->deepest = fmin(s->deepest, c->v.phi);
+            s->deepest = cri_smaller(s->deepest, c->v.phi);
             add_touch(s, face, &m, 0);
         }
     }
 }
 
 // whether a triangle whose lowest corner has phi may be lower by gain, and that matters
-static bool is_worth(const search *s, double phi, double gain, double tolerance) {
+static bool is_worth(const search *s, const triangle *t, double phi, double gain) {
     double margin = s->margin * s->slope;
-    return gain > tolerance && phi - gain <= margin &&
-           (phi > margin || gain > worth * margin || phi - gain < s->deepest);
+    return gain > 0.0 && phi - gain <= margin &&
+           (phi > margin || gain > worth * margin || phi - gain < s->deepest) &&
+           gain > cri_triangle_min_tolerance(t->V);
 }
 
 static void search_triangle(search *s, int face) {
@@ -268,16 +284,18 @@ static void search_triangle(search *s, int face) {
         low = c[k]->v.phi < c[low]->v.phi ? k : low;
     }
     for (int k = 0; k < 3; k++) {
-        longest = fmax(longest, cri_v3_norm(cri_v3_sub(t.V[(k + 1) % 3], t.V[k])));
-        gain = fmax(gain, cri_v3_dot(cri_v3_sub(t.V[low], t.V[k]), c[low]->v.g));
+        cri_vec3 side = cri_v3_sub(t.V[(k + 1) % 3], t.V[k]);
+        longest = cri_larger(longest, cri_v3_dot(side, side));
+        gain = cri_larger(gain, cri_v3_dot(cri_v3_sub(t.V[low], t.V[k]), c[low]->v.g));
     }
+    longest = sqrt(longest);
     // no point is farther from the nearest corner than the longest side over sqrt 3
     if (c[low]->v.phi > s->slope * (longest * 0.578 + s->margin)) {
         return;
     }
     if (longest > large * s->reach) {
         search_pieces(s, &t, whole, 0);
-    } else if (is_worth(s, c[low]->v.phi, gain, cri_triangle_min_tolerance(t.V))) {
+    } else if (is_worth(s, &t, c[low]->v.phi, gain)) {
         search_from(s, &t, whole[low]);
     }
 }
@@ -453,7 +471,7 @@ static void find_starts(const search *s, const triangle *t, const double w[3][3]
     for (int k = 0; k < 3; k++) {
         cri_vec3 corner = cri_v3_scale(w[k][0], t->V[0]);
         corner = cri_v3_mad(cri_v3_mad(corner, w[k][1], t->V[1]), w[k][2], t->V[2]);
-        radius = fmax(radius, cri_v3_norm(cri_v3_sub(corner, centre)));
+        radius = cri_larger(radius, cri_v3_norm(cri_v3_sub(corner, centre)));
         for (int l = 0; l < 3; l++) {
             half[k][l] = 0.5 * (w[(k + 1) % 3][l] + w[(k + 2) % 3][l]);
         }
@@ -497,7 +515,7 @@ static void lower_triangle(search *s, int face, lowest *best) {
         low = phi[k] < phi[low] ? k : low;
     }
     for (int k = 0; k < 3; k++) {
-        longest = fmax(longest, cri_v3_norm(cri_v3_sub(t.V[(k + 1) % 3], t.V[k])));
+        longest = cri_larger(longest, cri_v3_norm(cri_v3_sub(t.V[(k + 1) % 3], t.V[k])));
     }
     if (s->is_flat && phi[low] < best->phi) {
         *best = (lowest){phi[low], face, {.x = t.V[low], .is_settled = true}};

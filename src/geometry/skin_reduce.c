@@ -85,6 +85,31 @@ static int hull_of(const keys *k, int n, int *hull) {
     return n > 1 ? m : 1;
 }
 
+// Leaves points in order that lie strictly inside the quadrilateral of the extreme ones out: they
+// are on no hull, and need not be sorted (Akl, Toussaint 1978). Returns how many stay.
+static int drop_inner(const keys *k, int n) {
+    const int *order = k->order;
+    int end[4] = {order[0], order[0], order[0], order[0]}; // left, low, right, high
+    for (int i = 1; i < n; i++) {
+        const double *x = k->key[order[i]];
+        end[0] = x[0] < k->key[end[0]][0] ? order[i] : end[0];
+        end[1] = x[1] < k->key[end[1]][1] ? order[i] : end[1];
+        end[2] = x[0] > k->key[end[2]][0] ? order[i] : end[2];
+        end[3] = x[1] > k->key[end[3]][1] ? order[i] : end[3];
+    }
+    int n_left = 0;
+    for (int i = 0; i < n; i++) {
+        int at = order[i];
+        bool is_inner = true;
+        for (int e = 0; e < 4 && is_inner; e++) {
+            is_inner = turn(k->key[end[e]], k->key[end[(e + 1) % 4]], k->key[at]) > 0.0;
+        }
+        k->order[n_left] = at;
+        n_left += !is_inner;
+    }
+    return n_left;
+}
+
 /// The points of one patch and where they are seen along its normal.
 typedef struct patch_points {
     int n;
@@ -119,6 +144,7 @@ static void add_outline(const cri_narrow_touch *pool, patch_points *p, int n, do
                         cri_patch *patch) {
     p->n = n;
     project(pool, p);
+    n = drop_inner(&p->plane, n);
     sort(&p->plane, n);
     int n_hull = hull_of(&p->plane, n, p->hull);
     int room = CRI_MAX_POOL - patch->n, n_tried = n_hull < room ? n_hull : room;

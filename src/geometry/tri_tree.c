@@ -135,7 +135,7 @@ bool cri_tri_tree_build(const cri_triangles *mesh, cr_arena *arena, cr_arena *sc
 static double segment_distance2(cri_vec3 x, cri_vec3 a, cri_vec3 b) {
     cri_vec3 e = cri_v3_sub(b, a), d = cri_v3_sub(x, a);
     double ee = cri_v3_dot(e, e), t = ee > 0.0 ? cri_v3_dot(d, e) / ee : 0.0;
-    d = cri_v3_mad(d, -fmax(0.0, fmin(1.0, t)), e);
+    d = cri_v3_mad(d, -cri_larger(0.0, cri_smaller(1.0, t)), e);
     return cri_v3_dot(d, d);
 }
 
@@ -148,7 +148,7 @@ static double triangle_distance2(cri_vec3 x, const cri_vec3 c[3]) {
         // beyond a side the side itself is nearest; a triangle without area has sides only
         bool is_in = cri_v3_dot(cri_v3_cross(cri_v3_sub(b, a), cri_v3_sub(x, a)), n) >= 0.0;
         if (!is_in || nn == 0.0) {
-            best = fmin(best, segment_distance2(x, a, b));
+            best = cri_smaller(best, segment_distance2(x, a, b));
             is_above = false;
         }
     }
@@ -162,7 +162,7 @@ static double triangle_distance2(cri_vec3 x, const cri_vec3 c[3]) {
 static double box_distance2(const cri_tri_node *node, const double *x) {
     double sum = 0.0;
     for (int a = 0; a < 3; a++) {
-        double d = fmax(0.0, fmax(node->lower[a] - x[a], x[a] - node->upper[a]));
+        double d = cri_larger(0.0, cri_larger(node->lower[a] - x[a], x[a] - node->upper[a]));
         sum += d * d;
     }
     return sum;
@@ -185,7 +185,7 @@ double cri_tri_tree_distance(const cri_tri_tree *tree, cri_vec3 x, double bound)
             for (int k = 0; k < 3; k++) {
                 corner[k] = cri_triangle_corner(&tree->mesh, f, k);
             }
-            best = fmin(best, triangle_distance2(x, corner));
+            best = cri_smaller(best, triangle_distance2(x, corner));
         }
         if (node->n == 0) {
             int near = at + 1, far = node->right;

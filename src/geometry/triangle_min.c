@@ -29,7 +29,7 @@ static double longest_side(const cri_vec3 corner[3]) {
     double most = 0.0;
     for (int k = 0; k < 3; k++) {
         cri_vec3 e = cri_v3_sub(corner[(k + 1) % 3], corner[k]);
-        most = fmax(most, cri_v3_dot(e, e));
+        most = cri_larger(most, cri_v3_dot(e, e));
     }
     return sqrt(most);
 }
@@ -37,10 +37,10 @@ static double longest_side(const cri_vec3 corner[3]) {
 double cri_triangle_min_tolerance(const cri_vec3 corner[3]) {
     double far = 0.0;
     for (int k = 0; k < 3; k++) {
-        far = fmax(far, cri_v3_norm(corner[k]));
+        far = cri_larger(far, cri_v3_dot(corner[k], corner[k]));
     }
     // sixteen roundings of coordinates
-    return 1e-13 * longest_side(corner) + 4e-15 * far;
+    return 1e-13 * longest_side(corner) + 4e-15 * sqrt(far);
 }
 
 int cri_triangle_active(const double weight[3], int active[3]) {

@@ -16,6 +16,15 @@ typedef struct cri_mat3 {
     double m[9];
 } cri_mat3;
 
+/// As fmax and fmin for numbers, without their call.
+static inline double cri_larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+static inline double cri_smaller(double a, double b) {
+    return a < b ? a : b;
+}
+
 static inline cri_vec3 cri_v3(double x, double y, double z) {
     return (cri_vec3){x, y, z};
 }

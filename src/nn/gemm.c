@@ -22,7 +22,7 @@
 #include <dlfcn.h>
 #endif
 
-enum { TILE_ROW = 6, TILE_THIN = 2, TILE_COL = CRI_PART, DEPTH = 256 };
+enum { TILE_ROW = 6, TILE_THIN = 2, TILE_THREE = 3, TILE_COL = CRI_PART, DEPTH = 256 };
 
 /// A matrix by its steps in memory.
 typedef struct view {
@@ -148,6 +148,8 @@ CRI_INLINE void add_tile(const product *x, place at, int depth, const double *b,
         add_wide(&s, sum);
     } else if (m <= TILE_THIN) {
         add_narrow(&s, TILE_THIN, false, sum);
+    } else if (m == TILE_THREE && n > CRI_LANE) {
+        add_narrow(&s, TILE_THREE, false, sum);
     } else if (n <= CRI_LANE) {
         add_narrow(&s, TILE_ROW, true, sum);
     } else {
@@ -237,8 +239,9 @@ static void run_plain(const product *x) {
         clear(x);
     } else if (x->n == 1 && x->a.col == 1 && x->k > 1) {
         multiply_column(x);
-    } else if (x->n < TILE_COL && x->m > x->n) {
-        // few columns: tiles of the transposed
+    } else if ((x->n < TILE_COL && x->m > x->n) ||
+               (x->m < CRI_LANE && x->m < x->n && x->b.row == 1 && x->b.col != 1)) {
+        // few columns, or few rows by columns that would have to be packed: tiles of the transposed
         product t = {.m = x->n,
                      .n = x->m,
                      .k = x->k,

@@ -230,6 +230,14 @@ void cri_skip_net_eval(const cri_skip_net *net, const double *w, int n_row, cons
     }
 }
 
+void cri_skip_net_repeat(const cri_skip_net *net, int n_row, double *one, double *work) {
+    arrays from = arrays_of(net, 1, one), to = arrays_of(net, n_row, work);
+    for (int l = 0; l < net->n_hidden; l++) {
+        repeat(n_row, cri_skip_net_out(net, l), from.s[l], to.s[l]);
+        repeat(n_row, cri_skip_net_out(net, l), from.t[l], to.t[l]);
+    }
+}
+
 // tangents along g_adj: Hd and Q of every layer
 static void push_forward(const cri_skip_net *net, const double *w, int n_row, const double *g_adj,
                          const arrays *a) {

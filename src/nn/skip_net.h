@@ -49,6 +49,10 @@ size_t cri_skip_net_work(const cri_skip_net *net, int n_row);
 void cri_skip_net_eval(const cri_skip_net *net, const double *w, int n_row, const double *x,
                        double *phi, double *g, double *work);
 
+/// work of n_row equal rows from that of one row whose eval gave g, as far as the adjoint for the
+/// input alone needs it.
+void cri_skip_net_repeat(const cri_skip_net *net, int n_row, double *one, double *work);
+
 /// Adjoints phi_adj (n_row) of phi and g_adj (n_row, n_in) of g, either NULL: none, of an eval that
 /// gave g. Adds to x_adj (n_row, n_in) and w_adj, each NULL when not wanted. The second derivative
 /// along rows u of the input is the x_adj of g_adj = u.
