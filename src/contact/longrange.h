@@ -90,7 +90,7 @@ typedef struct cri_longrange_pole {
     double strength; // |first derivative| in the distance
 } cri_longrange_pole;
 
-enum { CRI_LONGRANGE_POLES = 24 };
+enum { CRI_LONGRANGE_POLES = 48 };
 
 /// The strongest ones of a pair. They say where steps lead, never what is true.
 typedef struct cri_longrange_poles {

@@ -32,6 +32,10 @@ static bool is_touched(const cr_model *m, int geom) {
 }
 
 static void fit_mantle(const cri_potential *p, cri_mantle *t) {
+    const cri_geom *geom = &p->model->geom[t->geom];
+    if (geom->slot_vertex >= 0) {
+        t->shape.fixed = p->d->vertex + geom->first_vertex;
+    }
     cri_tessellation_place(&t->shape, p->d->geom[t->geom].size, &t->frame, t->vertex);
     t->reach = 0.0;
     for (size_t i = 0; i < (size_t)t->shape.n_vertex; i++) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Derivatives of the sum of potentials for sizes of shapes and offsets of planes: those for the
-// vertices (longrange_shape.c, and here for half-spaces), then for what the vertices follow.
+// Derivatives of the sum of potentials for sizes of shapes, vertices of meshes that are parameters,
+// and offsets of planes: those for the vertices (longrange_shape.c, and here for half-spaces), then
+// for what the vertices follow.
 // Spheres of the trees follow as well.
 //
 // The gradient along a motion l is psi = l . grad P. Tangents have no walk of their own: psi is
 // linear in l, and twelve motions of a pair give its gradient in the sizes.
 
 #include "contact/slip.h"
+#include "math/dense.h"
 
 #include <string.h>
 
@@ -16,6 +18,13 @@ typedef struct pair_adj {
     cri_slip_shape shape;
     double offset; // of the plane
 } pair_adj;
+
+/// What they come to.
+typedef struct pulled {
+    double size[2][3]; // of both geoms
+    double *vertex[2]; // (n_vertex, 3) in the frames of the geoms; NULL: not wanted
+    double offset;     // of a plane
+} pulled;
 
 static const cri_mantle *mantle_of(const cri_potential *p, const cri_mantle_pair *pair, int i) {
     return pair->mantle[i] >= 0 ? &p->mantle[pair->mantle[i]] : NULL;
@@ -57,10 +66,16 @@ static bool pull_potential(const cri_size_step *s, const cri_longrange_body *bod
     return cri_longrange_shape_vjp(&p->options, two, &pair->warm, 0.0, scaled, &shape, scratch);
 }
 
-// derivatives of l . gradient of pair k: size_adj of its two geoms, and the offset of a plane
+// the adjoint of vertices in the body's frame, in that of the geom
+static void pull_vertices(const cri_mantle *t, const double *from, double *vertex_adj) {
+    for (size_t i = 0; vertex_adj && i < (size_t)t->shape.n_vertex; i++) {
+        cri_v3_accumulate(cri_m3_tmul(&t->frame.R, cri_v3_load(from + 3 * i)), vertex_adj + 3 * i);
+    }
+}
+
+// derivatives of l . gradient of pair k: adds to those of its two geoms, and of a plane
 static bool pull(const cri_size_step *s, const cri_longrange_body *body, int k,
-                 const double *motion, double size_adj[2][3], double *offset_adj,
-                 cr_arena *scratch) {
+                 const double *motion, pulled *out, cr_arena *scratch) {
     cri_potential *p = s->potential;
     cri_mantle_pair *pair = &p->pair[k];
     cri_arena_mark mark = cri_arena_get_mark(scratch);
@@ -81,11 +96,19 @@ static bool pull(const cri_size_step *s, const cri_longrange_body *body, int k,
         const cri_mantle *t = mantle_of(p, pair, i);
         cri_sphere_tree_fit_vjp(&t->tree, t->vertex, adj.shape.centre[i], adj.shape.radius[i],
                                 adj.shape.vertex[i], scratch);
-        cri_tessellation_place_vjp(&t->shape, &t->frame, adj.shape.vertex[i], size_adj[i]);
+        cri_tessellation_place_vjp(&t->shape, &t->frame, adj.shape.vertex[i], out->size[i]);
+        pull_vertices(t, adj.shape.vertex[i], out->vertex[i]);
     }
-    *offset_adj += adj.offset;
+    out->offset += adj.offset;
     cri_arena_rewind(scratch, mark);
     return is_good;
+}
+
+// vertices of a mesh among those of all, NULL when they are no parameters
+static double *vertices_of(const cri_potential *p, const cri_mantle *t, const cri_derived *d) {
+    int at =
+        t && p->model->geom[t->geom].slot_vertex >= 0 ? p->model->geom[t->geom].first_vertex : -1;
+    return at >= 0 ? d->vertex + at : NULL;
 }
 
 bool cri_size_step_vjp(const cri_size_step *s, const double *motion, const cri_derived *d_adj,
@@ -96,16 +119,19 @@ bool cri_size_step_vjp(const cri_size_step *s, const double *motion, const cri_d
     bool is_good = body != NULL;
     for (int k = 0; is_good && k < p->n_pair + p->n_half; k++) {
         const cri_mantle_pair *pair = &p->pair[k];
-        double size_adj[2][3] = {{0}}, offset_adj = 0.0;
-        is_good = pull(s, body, k, motion, size_adj, &offset_adj, scratch);
+        pulled own = {.offset = 0.0};
+        for (int i = 0; i < 2; i++) {
+            own.vertex[i] = vertices_of(p, mantle_of(p, pair, i), d_adj);
+        }
+        is_good = pull(s, body, k, motion, &own, scratch);
         for (int i = 0; i < 6; i++) {
             const cri_mantle *t = mantle_of(p, pair, i / 3);
             if (t && i % 3 < t->shape.n_size) {
-                d_adj->geom[t->geom].size[i % 3] += size_adj[i / 3][i % 3];
+                d_adj->geom[t->geom].size[i % 3] += own.size[i / 3][i % 3];
             }
         }
         if (pair->plane >= 0) {
-            d_adj->geom[pair->plane].size[0] += offset_adj;
+            d_adj->geom[pair->plane].size[0] += own.offset;
         }
     }
     cri_arena_rewind(scratch, mark);
@@ -120,6 +146,10 @@ static bool is_moved(const cri_potential *p, const cri_mantle_pair *pair, const 
         for (int k = 0; t && k < t->shape.n_size; k++) {
             is_any = is_any || tan->geom[t->geom].size[k] != 0.0;
         }
+        const double *vertex = vertices_of(p, t, tan);
+        for (int k = 0; vertex && k < 3 * t->shape.n_vertex; k++) {
+            is_any = is_any || vertex[k] != 0.0;
+        }
     }
     return is_any;
 }
@@ -129,18 +159,32 @@ static bool push_entry(const cri_size_step *s, const cri_longrange_body *body, i
                        const cri_derived *tan, double *motion, double *force, cr_arena *scratch) {
     const cri_potential *p = s->potential;
     const cri_mantle_pair *pair = &p->pair[k];
-    double size_adj[2][3] = {{0}}, offset_adj = 0.0;
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    pulled own = {.offset = 0.0};
+    for (int i = 0; i < 2; i++) {
+        const cri_mantle *t = mantle_of(p, pair, i);
+        if (vertices_of(p, t, tan)) {
+            own.vertex[i] = CR_PUSH(scratch, double, 3 * (size_t)t->shape.n_vertex);
+        }
+    }
     motion[entry] = 1.0;
-    bool is_good = pull(s, body, k, motion, size_adj, &offset_adj, scratch);
+    bool is_good = !cri_arena_has_failed(scratch) && pull(s, body, k, motion, &own, scratch);
     motion[entry] = 0.0;
-    double sum = pair->plane >= 0 ? offset_adj * tan->geom[pair->plane].size[0] : 0.0;
+    double sum = pair->plane >= 0 ? own.offset * tan->geom[pair->plane].size[0] : 0.0;
     for (int i = 0; i < 6; i++) {
         const cri_mantle *t = mantle_of(p, pair, i / 3);
         if (t && i % 3 < t->shape.n_size) {
-            sum += size_adj[i / 3][i % 3] * tan->geom[t->geom].size[i % 3];
+            sum += own.size[i / 3][i % 3] * tan->geom[t->geom].size[i % 3];
+        }
+    }
+    for (int i = 0; is_good && i < 2; i++) {
+        const cri_mantle *t = mantle_of(p, pair, i);
+        if (own.vertex[i]) {
+            sum += cri_dot(3 * t->shape.n_vertex, own.vertex[i], vertices_of(p, t, tan));
         }
     }
     force[entry] += sum;
+    cri_arena_rewind(scratch, mark);
     return is_good;
 }
 

@@ -112,6 +112,7 @@ static void fill_geom(const cri_builder *b, int g, const ready_mesh *ready) {
                        .group = -1,
                        .n_size = n_size_of[gd->shape],
                        .slot_density = -1,
+                       .slot_vertex = -1,
                        .pos = gd->pos,
                        .quat = gd->quat,
                        .R = cri_quat_rotation(gd->quat),
@@ -125,6 +126,8 @@ static void fill_geom(const cri_builder *b, int g, const ready_mesh *ready) {
         geom->hull = ready[gd->mesh].hull;
         geom->moment = ready[gd->mesh].moment;
         geom->surface = ready[gd->mesh].surface;
+        geom->first_vertex = b->model->n_corner;
+        b->model->n_corner += gd->has_vertices ? 3 * geom->surface.n_vertex : 0;
     }
 }
 

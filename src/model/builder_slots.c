@@ -174,6 +174,10 @@ static void add_geom(cri_builder *b, int g) {
     } else {
         geom->slot_size = add_slots(b, gd->name, "size", geom->n_size, gd->size, positive);
     }
+    if (gd->has_vertices) {
+        geom->slot_vertex = add_slots(b, gd->name, "vertex", 3 * geom->surface.n_vertex,
+                                      geom->surface.vertex, any_value);
+    }
     geom->slot_friction = add_slots(b, gd->name, "friction", 1, &gd->friction, not_negative);
     geom->slot_restitution =
         add_slots(b, gd->name, "restitution", 1, &gd->restitution, unit_interval);
@@ -287,7 +291,8 @@ static bool push_slot_arrays(cri_builder *b) {
     const cri_scene_def *def = b->def;
     cr_model *m = b->model;
     b->p_space = 4 + 10 * def->n_body + 6 * def->n_geom + 4 * m->n_pair + 4 * def->n_joint +
-                 10 * def->n_actuator + 3 * def->n_tendon + m->n_shape + cri_build_n_weight(b);
+                 10 * def->n_actuator + 3 * def->n_tendon + m->n_shape + m->n_corner +
+                 cri_build_n_weight(b);
     m->slot = CR_PUSH(b->arena, cri_slot, b->p_space);
     m->slot_joint = CR_PUSH(b->arena, int, def->n_joint);
     m->slot_actuator = CR_PUSH(b->arena, int, def->n_actuator);

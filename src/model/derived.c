@@ -40,7 +40,8 @@ cri_derived cri_derived_push(const cr_model *model, cr_arena *arena) {
     cri_derived d = {.n_double = 4 + (N_BODY + N_LINK) * n_body + N_GEOM * n_geom +
                                  N_PAIR * model->n_pair + N_JOINT * mech->n_joint +
                                  N_ACTUATOR * mech->n_actuator + N_TENDON * mech->n_tendon +
-                                 model->n_shape + (model->nets ? model->nets->n_weight : 0)};
+                                 model->n_shape + model->n_corner +
+                                 (model->nets ? model->nets->n_weight : 0)};
     d.block = CR_PUSH(arena, double, d.n_double);
     double *at = d.block;
     if (at) {
@@ -62,6 +63,8 @@ cri_derived cri_derived_push(const cr_model *model, cr_arena *arena) {
         at += N_TENDON * mech->n_tendon;
         d.shape = at;
         at += model->n_shape;
+        d.vertex = at;
+        at += model->n_corner;
         d.mu = at;
         at += 1;
         d.weights = model->nets ? at : NULL;
@@ -366,21 +369,28 @@ static void visit_actuator(const cr_model *m, cri_actuator_derived *d, int a, co
     visit(&(copy){.in_d = d->gear, .slot = slot, .n = m->n_gear[a]}, context);
 }
 
+static void visit_geom(const cri_geom *geom, const cri_derived *d, cri_geom_derived *own,
+                       copy_visitor *visit, void *context) {
+    visit(&(copy){.in_d = own->size, .slot = geom->slot_size, .n = geom->n_size}, context);
+    visit(
+        &(copy){.in_d = d->shape + geom->first_shape, .slot = geom->slot_shape, .n = geom->n_shape},
+        context);
+    if (geom->slot_vertex >= 0) {
+        visit(&(copy){.in_d = d->vertex + geom->first_vertex,
+                      .slot = geom->slot_vertex,
+                      .n = 3 * geom->surface.n_vertex},
+              context);
+    }
+    visit(&(copy){.in_d = &own->friction, .slot = geom->slot_friction, .n = 1}, context);
+    visit(&(copy){.in_d = &own->restitution, .slot = geom->slot_restitution, .n = 1}, context);
+}
+
 // everything that is copied as it stands, or negated
 static void visit_copies(const cr_model *m, const cri_derived *d, copy_visitor *visit,
                          void *context) {
     visit(&(copy){.in_d = d->mech.gravity, .slot = 0, .n = 3}, context);
     for (int g = 0; g < m->sizes.n_geom; g++) {
-        const cri_geom *geom = &m->geom[g];
-        visit(&(copy){.in_d = d->geom[g].size, .slot = geom->slot_size, .n = geom->n_size},
-              context);
-        visit(&(copy){.in_d = d->shape + geom->first_shape,
-                      .slot = geom->slot_shape,
-                      .n = geom->n_shape},
-              context);
-        visit(&(copy){.in_d = &d->geom[g].friction, .slot = geom->slot_friction, .n = 1}, context);
-        visit(&(copy){.in_d = &d->geom[g].restitution, .slot = geom->slot_restitution, .n = 1},
-              context);
+        visit_geom(&m->geom[g], d, &d->geom[g], visit, context);
     }
     for (int k = 0; k < m->n_pair; k++) {
         const cri_pair *pair = &m->pair[k];

@@ -40,6 +40,7 @@ typedef struct cri_derived {
     cri_geom_derived *geom;        // (n_geom)
     cri_pair_derived *pair;        // (n_pair)
     double *shape;                 // (n_shape) parameters of fields, geom after geom
+    double *vertex;                // (n_corner) of meshes, in the frames of their geoms
     double *mu;                    // (1) of laws that are energies, 0: that of the law itself
     double *weights;               // of the model's nets, NULL: it has none
     const struct cri_forms *forms; // of the same parameters; NULL: those of the defaults count

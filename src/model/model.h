@@ -44,6 +44,8 @@ typedef struct cri_geom {
     int slot_shape; // n_shape slots: parameters of a field
     int n_shape;
     int first_shape;  // in cri_derived.shape
+    int slot_vertex;  // 3 slots a vertex of its surface, -1: no parameters
+    int first_vertex; // in cri_derived.vertex
     int slot_density; // -1: none
     int slot_friction;
     int slot_restitution;
@@ -110,8 +112,9 @@ typedef struct cri_key {
 struct cr_model {
     cr_sizes sizes;
     cri_mechanism mech;
-    int n_form;  // geoms with a plan
-    int n_shape; // parameters of all fields
+    int n_form;   // geoms with a plan
+    int n_shape;  // parameters of all fields
+    int n_corner; // coordinates of vertices that are parameters
     int n_pair;
     int n_limit;
     int n_exclude;

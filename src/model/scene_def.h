@@ -98,6 +98,7 @@ typedef struct cri_geom_def {
     int body; // -1: world
     cri_shape_kind shape;
     int mesh;                 // -1: none
+    bool has_vertices;        // of its mesh as parameters
     const cri_form_def *form; // NULL: what shape says; a mesh that is not convex is a field anyway
     double size[3];
     cri_vec3 pos;

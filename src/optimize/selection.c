@@ -41,17 +41,33 @@ static int geom_of_size(const cr_model *m, int slot) {
     return -1;
 }
 
+/// A coordinate of a vertex?
+static bool is_of_vertex(const cr_model *m, int slot) {
+    for (int g = 0; g < m->sizes.n_geom; g++) {
+        int first = m->geom[g].slot_vertex;
+        if (first >= 0 && slot >= first && slot < first + 3 * m->geom[g].surface.n_vertex) {
+            return true;
+        }
+    }
+    return false;
+}
+
 cr_status cri_selection_check_law(const cri_selection *selection, const char *name, cr_error *err) {
     const cri_law *law = cri_law_find_any(name);
-    bool has_sizes = !law || !law->is_energy || law->form == CRI_POTENTIAL_LONGRANGE;
-    for (int j = 0; !has_sizes && j < selection->n_variable; j++) {
+    bool is_smooth = law && law->is_energy && law->form == CRI_POTENTIAL_LONGRANGE;
+    bool has_sizes = !law || !law->is_energy || is_smooth;
+    for (int j = 0; !is_smooth && j < selection->n_variable; j++) {
         const cri_variable *variable = &selection->variable[j];
         for (int k = 0; k < variable->n_place; k++) {
             const cri_variable_place *place = &variable->place[k];
-            if (place->vector == CR_VECTOR_P && geom_of_size(selection->model, place->index) >= 0) {
+            if (place->vector != CR_VECTOR_P) {
+                continue;
+            }
+            bool is_vertex = is_of_vertex(selection->model, place->index);
+            if (is_vertex || (!has_sizes && geom_of_size(selection->model, place->index) >= 0)) {
                 return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
-                                "%.80s: the law %.40s has no derivatives for sizes; longrange has",
-                                variable->name, name);
+                                "%.80s: the law %.40s has no derivatives for %s; longrange has",
+                                variable->name, name, is_vertex ? "vertices" : "sizes");
             }
         }
     }

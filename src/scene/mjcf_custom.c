@@ -9,6 +9,7 @@
 //                                            shape origin: with the centre put at the origin
 //   text     carom:gyroscopic                on, off: free bodies without w x J w
 //   text     carom:shape:GEOM                a distance field (scene/shape_text.h)
+//   text     carom:vertices:GEOM             parameters: the vertices of its mesh are some
 //   numeric  carom:potential:WORD            mu, eps, length, reach, slip of laws that are energies
 //   numeric  carom:restitution:GEOM          one geom; a pair takes the larger of its two
 //   numeric  carom:restitution:GEOM:GEOM     one pair
@@ -26,7 +27,8 @@
 #define PREFIX "carom:"
 
 static const char *const known_entries =
-    "expected carom: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM (text), "
+    "expected carom: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, "
+    "vertices:GEOM (text), "
     "potential:mu, eps, length, reach, slip, restitution:GEOM[:GEOM], friction:GEOM:GEOM, "
     "slide:GEOM:GEOM (numeric)";
 
@@ -213,6 +215,24 @@ static cr_status set_shape(cri_mjcf *m, const cri_xml_node *node, const char *na
     return CR_OK;
 }
 
+static cr_status set_vertices(cri_mjcf *m, const cri_xml_node *node, const char *name,
+                              const char *data) {
+    int geom = find_geom(m->def, name, strlen(name));
+    if (geom < 0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "names no geom of this scene: '%.60s'", name);
+    }
+    if (m->def->geom[geom].shape != CRI_SHAPE_MESH) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "geom '%.60s' has no mesh: its size moves it",
+                             name);
+    }
+    if (strcmp(data, "parameters") != 0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                             "data=\"%.40s\" is unknown: expected parameters", data);
+    }
+    m->def->geom[geom].has_vertices = true;
+    return CR_OK;
+}
+
 // out (32 bytes) from data
 static cr_status set_word(cri_mjcf *m, const cri_xml_node *node, const char *data, char *out) {
     size_t n = strlen(data);
@@ -278,6 +298,10 @@ static cr_status read_text(cri_mjcf *m, const cri_xml_node *node, const char *na
     const char *geom = after(name, PREFIX "shape:");
     if (geom) {
         return set_shape(m, node, geom, data);
+    }
+    const char *vertices = after(name, PREFIX "vertices:");
+    if (vertices) {
+        return set_vertices(m, node, vertices, data);
     }
     // whether there is such a law or stepper is for the sim to say, who has their tables
     if (strcmp(name, PREFIX "law") == 0) {

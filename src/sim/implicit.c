@@ -188,7 +188,7 @@ static double limit(void *self, const double *d) {
 }
 
 // poles that this part of the way to them, or from them, does not bend
-static const double straight = 3e-3;
+static const double straight = 1e-7;
 
 /// Sum over the poles of a pair of r(y) - y - bend y^2/2, r(y) = y/(1 - bend y/2): infinite beyond
 /// one. Adds to g (12) and to H (12, 12), upper triangle, unless that is NULL.
@@ -306,6 +306,17 @@ cri_descent cri_implicit_problem(cri_implicit *step) {
 }
 
 // ---- a step begins -----------------------------------------------------------------------------
+
+void cri_implicit_guess(cri_implicit *s) {
+    const cr_sizes *z = &s->sim->model->sizes;
+    for (int i = 0; i < z->n_v; i++) {
+        s->step[i] = s->h * s->x[z->n_q + i];
+    }
+    // what is stopped by a surface is stopped before it: half of the way to a tenth of the gap
+    double part = limit(s, s->step);
+    move(s, part < 1.0 ? 0.5 * part : 1.0, s->step);
+    accept(s);
+}
 
 static void measure(cri_implicit *s) {
     const cri_potential *p = s->sim->potential;

@@ -51,6 +51,10 @@ typedef struct cri_implicit_record {
 bool cri_implicit_begin(cr_sim *sim, const cri_step_record *record, cr_arena *keep,
                         cr_arena *scratch, cri_implicit *out);
 
+/// Stands where the velocities lead, or on the way there when a surface or a limit is before it: a
+/// better place to begin. Bodies at rest stay.
+void cri_implicit_guess(cri_implicit *step);
+
 /// The problem that a step solves.
 cri_descent cri_implicit_problem(cri_implicit *step);
 

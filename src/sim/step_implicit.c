@@ -86,6 +86,7 @@ static cr_status solve(cr_sim *sim, cri_implicit *s, cri_step_record *record, do
     cri_potential_forget(sim->potential);
     CR_TRY(cri_slip_find(sim->potential, s->now.pose, s->h, s->mu, sim->tape, sim->scratch,
                          &s->slips, err));
+    cri_implicit_guess(s);
     cri_descent_run(&problem, factor, sim->scratch, &report);
     if (!report.has_memory) {
         return cri_no_memory(err);

@@ -27,7 +27,7 @@ static const double small_step = 1e-7;
 
 // steps of Newton's method on the model, and the size of the last over that of the whole
 enum { MOST_BENT = 12 };
-static const double bent_enough = 0.02;
+static const double bent_enough = 1e-3;
 
 typedef struct descent {
     const cri_descent *problem;

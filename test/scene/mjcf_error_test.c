@@ -368,10 +368,13 @@ static void bad_keyframes_are_reported(void **state) {
 static void bad_custom_entries_are_reported(void **state) {
     (void)state;
 #define KNOWN                                                                                      \
-    "expected carom: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM (text), "         \
+    "expected carom: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, "                \
+    "vertices:GEOM (text), "                                                                       \
     "potential:mu, eps, length, reach, slip, restitution:GEOM[:GEOM], friction:GEOM:GEOM, "        \
     "slide:GEOM:GEOM (numeric)"
     static const refused cases[] = {
+        {CUSTOM("<text name='carom:vertices:ball' data='parameters'/>"), CR_ERR_SYNTAX, 2,
+         "geom 'ball' has no mesh: its size moves it"},
         {CUSTOM("<text name='carom:lwa' data='ncp'/>"), CR_ERR_SYNTAX, 2,
          "<text> 'carom:lwa': " KNOWN},
         {CUSTOM("<numeric name='carom:mass:ball' data='1'/>"), CR_ERR_SYNTAX, 2,

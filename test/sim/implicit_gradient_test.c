@@ -14,17 +14,20 @@
 // a box is shoved over a floor into another one, and an arm with a motor comes down on the second
 static const char *const scene =
     "<mujoco><option timestep='.02'/><custom><numeric name='carom:potential:mu' data='1e-5'/>"
-    "<numeric name='carom:potential:slip' data='.05'/></custom><worldbody>"
+    "<numeric name='carom:potential:slip' data='.05'/>"
+    "<text name='carom:vertices:b' data='parameters'/></custom><asset><mesh name='b' vertex='"
+    "-.1 -.13 -.1 .11 -.13 -.101 -.1 .12 -.1 .1 .13 -.103 -.1 -.13 .1 .1 -.12 .11 -.11 .13 .1 "
+    ".1 .13 .1'/></asset><worldbody>"
     "<geom name='floor' type='plane' size='9 9 1' friction='.4'/>"
     "<body name='a' pos='0 0 .12'><freejoint/><geom name='a' type='box' size='.12 .1 .1' "
     "mass='1.2' friction='.3'/></body>"
-    "<body name='b' pos='.29 .02 .12' euler='0 0 8'><freejoint/><geom name='b' type='box' "
-    "size='.1 .13 .1' mass='.8' friction='.3'/></body>"
+    "<body name='b' pos='.29 .02 .12' euler='0 0 8'><freejoint/><geom name='b' type='mesh' "
+    "mesh='b' mass='.8' friction='.3'/></body>"
     "<body name='arm' pos='.75 .03 .3'><joint name='arm' axis='0 1 0' damping='.1'/><geom "
     "name='arm' type='box' pos='-.2 0 0' size='.2 .04 .03' mass='.5' friction='.3'/></body>"
     "</worldbody><actuator><motor name='motor' joint='arm'/></actuator></mujoco>";
 
-enum { N_STEP = 20, MOST = 64 };
+enum { N_STEP = 20, MOST = 96 };
 
 /// What is asked for: an entry of the state, the control or the parameters.
 typedef struct wanted {
@@ -38,6 +41,7 @@ static const wanted entries[] = {
     {CR_VECTOR_X, "arm/qpos[0]", 2e-5},  {CR_VECTOR_U, "motor", 2e-4},
     {CR_VECTOR_P, "b/mass", 1e-4},       {CR_VECTOR_P, "a/size[0]", 1e-5},
     {CR_VECTOR_P, "potential/mu", 5e-9}, {CR_VECTOR_P, "floor/friction", 1e-4},
+    {CR_VECTOR_P, "b/vertex[4]", 1e-5},
 };
 
 enum { N_ENTRY = sizeof entries / sizeof *entries };
