@@ -369,7 +369,7 @@ static void bad_custom_entries_are_reported(void **state) {
     (void)state;
 #define KNOWN                                                                                      \
     "expected carom: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM (text), "         \
-    "potential:mu, eps, length, reach, slip, restitution:GEOM[:GEOM], friction:GEOM:GEOM, "        \
+    "potential:mu, eps[:GEOM], length, reach, slip, restitution:GEOM[:GEOM], friction:GEOM:GEOM, " \
     "slide:GEOM:GEOM (numeric)"
     static const refused cases[] = {
         {CUSTOM("<text name='carom:lwa' data='ncp'/>"), CR_ERR_SYNTAX, 2,
