@@ -93,6 +93,7 @@ static void read_numbers(cli_planning *t) {
     cri_plan_options *p = &t->plan_options;
     int limit = o->horizon > 0 ? WINDOW_ITERATIONS : p->iteration_limit;
     p->minimise.rate = or_else(o->rate, p->minimise.rate);
+    p->minimise.halve = o->halve;
     p->tolerance = or_else(o->tolerance, p->tolerance);
     p->spread = or_else(o->spread, p->spread);
     p->iteration_limit = or_else_whole(o->n_iteration, limit);
@@ -154,6 +155,7 @@ static int hash_problem(const cli_planning *t, uint64_t *out) {
                               p->n_sample,
                               o->plan.n_sine,
                               o->plan.n_knot,
+                              p->minimise.halve,
                               o->plan.horizon,
                               o->plan.execute,
                               (int64_t)o->plan.seed};
@@ -407,6 +409,8 @@ const cli_command cli_plan = {
         "  --rate R              adam: length of a step, else 0.1; lbfgs: of the first, else 1;\n"
         "                        gauss-newton: longest step of what is smaller than it, else 1\n"
         "  --beta A,B            adam: decay of mean and square, else 0.9,0.999\n"
+        "  --halve N             adam: back to the best and half the rate after N iterations\n"
+        "                        without a fall, else never\n"
         "  --starts N            search from N starts, drawn within the bounds but for the first\n"
         "  --samples N           begin each search at the best of N draws like these\n"
         "  --spread S            where there are no bounds: from a bell that wide, else 1\n"

@@ -67,6 +67,7 @@ int cli_plan_take(const char *name, const char *value, cli_plan_options *out, bo
         {"--samples", NULL, NULL, &out->n_sample},
         {"--sines", NULL, NULL, &out->n_sine},
         {"--knots", NULL, NULL, &out->n_knot},
+        {"--halve", NULL, NULL, &out->halve},
         {"--threads", NULL, NULL, &out->n_thread},
         {"--horizon", NULL, NULL, &out->horizon},
         {"--execute", NULL, NULL, &out->execute},

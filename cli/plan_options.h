@@ -21,6 +21,7 @@ typedef struct cli_plan_options {
     int n_sample;
     int n_sine;
     int n_knot;
+    int halve; // iterations without a fall
     int n_thread;
     int horizon; // steps
     int execute; // steps

@@ -167,6 +167,14 @@ void cri_arena_rewind(cr_arena *arena, cri_arena_mark mark) {
     arena->current = b;
 }
 
+size_t cri_arena_used(const cr_arena *arena) {
+    size_t n = arena->current->used;
+    for (const block *b = arena->first; b != arena->current; b = b->next) {
+        n += b->size;
+    }
+    return n;
+}
+
 void cri_arena_reset(cr_arena *arena) {
     cri_arena_rewind(arena, (cri_arena_mark){.block = arena->first, .used = 0});
     arena->has_failed = false;

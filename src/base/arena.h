@@ -42,6 +42,9 @@ char *cri_arena_push_text(cr_arena *arena, const char *text);
 cri_arena_mark cri_arena_get_mark(const cr_arena *arena);
 void cri_arena_rewind(cr_arena *arena, cri_arena_mark mark);
 
+/// Bytes of all pushes since the last reset, with what is left at the ends of blocks.
+size_t cri_arena_used(const cr_arena *arena);
+
 /// Forgets all pushes and a failure, keeps the memory.
 void cri_arena_reset(cr_arena *arena);
 

@@ -108,6 +108,9 @@ static bool push_pair(cri_potential *p, int i, int j, int plane, cr_arena *arena
     }
     *pair = (cri_mantle_pair){.mantle = {i, plane >= 0 ? -1 : j}, .plane = plane};
     pair->near = cri_near_geoms(p->model, a->geom, other, own);
+    pair->options = p->options;
+    double eps = plane >= 0 ? 0.0 : fmax(p->model->geom[a->geom].eps, p->model->geom[other].eps);
+    pair->options.eps = eps > 0.0 ? eps : p->options.eps;
     if (plane >= 0) {
         p->n_half++;
         return true;

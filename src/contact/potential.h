@@ -47,6 +47,7 @@ typedef struct cri_mantle_pair {
     int mantle[2]; // second -1: a plane
     int plane;     // its geom, else -1
     cri_near near; // for coefficients
+    cri_longrange_options options;
     cri_longrange_warm warm;
 } cri_mantle_pair;
 

@@ -58,12 +58,12 @@ static bool pull_potential(const cri_size_step *s, const cri_longrange_body *bod
     }
     if (pair->plane >= 0) {
         cri_half_space half = cri_potential_half(p, pair);
-        return cri_longrange_half_shape_vjp(&p->options, &body[pair->mantle[0]], &half, scaled,
+        return cri_longrange_half_shape_vjp(&pair->options, &body[pair->mantle[0]], &half, scaled,
                                             adj->shape.vertex[0], &adj->offset, scratch);
     }
     const cri_longrange_body two[2] = {body[pair->mantle[0]], body[pair->mantle[1]]};
     const cri_longrange_shape_adj shape = {{adj->shape.vertex[0], adj->shape.vertex[1]}, true};
-    return cri_longrange_shape_vjp(&p->options, two, &pair->warm, 0.0, scaled, &shape, scratch);
+    return cri_longrange_shape_vjp(&pair->options, two, &pair->warm, 0.0, scaled, &shape, scratch);
 }
 
 // the adjoint of vertices in the body's frame, in that of the geom

@@ -20,7 +20,7 @@ static void pair_result(cri_potential *p, const cri_longrange_body *body, int k,
     cri_barrier_body y = {*b, p->mantle[pair->mantle[1]].owner};
     switch (p->form) {
     case CRI_POTENTIAL_LONGRANGE:
-        cri_longrange_pair(&p->options, a, b, order, &pair->warm, out);
+        cri_longrange_pair(&pair->options, a, b, order, &pair->warm, out);
         break;
     case CRI_POTENTIAL_IPC:
     case CRI_POTENTIAL_ROUGH:
@@ -41,7 +41,7 @@ static void half_result(const cri_potential *p, const cri_longrange_body *body, 
     cri_half_space half = cri_potential_half(p, pair);
     const cri_longrange_body *a = &body[pair->mantle[0]];
     if (p->form == CRI_POTENTIAL_LONGRANGE) {
-        cri_longrange_half(&p->options, a, &half, order, out);
+        cri_longrange_half(&pair->options, a, &half, order, out);
     } else {
         cri_barrier_half(&p->barrier, p->form == CRI_POTENTIAL_SDRS, a, &half, order, out);
     }

@@ -224,10 +224,10 @@ static void walk(const finder *f, const cri_longrange_taker *taker) {
     const cri_longrange_body *a = &f->body[pair->mantle[0]];
     if (pair->plane >= 0) {
         cri_half_space half = cri_potential_half(f->p, pair);
-        (void)cri_longrange_half_list(&f->p->options, a, &half, taker);
+        (void)cri_longrange_half_list(&pair->options, a, &half, taker);
     } else {
         const cri_longrange_body *b = &f->body[pair->mantle[1]];
-        (void)cri_longrange_list(&f->p->options, a, b, &pair->warm, taker);
+        (void)cri_longrange_list(&pair->options, a, b, &pair->warm, taker);
     }
 }
 
@@ -237,7 +237,7 @@ static void count_near(finder *f) {
         const cri_longrange_taker counter = {count, f};
         walk(f, &counter);
     } else {
-        cri_longrange_count(&f->p->options, &f->body[pair->mantle[0]], &f->body[pair->mantle[1]],
+        cri_longrange_count(&pair->options, &f->body[pair->mantle[0]], &f->body[pair->mantle[1]],
                             &f->n_most, &f->n_shell_most);
     }
 }

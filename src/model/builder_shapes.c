@@ -116,6 +116,7 @@ static void fill_geom(const cri_builder *b, int g, const ready_mesh *ready) {
                        .pos = gd->pos,
                        .quat = gd->quat,
                        .R = cri_quat_rotation(gd->quat),
+                       .eps = gd->eps,
                        .contype = gd->contype,
                        .conaffinity = gd->conaffinity,
                        .priority = gd->priority,

@@ -62,6 +62,7 @@ typedef struct cri_geom {
     int contype;
     int conaffinity;
     int priority;
+    double eps; // of shells of its pairs, relative; 0: that of the scene
     cri_softness softness;
 } cri_geom;
 

@@ -112,6 +112,7 @@ typedef struct cri_geom_def {
     int conaffinity;
     int priority;
     int condim;
+    double eps; // of shells of its pairs, relative; 0: that of the scene
     cri_softness softness;
     cri_place place;
 } cri_geom_def;

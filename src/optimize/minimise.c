@@ -166,9 +166,30 @@ cr_status cri_minimiser_begin(cri_minimiser *m, const double *z, cr_error *err) 
 
 // ---- methods -----------------------------------------------------------------------------------
 
+/// Back to the best point at half the rate, when steps are too long to find a better one.
+static cr_status halve(cri_minimiser *m, cr_error *err) {
+    int64_t idle = m->whole[CRI_WHOLE_IDLE];
+    if (m->options.halve <= 0 || idle == 0 || idle % m->options.halve != 0) {
+        return CR_OK;
+    }
+    bool has_value = false;
+    double loss = 0.0, part = m->number[CRI_NUMBER_DAMPING];
+    m->number[CRI_NUMBER_DAMPING] = 0.5 * (part > 0.0 ? part : 1.0);
+    CR_TRY(cri_minimiser_evaluate(m, m->best, &loss, m->trial_g, &has_value, err));
+    if (has_value) {
+        m->number[CRI_NUMBER_LOSS] = loss;
+        memcpy(m->z, m->best, (size_t)m->objective->n * sizeof *m->z);
+        memcpy(m->gradient, m->trial_g, (size_t)m->objective->n * sizeof *m->gradient);
+    }
+    return CR_OK;
+}
+
 static cr_status adam(cri_minimiser *m, bool *is_moved, cr_error *err) {
     const cri_objective *o = m->objective;
     const double *beta = m->options.beta;
+    CR_TRY(halve(m, err));
+    double cut = m->number[CRI_NUMBER_DAMPING];
+    double rate = m->options.rate * (cut > 0.0 ? cut : 1.0);
     double *mean = m->memory;
     double *square = m->memory + o->n;
     double k = (double)(m->whole[CRI_WHOLE_ITERATION] + 1);
@@ -184,8 +205,7 @@ static cr_status adam(cri_minimiser *m, bool *is_moved, cr_error *err) {
     // of the largest entry: a loss that a far body changes by 1e-12 m^2 has a direction as well
     double floor = fmax(ADAM_EPS * sqrt(most / weight2), DBL_MIN);
     for (int j = 0; j < o->n; j++) {
-        m->direction[j] =
-            -m->options.rate * (mean[j] / weight) / (sqrt(square[j] / weight2) + floor);
+        m->direction[j] = -rate * (mean[j] / weight) / (sqrt(square[j] / weight2) + floor);
     }
     *is_moved = false;
     for (int i = 0; i < HALVINGS && !*is_moved; i++) {

@@ -45,7 +45,9 @@ typedef struct cri_minimise_options {
                       // Gauss-Newton: longest step of a number that is smaller
     double beta[2];   // Adam: decay of the mean and of the square of the gradient
     double tolerance; // converged when |gradient| max(|z|, 1) is below this part of the first loss
-    int patience;     // stalled after so many iterations without a fall of the best loss
+    int halve; // Adam: back to the best and half the rate after so many iterations without a fall;
+               // 0: never
+    int patience; // stalled after so many iterations without a fall of the best loss
 } cri_minimise_options;
 
 typedef enum cri_minimise_stop {

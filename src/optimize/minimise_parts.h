@@ -11,7 +11,7 @@ enum {
     CRI_NUMBER_LOSS,
     CRI_NUMBER_BEST,
     CRI_NUMBER_FIRST,
-    CRI_NUMBER_DAMPING,
+    CRI_NUMBER_DAMPING, // Adam: what the rate has been halved to, as a part of it; 0: all
     CRI_NUMBER_GROWTH,
     CRI_N_NUMBER
 };

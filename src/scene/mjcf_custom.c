@@ -11,6 +11,7 @@
 //   text     carom:shape:GEOM                a distance field (scene/shape_text.h)
 //   text     carom:vertices:GEOM             parameters: the vertices of its mesh are some
 //   numeric  carom:potential:WORD            mu, eps, length, reach, slip of laws that are energies
+//   numeric  carom:potential:eps:GEOM        its pairs with other geoms, the larger of two
 //   numeric  carom:restitution:GEOM          one geom; a pair takes the larger of its two
 //   numeric  carom:restitution:GEOM:GEOM     one pair
 //   numeric  carom:friction:GEOM:GEOM        one pair; two numbers: along the two tangents
@@ -29,7 +30,7 @@
 static const char *const known_entries =
     "expected carom: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, "
     "vertices:GEOM (text), "
-    "potential:mu, eps, length, reach, slip, restitution:GEOM[:GEOM], friction:GEOM:GEOM, "
+    "potential:mu, eps[:GEOM], length, reach, slip, restitution:GEOM[:GEOM], friction:GEOM:GEOM, "
     "slide:GEOM:GEOM (numeric)";
 
 // ---- entries -----------------------------------------------------------------------------------
@@ -255,6 +256,19 @@ static cr_status set_weights(cri_mjcf *m, const cri_xml_node *node, const char *
     return status == CR_OK ? CR_OK : cri_mjcf_fail(m, status, node, "%.150s", own.text);
 }
 
+// width of the shells of one geom's pairs
+static cr_status set_eps(cri_mjcf *m, const cri_xml_node *node, const char *name, double value) {
+    int geom = find_geom(m->def, name, strlen(name));
+    if (geom < 0 || !(value > 0.0)) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                             geom < 0 ? "names no geom of this scene: '%.60s'"
+                                      : "eps of %.60s is not more than 0",
+                             name);
+    }
+    m->def->geom[geom].eps = value;
+    return CR_OK;
+}
+
 // a number of laws that are energies, all of them positive
 static cr_status set_potential(cri_mjcf *m, const cri_xml_node *node, const char *word,
                                double value) {
@@ -335,6 +349,10 @@ static cr_status read_numeric(cri_mjcf *m, const cri_xml_node *node, const char 
     CR_TRY(cri_mjcf_numbers(m, &e, "data", 1, slide ? 5 : (friction ? 2 : 1), value, &n));
     if (n == 0) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s' has no data", name);
+    }
+    const char *of_geom = potential ? after(potential, "eps:") : NULL;
+    if (of_geom) {
+        return set_eps(m, node, of_geom, value[0]);
     }
     if (potential) {
         return set_potential(m, node, potential, value[0]);

@@ -6,7 +6,8 @@
 // back step by step. With s bytes a checkpoint and c bytes a record the memory N/K s + K c is least
 // at K = sqrt(N s/c); time is forward + one replay + vjp. A replay gives the same bits, which is
 // checked at each segment's end. The adjoint of the parameters is kept as that of d and goes
-// through derive once.
+// through derive once. A stepper whose records cost nothing beyond its steps keeps them all while
+// they fit, so that an adjoint is a vjp a step and several have one run.
 
 #include "sim/sim.h"
 
@@ -17,6 +18,9 @@
 
 // bytes of a record of one flying body, measured; only sets the spacing of checkpoints
 static const double record_bytes = 1200.0;
+
+// of kept records
+static const size_t kept_bytes = (size_t)64 << 20;
 
 static cr_status check_rollout(const cr_sim *sim, const cr_rollout *r, cr_error *err) {
     if (r->n_step < 0 || (r->n_dt != 1 && r->n_dt != r->n_step) ||
@@ -68,6 +72,17 @@ void cri_history_clear(cri_history *h) {
     }
     free(h->warm);
     free(h->x);
+    free(h->record);
+}
+
+// a list for n records; without memory for it none are kept
+static bool reserve_records(cri_history *h, int n) {
+    if (n > h->record_space) {
+        cri_step_record **record = realloc(h->record, sizeof *record * (size_t)n);
+        h->record = record ? record : h->record;
+        h->record_space = record ? n : h->record_space;
+    }
+    return n <= h->record_space;
 }
 
 // makes room for the checkpoints of a rollout
@@ -76,6 +91,8 @@ static cr_status prepare(cr_sim *sim, const cr_rollout *rollout, cr_error *err) 
     h->rollout = *rollout;
     h->report = cri_report_none();
     h->n_checkpoint = 0;
+    h->is_kept = sim->use_gradient && sim->stepper->keeps_records && sim->checkpoint_every == 0 &&
+                 reserve_records(h, rollout->n_step);
     if (!sim->use_gradient) {
         return CR_OK;
     }
@@ -101,6 +118,15 @@ static bool load(cr_sim *sim, int k, double *x) {
     return cri_warm_copy(&sim->history.warm[k], &sim->warm);
 }
 
+// empties the tape, unless its records are kept and leave room for another
+static void make_room(cr_sim *sim) {
+    cri_history *h = &sim->history;
+    h->is_kept = h->is_kept && cri_arena_used(sim->tape) < kept_bytes;
+    if (!h->is_kept) {
+        cri_arena_reset(sim->tape);
+    }
+}
+
 // all steps from x (n_x, in place)
 static cr_status run(cr_sim *sim, const cr_rollout *r, double *x, double *x_path, cr_error *err) {
     size_t n_x = (size_t)sim->model->sizes.n_x;
@@ -108,7 +134,7 @@ static cr_status run(cr_sim *sim, const cr_rollout *r, double *x, double *x_path
         if (sim->use_gradient && k % sim->history.every == 0 && !store(sim, x)) {
             return cri_no_memory(err);
         }
-        cri_arena_reset(sim->tape);
+        make_room(sim);
         cri_step_record *record = NULL;
         cr_status status = cri_sim_step(sim, dt_of(r, k), x, u_of(sim, r, k), x, &record, err);
         if (status == CR_ERR_NUMERIC) {
@@ -118,6 +144,9 @@ static cr_status run(cr_sim *sim, const cr_rollout *r, double *x, double *x_path
         }
         CR_TRY(status);
         cri_report_add(&sim->history.report, &record->report);
+        if (sim->history.is_kept) {
+            sim->history.record[k] = record;
+        }
         if (x_path) {
             memcpy(x_path + n_x * ((size_t)k + 1), x, sizeof *x * n_x);
         }
@@ -143,8 +172,9 @@ cr_status cr_sim_rollout(cr_sim *sim, const cr_rollout *rollout, const double *x
     if (x_path) {
         memcpy(x_path, x0, sizeof *x * n_x);
     }
+    cri_arena_reset(sim->tape);
     cri_arena_reset(sim->scratch);
-    sim->has_cache = false;
+    sim->has_cache = sim->history.is_kept;
     cr_status status = run(sim, rollout, x, x_path, err);
     sim->report = sim->history.report;
     sim->history.is_valid = status == CR_OK;
@@ -214,10 +244,22 @@ static cr_status pull_step(cr_sim *sim, pull *p, int step, const cri_step_record
     return CR_OK;
 }
 
+static cr_status pull_kept(cr_sim *sim, pull *p, cr_error *err) {
+    const cri_history *h = &sim->history;
+    for (int k = h->rollout.n_step - 1; k >= 0; k--) {
+        CR_TRY(pull_step(sim, p, k, h->record[k], err));
+        add_seeds(sim, p, k);
+    }
+    return CR_OK;
+}
+
 static cr_status pull_all(cr_sim *sim, pull *p, cr_error *err) {
     const cri_history *h = &sim->history;
     int n_step = h->rollout.n_step;
     add_seeds(sim, p, n_step);
+    if (h->is_kept) {
+        return pull_kept(sim, p, err);
+    }
     for (int segment = h->n_checkpoint - 1; segment >= 0; segment--) {
         int first = segment * h->every;
         int n = n_step - first < h->every ? n_step - first : h->every;

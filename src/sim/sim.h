@@ -25,6 +25,7 @@ typedef struct cri_step_record {
 typedef struct cri_stepper {
     const char *name;
     const char *summary;
+    bool keeps_records; // dear steps whose records cost nothing more: a rollout keeps what it can
 
     /// From record->x to x_next (n_x); fills record->data and record->report. The record's data
     /// live on sim->tape. Fails for lack of memory only.
@@ -86,6 +87,9 @@ typedef struct cri_history {
     double *x;           // (checkpoint_space, n_x)
     cri_warm_list *warm; // (checkpoint_space)
     cr_step_report report;
+    bool is_kept;             // every record is on the tape: no replay
+    cri_step_record **record; // (record_space) of the steps, when they are kept
+    int record_space;
 } cri_history;
 
 /// What may touch during a sub-step, by number of feature: near[i] has the features first to first

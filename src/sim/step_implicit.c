@@ -426,6 +426,7 @@ static int implicit_contacts(const cri_step_record *record, cr_contact *out) {
 const cri_stepper cri_stepper_implicit = {
     .name = "implicit",
     .summary = "the next position minimises an energy: for laws that are one",
+    .keeps_records = true,
     .step = implicit_step,
     .vjp = implicit_vjp,
     .jvp = implicit_jvp,

@@ -100,6 +100,41 @@ TEST(the_valley_is_followed_to_its_end) {
     }
 }
 
+static cr_status bowl(void *context, const double *z, double *loss, double *gradient,
+                      cr_error *err) {
+    (void)context;
+    (void)err;
+    *loss = 0.0;
+    for (int i = 0; i < 2; i++) {
+        double d = z[i] - 0.33;
+        *loss += d * d;
+        if (gradient) {
+            gradient[i] = 2.0 * d;
+        }
+    }
+    return CR_OK;
+}
+
+// steps of one length go to and fro over the bottom; shorter ones end there
+TEST(a_rate_that_is_halved_comes_closer) {
+    double loss[2];
+    for (int i = 0; i < 2; i++) {
+        cr_arena *arena = cri_arena_create(4096);
+        cri_objective o = {2, everywhere, bowl, 0, NULL, NULL};
+        cri_minimise_options options = cri_minimise_options_default(CRI_METHOD_ADAM);
+        options.beta[0] = 0.0;
+        options.beta[1] = 0.0;
+        options.patience = 1000;
+        options.halve = 10 * i;
+        cri_minimiser m = begin(&o, &options, (double[]){-1.2, 1.0}, arena);
+        run(&m, 200);
+        loss[i] = cri_minimiser_loss(&m);
+        cri_arena_destroy(arena);
+    }
+    CHECK(loss[0] > 1e-4);
+    CHECK(loss[1] < 1e-6);
+}
+
 // with y <= 0.25 the least is where 2 (x - 1) + 400 x (x^2 - 0.25) = 0
 TEST(a_bound_is_kept_and_the_least_on_it_is_found) {
     static const cri_domain domain[2] = {{-INFINITY, INFINITY, false}, {-INFINITY, 0.25, false}};
@@ -217,7 +252,8 @@ TEST(methods_have_words) {
     CHECK(!cri_method_find("newton", &method));
 }
 
-CR_TEST_MAIN(the_valley_is_followed_to_its_end, a_bound_is_kept_and_the_least_on_it_is_found,
-             jumps_and_holes_end_no_search, a_start_without_a_value_is_refused,
-             adam_begins_with_a_step_of_the_rate, adam_follows_a_faint_gradient_like_a_strong_one,
+CR_TEST_MAIN(the_valley_is_followed_to_its_end, a_rate_that_is_halved_comes_closer,
+             a_bound_is_kept_and_the_least_on_it_is_found, jumps_and_holes_end_no_search,
+             a_start_without_a_value_is_refused, adam_begins_with_a_step_of_the_rate,
+             adam_follows_a_faint_gradient_like_a_strong_one,
              a_saved_search_goes_on_to_the_same_bits, methods_have_words)

@@ -254,6 +254,44 @@ TEST(bad_input_is_named) {
                         &err),
               CR_ERR_SYNTAX);
     CHECK(strstr(err.text, "eps is -1"));
+    CHECK_INT(try_start(SCENE("<numeric name='carom:potential:eps:b' data='1'/>",
+                              BODY("a", "size='.1'", "0 0 0")),
+                        &err),
+              CR_ERR_SYNTAX);
+    CHECK(strstr(err.text, "names no geom of this scene: 'b'"));
+    CHECK_INT(try_start(SCENE("<numeric name='carom:potential:eps:a' data='0'/>",
+                              BODY("a", "size='.1'", "0 0 0")),
+                        &err),
+              CR_ERR_SYNTAX);
+    CHECK(strstr(err.text, "eps of a is not more than 0"));
+}
+
+#define BOX "type='box' size='.1 .1 .1'"
+#define THREE BODY("a", BOX, "0 0 0") BODY("b", BOX, ".4 .1 0") BODY("c", BOX, "3 0 0")
+
+// speed of a and b after a step apart from each other
+static void push_apart(const char *text, double speed[2]) {
+    stage s = open_stage(text, "longrange");
+    step(&s, 0.01);
+    speed[0] = s.x[s.z.n_q];
+    speed[1] = s.x[s.z.n_q + 6];
+    close_stage(&s);
+}
+
+TEST(shells_of_one_geom_are_those_of_its_pairs) {
+    double narrow[2], wide[2], of_a[2], of_b[2], of_c[2];
+    push_apart(SCENE(MU("1e-4"), THREE), narrow);
+    push_apart(SCENE(MU("1e-4") "<numeric name='carom:potential:eps' data='2'/>", THREE), wide);
+    push_apart(SCENE(MU("1e-4") "<numeric name='carom:potential:eps:a' data='2'/>", THREE), of_a);
+    push_apart(SCENE(MU("1e-4") "<numeric name='carom:potential:eps:b' data='2'/>", THREE), of_b);
+    push_apart(SCENE(MU("1e-4") "<numeric name='carom:potential:eps:c' data='2'/>", THREE), of_c);
+    for (int i = 0; i < 2; i++) {
+        double part = fabs(wide[i] - narrow[i]);
+        CHECK(part > 0.1 * fabs(wide[i]));
+        // c is beyond the shells of both
+        CHECK(fabs(of_a[i] - wide[i]) < 1e-9 * part && fabs(of_b[i] - wide[i]) < 1e-9 * part);
+        CHECK(fabs(of_c[i] - narrow[i]) < 1e-9 * part);
+    }
 }
 
 TEST(triangles_without_area_are_left_out) {
@@ -302,5 +340,5 @@ TEST(shapes_are_closed_surfaces) {
 CR_TEST_MAIN(flight_is_that_of_implicit_euler, two_bodies_conserve_momentum,
              a_box_rests_where_its_weight_is_carried, nothing_tunnels,
              a_penalty_starts_in_an_overlap_and_carries_the_weight, random_throws_never_meet,
-             long_steps_are_stable, bad_input_is_named, triangles_without_area_are_left_out,
-             shapes_are_closed_surfaces)
+             long_steps_are_stable, bad_input_is_named, shells_of_one_geom_are_those_of_its_pairs,
+             triangles_without_area_are_left_out, shapes_are_closed_surfaces)
