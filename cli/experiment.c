@@ -60,10 +60,10 @@ static int find(const cli_options *options, const cri_experiment **out) {
 }
 
 static void put_number(double value) {
-    if (isfinite(value)) {
-        printf("  %10.4g", value);
-    } else {
+    if (isnan(value)) {
         printf("  %10s", "-");
+    } else {
+        printf("  %10.4g", value);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "learn/learner_train.h"
 #include "learn_augmented.h"
 #include "learn_data.h"
+#include "learn_doubt.h"
 #include "learn_points.h"
 #include "report.h"
 #include "report/result.h"
@@ -20,9 +21,6 @@
 #include <string.h>
 
 enum { HORIZON = 10, EPOCHS = 300, HIDDEN = 500, HIDDEN_TOUCH = 100 };
-
-// rows with touch on end that make one ask whether the sensor stays on
-enum { HELD_MOST = 3 };
 
 /// One run of the command.
 typedef struct task {
@@ -47,6 +45,22 @@ static int take_number(const char *name, const char *text, double most, double *
                : cli_usage("%s %.40s: expected a number from 0 to %g", name, text, most);
 }
 
+// without a rate nothing is learned
+static int take_rate(const char *text, double *out) {
+    int code = take_number("--rate", text, 1.0, out);
+    return code != CLI_DONE || *out > 0.0
+               ? code
+               : cli_usage("--rate %.40s: expected a number above 0, at most 1", text);
+}
+
+// a number, or the word that has it learned
+static int take_damping(const char *text, double *out) {
+    bool is_number = !text || cri_number_parse(text, strlen(text), out) == CRI_NUMBER_OK;
+    return is_number && *out >= 0.0 && *out <= 1e6
+               ? CLI_DONE
+               : cli_usage("--damping %.40s: expected a number from 0 to 1e+06, or learn", text);
+}
+
 static bool learns_damping(const cli_options *o) {
     return o->damping && strcmp(o->damping, "learn") == 0;
 }
@@ -61,39 +75,14 @@ static int find_kind(const cli_options *o, int *kind) {
         return cli_usage("--model %.60s: expected cdl, cdl-notouch, resnet, resnetcontact or vin",
                          o->model);
     }
-    bool has_damping = *kind == CRI_LEARN_CDL || *kind == CRI_LEARN_CDL_NOTOUCH;
-    return !o->damping || has_damping
+    if (o->law || o->mu_static) {
+        return cli_usage("%s: belongs to 'carom learn augmented'", o->law ? "--law" : "--static");
+    }
+    bool is_central = *kind == CRI_LEARN_CDL || *kind == CRI_LEARN_CDL_NOTOUCH;
+    const char *alien = o->damping ? "--damping" : o->restitution ? "--restitution" : NULL;
+    return !alien || is_central
                ? CLI_DONE
-               : cli_usage("--damping: %s has none; it belongs to cdl and cdl-notouch", o->model);
-}
-
-// what the data cannot teach
-static void warn(const task *t) {
-    const learn_data *d = &t->data;
-    if (d->n_touch == 0) {
-        (void)cli_warn(t->options,
-                       "no --touch and no velocity jumps: there is no contact to learn%s",
-                       d->has_v ? ""
-                                : "; differences of noisy positions hide jumps, --v names "
-                                  "measured velocities");
-    }
-    for (int k = 0; k < d->n_touch; k++) {
-        if (d->n_hit[k] == 0) {
-            (void)cli_warn(t->options,
-                           "contact %.60s: no row has a touch, so that nothing is learned "
-                           "of it",
-                           d->touch[k].name);
-        }
-        const learn_held *held = &d->held[k];
-        if (held->n_row >= HELD_MOST && !t->options->touch_held) {
-            (void)cli_warn(
-                t->options,
-                "contact %.60s: %d rows with touch on end, %.80s from row %d on, each an "
-                "impact of its own; if the sensor stays on while things touch, say "
-                "--touch-held first, else --touch-held each",
-                d->touch[k].name, held->n_row, held->file, held->row);
-        }
-    }
+               : cli_usage("%s: %s has none; it belongs to cdl and cdl-notouch", alien, o->model);
 }
 
 static int start(task *t, double damping) {
@@ -118,20 +107,18 @@ static int prepare(task *t) {
     code = code == CLI_DONE
                ? cli_choose("--starts", o->starts, "rows", "fitted", &t->recipe.fits_starts)
                : code;
-    code = code == CLI_DONE ? take_number("--rate", o->rate, 1.0, &t->recipe.rate) : code;
+    code = code == CLI_DONE ? take_rate(o->rate, &t->recipe.rate) : code;
     // fitted starts take most of the loss away, and what is left must outweigh the penalty
     t->recipe.l2 = t->recipe.fits_starts ? 5e-7 : t->recipe.l2;
     code = code == CLI_DONE ? take_number("--l2", o->l2, 1e3, &t->recipe.l2) : code;
     code =
         code == CLI_DONE ? take_number("--restitution", o->restitution, 1.0, &restitution) : code;
-    code = code == CLI_DONE && !learns_damping(o)
-               ? take_number("--damping", o->damping, 1e6, &damping)
-               : code;
+    code = code == CLI_DONE && !learns_damping(o) ? take_damping(o->damping, &damping) : code;
     code = code == CLI_DONE ? learn_data_read(o, HORIZON, &t->data) : code;
     if (code != CLI_DONE) {
         return code;
     }
-    warn(t);
+    learn_doubt(o, &t->data);
     learn_data *d = &t->data;
     double mass[LEARN_Q_MOST];
     for (int k = 0; k < d->n_q; k++) {
@@ -179,6 +166,12 @@ static int train(task *t) {
     }
     if (t->trained.stop == CRI_TRAIN_DIVERGED || t->trained.stop == CRI_TRAIN_UNSAVED) {
         return cli_failed("%s", err.text);
+    }
+    if (t->trained.n_dropped > 0) {
+        (void)cli_warn(o,
+                       "%lld windows were left out, over all epochs: their motion ran away; try "
+                       "a lower --rate than %g",
+                       t->trained.n_dropped, t->recipe.rate);
     }
     if (t->trained.stop == CRI_TRAIN_INTERRUPTED) {
         cli_say("interrupted after %d epochs; the weights are those so far, %s", t->trained.n_epoch,

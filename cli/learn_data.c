@@ -98,6 +98,12 @@ static int take_touch(const char *text, learn_data *d) {
                          "%.60s:+%s",
                          text, text, d->q[0]);
     }
+    for (int k = 0; k < d->n_touch; k++) {
+        if (strcmp(d->column[k], column) == 0) {
+            return cli_usage("--touch %.60s: column %.60s is that of a contact already", text,
+                             column);
+        }
+    }
     c->name = column;
     d->column[d->n_touch++] = column;
     return CLI_DONE;
@@ -116,6 +122,18 @@ static int take_columns(const cli_options *options, learn_data *d) {
                          : cli_usage("--v has %d columns and --q %d: one velocity a position", n,
                                      d->n_q);
         }
+    }
+    for (int k = 1; k < d->n_q; k++) {
+        for (int i = 0; i < k; i++) {
+            bool is_same = strcmp(d->q[i], d->q[k]) == 0;
+            if (is_same || (d->has_v && strcmp(d->v[i], d->v[k]) == 0)) {
+                return cli_usage("%s: column %.60s stands there twice", is_same ? "--q" : "--v",
+                                 is_same ? d->q[k] : d->v[k]);
+            }
+        }
+    }
+    if (options->touch_held && options->n_touch == 0) {
+        return cli_usage("--touch-held: is about the column of --touch, which is missing");
     }
     for (int k = 0; k < options->n_touch; k++) {
         int code = take_touch(options->touch[k], d);
@@ -228,6 +246,8 @@ static int propose(learn_data *d, const double *x, double **touch) {
         for (int k = 0; k < n * d->n_q; k++) {
             int row = k / d->n_q;
             int contact = contact_at(d, jump + row * d->n_q, k % d->n_q, pass == 0);
+            bool is_full = d->n_touch == LEARN_TOUCH_MOST;
+            d->n_left += pass == 1 && contact < 0 && is_full && jump[k] != 0;
             if (pass == 1 && contact >= 0) {
                 (*touch)[row * d->n_touch + contact] = 1.0;
             }

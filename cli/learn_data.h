@@ -29,6 +29,7 @@ typedef struct learn_data {
     int n_hit[LEARN_TOUCH_MOST];       // rows with touch
     learn_held held[LEARN_TOUCH_MOST]; // the longest touch of each
     bool is_proposed;
+    int n_left;   // jumps of no contact, since there are too many
     int n_series; // the last one is held out when has_holdout
     bool has_holdout;
     int *first; // (n_series + 1) first rows

@@ -107,7 +107,8 @@ static int take_rate(task *t) {
     t->rate = 1e-3;
     bool is_good = !text || (cri_number_parse(text, strlen(text), &t->rate) == CRI_NUMBER_OK &&
                              t->rate > 0.0 && t->rate <= 1.0);
-    return is_good ? CLI_DONE : cli_usage("--rate %.40s: expected a number from 0 to 1", text);
+    return is_good ? CLI_DONE
+                   : cli_usage("--rate %.40s: expected a number above 0, at most 1", text);
 }
 
 // --q and --v, one behind the other

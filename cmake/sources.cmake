@@ -407,6 +407,7 @@ set(CAROM_CLI_SOURCES
     cli/learn_points.c
     cli/learn_throws.c
     cli/learn_data.c
+    cli/learn_doubt.c
     cli/linearize.c
     cli/main.c
     cli/options.c

@@ -17,7 +17,7 @@ static cdl_spread spread_of(const cdl_study *s, int variant, size_t place) {
         const cdl_job *j = &s->job[k];
         if (j->is_done && j->variant == variant && j->run != CDL_TUNING) {
             memcpy(&value[n], (const char *)&j->score + place, sizeof *value);
-            n += isfinite(value[n]) != 0;
+            n += !isnan(value[n]); // what runs away counts as infinite
         }
     }
     return cri_cdl_spread(n, value);

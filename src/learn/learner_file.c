@@ -280,7 +280,8 @@ static cr_status take_net(const sheet_read *r, const char *name, const cri_mlp *
         is_same = found.width[k] == net->width[k];
     }
     if (!is_same) {
-        return refuse(r, "the layers of a net do not fit its model");
+        return cri_file_fail(r->err, CR_ERR_SYNTAX, r->file, 0,
+                             "is no model of weights: the layers of '%s' do not fit", name);
     }
     cri_mlp_from_arrays(&r->content, name, net, w);
     return CR_OK;

@@ -48,6 +48,8 @@ class Learn(unittest.TestCase):
     columns = ["--time", "time", "--q", "height", "--v", "speed"]
 
     def learn(self, data, *words, code=0):
+        if "-o" not in words:
+            words = (*words, "-o", self.path("kept.h5"))
         return carom("learn", "central-difference", data, *self.columns, "--epochs", "2", *words,
                      code=code)
 
@@ -100,6 +102,27 @@ class Learn(unittest.TestCase):
         ball(data, rows=12)
         self.assertIn("no contact to learn", self.learn(data).stderr)
         self.assertIn("contact floor: no row has a touch",
+                      self.learn(data, "--touch", "floor").stderr)
+
+    def test_what_the_data_speak_against_is_told(self):
+        data = self.path("a.csv")
+        ball(data)
+        plain = carom("learn", "central-difference", data, *self.columns, "--epochs", "1",
+                      "--touch", "floor")
+        self.assertEqual(plain.stderr, "carom: weights are not kept: -o FILE.h5 is missing\n")
+        doubts = {
+            "did you mean --touch floor:+height?": (None, "floor:-height"),
+            "height changes by -1 times a step of it": (lambda k, c: [*c[:2], -c[2], c[3]], "floor"),
+            "height changes by 0.001 times": (lambda k, c: [1000 * c[0], *c[1:]], "floor"),
+        }
+        for told, (change, touch) in doubts.items():
+            ball(data, change=change)
+            self.assertIn(told, self.learn(data, "--touch", touch).stderr)
+        # a column of touches that is a row early
+        rows = []
+        ball(data, change=lambda k, c: rows.append(c))
+        ball(data, rows=59, change=lambda k, c: [*c[:3], rows[k + 1][3]])
+        self.assertIn("velocities jump in the row behind its touches",
                       self.learn(data, "--touch", "floor").stderr)
 
     def test_a_sensor_that_stays_on_is_asked_about(self):
@@ -201,7 +224,13 @@ class Learn(unittest.TestCase):
         self.assertIn("--model", self.learn(data, "--model", "gru", code=2).stderr)
         self.assertIn(".h5", self.learn(data, "-o", self.path("w.txt"), code=2).stderr)
         self.assertIn("vin", self.learn(data, "--model", "vin", "--damping", "1", code=2).stderr)
-        self.assertIn("from 0", self.learn(data, "--damping", "much", code=2).stderr)
+        self.assertIn("or learn", self.learn(data, "--damping", "much", code=2).stderr)
+        touch = ["--touch", "floor"]
+        for words, told in ((["--rate", "0"], "above 0"), ([*touch, *touch], "contact already"),
+                            (["--law", "ncp"], "augmented"), (["--touch-held", "first"], "missing"),
+                            (["--model", "vin", "--restitution", "1"], "vin has none"),
+                            (["--q", "height,height", "--v", "speed,speed"], "twice")):
+            self.assertIn(told, self.learn(data, *words, code=2).stderr)
         done = self.learn(data, "-o", self.path("nowhere/w.h5"), code=1)
         self.assertIn("cannot be written", done.stderr)
         self.assertEqual(done.stdout, "")  # before the training

@@ -254,6 +254,38 @@ TEST(a_learned_system_is_a_model_like_any_other) {
     }
 }
 
-CR_TEST_MAIN(every_model_has_the_slope_of_its_loss, fitted_starts_have_the_slope_of_the_motion,
-             fitted_starts_see_through_noise, trained_numbers_are_the_nets_and_what_was_asked_for,
+// Two bodies at 0.7 m without forces or touches, and a contact net that says one thing: of its own
+// contacts the projection puts them at 0, in every step.
+TEST(the_contact_net_decides_where_projection_acts) {
+    static const int all[N_WINDOW] = {0, 1, 2};
+    double x[N_ROW * 4], touch[N_ROW];
+    cri_touch_data data = recording(x, touch);
+    memset(touch, 0, sizeof touch);
+    for (int k = 0; k < N_ROW * 4; k++) {
+        x[k] = k % 4 < 2 ? 0.7 : 0.0;
+    }
+    cri_learner learner = learner_of(CRI_LEARN_CDL, CRI_PROJECT_HOME);
+    const cri_central *c = learner.central;
+    int n_net = cri_mlp_n_weight(&c->contact_net);
+    cr_arena *arena = cri_arena_create(1 << 16);
+    double *p = calloc((size_t)learner.n_p, sizeof *p);
+    assert_true(p && arena && cri_learner_start(&learner, 5, p, arena));
+    memset(p + c->at_potential, 0, (size_t)(learner.n_p - c->at_potential) * sizeof *p);
+    for (int says = -1; says <= 1; says += 2) {
+        p[c->at_contact_net + n_net - 1] = says;
+        cri_learner_terms terms = {0};
+        assert_true(cri_learner_loss(&learner,
+                                     &(cri_learner_batch){&data, N_WINDOW, all, 1.0, NULL, NULL}, p,
+                                     &terms, NULL, arena));
+        double moved = says > 0 ? 0.5 * 0.7 * 0.7 * N_HORIZON * N_WINDOW : 0.0;
+        CHECK_CLOSE(terms.motion, moved, 1e-14, 1e-14);
+    }
+    free(p);
+    cri_arena_destroy(arena);
+    cri_learner_clear(&learner);
+}
+
+CR_TEST_MAIN(every_model_has_the_slope_of_its_loss, the_contact_net_decides_where_projection_acts,
+             fitted_starts_have_the_slope_of_the_motion, fitted_starts_see_through_noise,
+             trained_numbers_are_the_nets_and_what_was_asked_for,
              a_learned_system_is_a_model_like_any_other)
