@@ -363,7 +363,9 @@ static cr_status run(const cri_experiment *self, const cri_experiment_options *o
         generate(options->seed, half);
     }
     cri_experiment_add(out, "", "match", half[1].n, NAN, "bounces to predict, %s",
-                       is_measured ? "measured" : "generated");
+                       is_measured  ? "measured"
+                       : wants_made ? "generated"
+                                    : "generated (no planar_impact/ellipse_bounces.csv here)");
     cr_status status = run_nets(options, false, half, out, err);
     status = status == CR_OK ? run_nets(options, true, half, out, err) : status;
     status = status == CR_OK ? run_coulomb(half, out, err) : status;
