@@ -320,6 +320,10 @@ static void print(const task *t) {
         }
         putchar('\n');
     }
+    if (t->learner.learns_stiffness) {
+        printf("stiffness/mass of %s1 %.4g 1/s^2\n", sc->body_name,
+               t->p[sc->s.i_stiffness] / t->p[sc->s.i_mass]);
+    }
     if (t->trained.best_epoch >= 0) {
         printf("loss of validation %.4g, best after %d of %d epochs\n", t->trained.best,
                t->trained.best_epoch, t->trained.n_epoch);
