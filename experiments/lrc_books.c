@@ -14,8 +14,8 @@
 // a weight, 4 mu C'(D) = -m g, C the centred potential. It meets the table at 1e-5 and 1e-6.
 //
 // Force error, in multiples of mu: how far what all other planks do to the upper one is from its
-// weight m g. That is m (a + g) by its motion. The normal force of the next plank alone misses more,
-// as friction carries a part along a face that leans, and planks farther down push as well.
+// weight m g. That is m (a + g) by its motion. The normal force of the next plank alone misses
+// more, as friction carries a part along a face that leans, and planks farther down push as well.
 
 #include "lrc.h"
 #include "lrc_stage.h"

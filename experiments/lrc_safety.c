@@ -128,6 +128,7 @@ static cr_status run(const cri_experiment *self, const cri_experiment_options *o
 
 const cri_experiment cri_lrc_safety = {
     .name = "lrc-safety",
-    .summary = "random throws under longrange: no triangles may meet (paper 002; --runs N: hundreds)",
+    .summary =
+        "random throws under longrange: no triangles may meet (paper 002; --runs N: hundreds)",
     .run = run,
 };
