@@ -94,7 +94,7 @@ static cr_status run_bullet(lrc_text *t, const char *law, tally *sum, double *pl
 static cr_status run(const cri_experiment *self, const cri_experiment_options *options,
                      cri_experiment_result *out, cr_error *err) {
     static const char *const laws[] = {"longrange", "ipc", "sdrs", "rough"};
-    int n_scene = options->n_run > 0 ? options->n_run : options->is_full ? 10000 : 100;
+    int n_scene = options->n_run > 0 ? 100 * options->n_run : options->is_full ? 10000 : 100;
     tally sum = {0};
     lrc_text t;
     (void)self;
@@ -128,6 +128,7 @@ static cr_status run(const cri_experiment *self, const cri_experiment_options *o
 
 const cri_experiment cri_lrc_safety = {
     .name = "lrc-safety",
-    .summary = "random throws under longrange: no triangles may meet (paper 002, --runs N scenes)",
+    .summary =
+        "random throws under longrange: no triangles may meet (paper 002; --runs N: hundreds)",
     .run = run,
 };

@@ -170,6 +170,7 @@ typedef enum cr_grad {
     CR_GRAD_SMOOTHED = 1 << 4,    // of a smoothed contact law, as asked for
     CR_GRAD_DIFFERENCES = 1 << 5, // central differences of each step, not derivatives
     CR_GRAD_SURROGATE = 1 << 6,   // of another law's steps, as asked for
+    CR_GRAD_UNROLLED = 1 << 7,    // of a few iterations, not of the solution, as the law has it
 } cr_grad;
 
 /// What the contact solves of a step came to.

@@ -117,6 +117,7 @@ typedef struct cri_law {
     bool is_energy; // of the surfaces' positions; bodies must be apart at the start
     int form;       // cri_potential_form, of energies
     double mu;      // their coefficient, unless the scene gives one
+    int n_descent;  // derivatives by so many steps of descent; 0: of the solution
 
     /// Solves from the start f (3n) and overwrites it. Returns the cache that the derivatives need,
     /// in keep; has_cache false lets the law skip what only they need. Both arenas have room

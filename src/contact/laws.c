@@ -19,7 +19,7 @@ static const cri_law *const laws[] = {
 static const cri_law *const learned[] = {&cri_law_augmented, &cri_law_regressed};
 
 static const cri_law *const stepped[] = {
-    &cri_law_soft, &cri_law_longrange, &cri_law_ipc,
+    &cri_law_soft, &cri_law_longrange, &cri_law_ipc,     &cri_law_ipc_descent,
     &cri_law_sdrs, &cri_law_rough,     &cri_law_penalty,
 };
 

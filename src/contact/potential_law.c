@@ -30,6 +30,19 @@ const cri_law cri_law_ipc = {
     .mu = 10.0,
 };
 
+// five: the paper says a few
+const cri_law cri_law_ipc_descent = {
+    .name = "ipc-descent",
+    .summary = "the motion of ipc, gradients by five steps of descent",
+    .promise = "As ipc. Derivatives are not those of the motion: they are what five steps of "
+               "descent on the energy of a step, from its end, would make of a change.",
+    .stepper = "implicit",
+    .is_energy = true,
+    .form = CRI_POTENTIAL_IPC,
+    .mu = 10.0,
+    .n_descent = 5,
+};
+
 const cri_law cri_law_sdrs = {
     .name = "sdrs",
     .summary = "barrier on a plane between hulls, up to a reach; implicit step",

@@ -8,6 +8,7 @@
 
 extern const cri_law cri_law_longrange;
 extern const cri_law cri_law_ipc;
+extern const cri_law cri_law_ipc_descent;
 extern const cri_law cri_law_sdrs;
 extern const cri_law cri_law_rough;
 extern const cri_law cri_law_penalty;

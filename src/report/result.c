@@ -406,7 +406,7 @@ void cri_grad_text(int grad, char words[64]) {
     } classes[] = {{CR_GRAD_DISCRETE, "discrete"},       {CR_GRAD_AVERAGED, "averaged"},
                    {CR_GRAD_ONE_SIDED, "one-sided"},     {CR_GRAD_SMOOTHED, "smoothed"},
                    {CR_GRAD_DIFFERENCES, "differences"}, {CR_GRAD_SURROGATE, "surrogate"},
-                   {CR_GRAD_REFUSED, "refused"}};
+                   {CR_GRAD_UNROLLED, "unrolled"},       {CR_GRAD_REFUSED, "refused"}};
     size_t n = 0;
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
         if (grad & classes[i].bit) {

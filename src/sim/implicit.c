@@ -307,8 +307,17 @@ cri_descent cri_implicit_problem(cri_implicit *step) {
 
 // ---- a step begins -----------------------------------------------------------------------------
 
-void cri_implicit_guess(cri_implicit *s) {
+static void stand_at_start(cri_implicit *s) {
+    memcpy(s->q_stand, s->x, sizeof(double) * (size_t)s->sim->model->sizes.n_q);
+    cri_frames_set(&s->stand, s->q_stand);
+}
+
+void cri_implicit_guess(cri_implicit *s, bool is_start) {
     const cr_sizes *z = &s->sim->model->sizes;
+    stand_at_start(s);
+    if (is_start) {
+        return;
+    }
     for (int i = 0; i < z->n_v; i++) {
         s->step[i] = s->h * s->x[z->n_q + i];
     }
@@ -366,8 +375,7 @@ bool cri_implicit_begin(cr_sim *sim, const cri_step_record *record, cr_arena *ke
     measure(s);
     cri_implicit_retract(&sim->model->mech, s->x, -s->h, s->x + z->n_q, s->q_tried);
     cri_frames_set(&s->last, s->q_tried);
-    memcpy(s->q_stand, s->x, sizeof(double) * (size_t)z->n_q);
+    stand_at_start(s);
     cri_frames_set(&s->now, s->q_stand);
-    cri_frames_set(&s->stand, s->q_stand);
     return true;
 }

@@ -52,8 +52,8 @@ bool cri_implicit_begin(cr_sim *sim, const cri_step_record *record, cr_arena *ke
                         cr_arena *scratch, cri_implicit *out);
 
 /// Stands where the velocities lead, or on the way there when a surface or a limit is before it: a
-/// better place to begin. Bodies at rest stay.
-void cri_implicit_guess(cri_implicit *step);
+/// better place to begin. Bodies at rest stay. is_start: where the step begins.
+void cri_implicit_guess(cri_implicit *step, bool is_start);
 
 /// The problem that a step solves.
 cri_descent cri_implicit_problem(cri_implicit *step);

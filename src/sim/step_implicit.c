@@ -86,8 +86,14 @@ static cr_status solve(cr_sim *sim, cri_implicit *s, cri_step_record *record, do
     cri_potential_forget(sim->potential);
     CR_TRY(cri_slip_find(sim->potential, s->now.pose, s->h, s->mu, sim->tape, sim->scratch,
                          &s->slips, err));
-    cri_implicit_guess(s);
-    cri_descent_run(&problem, factor, sim->scratch, &report);
+    // a gap near what numbers can tell may be lost on the way to the guess
+    for (int i = 0; i < 2; i++) {
+        cri_implicit_guess(s, i > 0);
+        cri_descent_run(&problem, factor, sim->scratch, &report);
+        if (!report.has_memory || report.is_allowed) {
+            break;
+        }
+    }
     if (!report.has_memory) {
         return cri_no_memory(err);
     }
@@ -97,7 +103,8 @@ static cr_status solve(cr_sim *sim, cri_implicit *s, cri_step_record *record, do
     record->report.n_iteration = report.n_step;
     record->report.residual = report.size;
     record->report.outcome = report.is_solved ? CR_SOLVED : CR_ITERATION_LIMIT;
-    record->report.grad = CR_GRAD_DISCRETE | (report.is_solved ? 0 : CR_GRAD_REFUSED);
+    record->report.grad = CR_GRAD_DISCRETE | (report.is_solved ? 0 : CR_GRAD_REFUSED) |
+                          (sim->world.law->n_descent > 0 ? CR_GRAD_UNROLLED : 0);
     return CR_OK;
 }
 
@@ -256,6 +263,21 @@ static void inertia_vjp(cr_sim *sim, const cri_step_record *record, const work *
     }
 }
 
+// l = -H^-1 l, or what a few steps of descent make of it
+static bool unwind(const cr_sim *sim, const cri_implicit_record *data, double *l) {
+    int n_v = sim->model->mech.n_v, n_step = sim->world.law->n_descent;
+    bool is_good = true;
+    if (n_step > 0) {
+        is_good = cri_descent_unroll(n_v, data->factor, n_step, l, sim->scratch);
+    } else {
+        cri_cholesky_solve(n_v, data->factor, l);
+    }
+    for (int i = 0; i < n_v; i++) {
+        l[i] = -l[i];
+    }
+    return is_good;
+}
+
 static cr_status implicit_vjp(cr_sim *sim, const cri_step_record *record, double *y_adj,
                               double *u_adj, cr_error *err) {
     const cri_implicit_record *data = record->data;
@@ -271,10 +293,7 @@ static cr_status implicit_vjp(cr_sim *sim, const cri_step_record *record, double
     velocities_vjp(mech, record, y_adj + n_v, w.l, w.now);
 
     // g(q') = 0
-    cri_cholesky_solve(n_v, data->factor, w.l);
-    for (int i = 0; i < n_v; i++) {
-        w.l[i] = -w.l[i];
-    }
+    bool is_good = unwind(sim, data, w.l);
     cri_frames_motion(&data->next, w.l, w.motion);
     inertia_vjp(sim, record, &w);
     cri_joint_step joints = joints_of(sim, record);
@@ -283,8 +302,8 @@ static cr_status implicit_vjp(cr_sim *sim, const cri_step_record *record, double
                      w.pose_now, sim->d_adj.mu, &sim->d_adj);
     sim->d_adj.mu[0] += cri_dot(n_v, w.l, data->contact);
     cri_size_step sizes = sizes_of(sim, data);
-    bool is_good = !has_sizes(sim) || !sim->wants_p ||
-                   cri_size_step_vjp(&sizes, w.motion, &sim->d_adj, sim->scratch);
+    is_good = is_good && (!has_sizes(sim) || !sim->wants_p ||
+                          cri_size_step_vjp(&sizes, w.motion, &sim->d_adj, sim->scratch));
 
     // poses now and before
     cri_frames_pull(&data->now, w.pose_now, w.now);
@@ -385,10 +404,7 @@ static cr_status implicit_jvp(cr_sim *sim, const cri_step_record *record, double
     cri_joint_step joints = joints_of(sim, record);
     cri_joint_tan tan = {y_tan, y_tan + n_v, u_tan, d_tan ? &d_tan->mech : NULL};
     cri_joint_energy_jvp(&joints, &tan, w.l);
-    cri_cholesky_solve(n_v, data->factor, w.l);
-    for (int i = 0; i < n_v; i++) {
-        w.l[i] = -w.l[i];
-    }
+    is_good = unwind(sim, data, w.l) && is_good;
     velocities_jvp(mech, record, w.l, y_tan);
     cri_arena_rewind(sim->scratch, mark);
     return is_good ? CR_OK : cri_no_memory(err);

@@ -230,3 +230,53 @@ void cri_descent_run(const cri_descent *problem, double *factor, cr_arena *scrat
         report->value = w.value;
     }
 }
+
+// ---- a few steps -------------------------------------------------------------------------------
+
+// H (n, n) of its factor: U' D U, rows of D U behind 1/d
+static void multiply_out(int n, const double *factor, double *H) {
+    for (int k = 0; k < n; k++) {
+        const double *row = factor + (size_t)k * (size_t)n;
+        for (int i = k; i < n; i++) {
+            double u = i > k ? row[i] * row[k] : 1.0; // of row k of U
+            double *own = H + (size_t)i * (size_t)n;
+            own[k] += u / row[k];
+            cri_add_scaled(n - k - 1, u, row + k + 1, own + k + 1);
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < i; j++) {
+            H[(size_t)j * (size_t)n + (size_t)i] = H[(size_t)i * (size_t)n + (size_t)j];
+        }
+    }
+}
+
+bool cri_descent_unroll(int n, const double *factor, int n_step, double *b, cr_arena *scratch) {
+    CR_ASSERT(n > 0 && n_step > 0);
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    double *H = CR_PUSH(scratch, double, (size_t)n *(size_t)n);
+    double *z = CR_PUSH(scratch, double, n), *m = CR_PUSH(scratch, double, n);
+    double *left = CR_PUSH(scratch, double, n);
+    bool is_good = !cri_arena_has_failed(scratch);
+    if (is_good) {
+        multiply_out(n, factor, H);
+    }
+    for (int i = 0; is_good && i < n; i++) {
+        for (int j = 0; j < n; j++) {
+            m[i] += fabs(H[(size_t)i * (size_t)n + (size_t)j]);
+        }
+    }
+    for (int step = 0; is_good && step < n_step; step++) {
+        for (int i = 0; i < n; i++) {
+            left[i] = b[i] - cri_dot(n, H + (size_t)i * (size_t)n, z);
+        }
+        for (int i = 0; i < n; i++) {
+            z[i] += left[i] / m[i];
+        }
+    }
+    if (is_good) {
+        memcpy(b, z, sizeof *b * (size_t)n);
+    }
+    cri_arena_rewind(scratch, mark);
+    return is_good;
+}

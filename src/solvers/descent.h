@@ -56,3 +56,8 @@ typedef struct cri_descent_report {
 /// 2 n^2 + 7 n doubles on scratch.
 void cri_descent_run(const cri_descent *problem, double *factor, cr_arena *scratch,
                      cri_descent_report *report);
+
+/// b (n) becomes what n_step steps of descent on z' H z/2 - b . z, from zero, leave in place of
+/// H^-1 b, factor that of H: z += (H z - b)/-m, m_i the sum of |H_ij|, so that no step goes too
+/// far. Linear and symmetric in b. False when scratch has no memory, for n^2 + 3 n doubles.
+bool cri_descent_unroll(int n, const double *factor, int n_step, double *b, cr_arena *scratch);

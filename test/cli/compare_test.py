@@ -20,7 +20,7 @@ KEYS = ["law", "status", "loss", "max_penetration", "energy_change", "gradient_e
 
 
 # laws that are steps of their own
-OWN = ("soft", "longrange", "ipc", "sdrs", "rough", "penalty")
+OWN = ("soft", "longrange", "ipc", "ipc-descent", "sdrs", "rough", "penalty")
 
 
 class Compare(Command):

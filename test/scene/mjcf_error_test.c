@@ -374,7 +374,7 @@ static void bad_custom_entries_are_reported(void **state) {
     "slide:GEOM:GEOM (numeric)"
     static const refused cases[] = {
         {CUSTOM("<text name='carom:vertices:ball' data='parameters'/>"), CR_ERR_SYNTAX, 2,
-         "geom 'ball' has no mesh: its size moves it"},
+         "<text> geom 'ball' has no mesh: its size moves it"},
         {CUSTOM("<text name='carom:lwa' data='ncp'/>"), CR_ERR_SYNTAX, 2,
          "<text> 'carom:lwa': " KNOWN},
         {CUSTOM("<numeric name='carom:mass:ball' data='1'/>"), CR_ERR_SYNTAX, 2,

@@ -134,6 +134,53 @@ TEST(nothing_tunnels) {
 
 // without a barrier bodies may overlap, at the start too, and are pushed out to where four corners
 // carry the weight: mu h = m g/4, h (h + s) = (1e-3)^2/4
+// half of the way to a tenth of this gap would be too close for numbers
+TEST(a_gap_near_rounding_is_a_start) {
+    stage s = open_stage(SCENE(MU("1e-22"), BODY("a", "type='box' size='.1 .1 .1'", "0 0 0")
+                                                BODY("b", "type='box' size='.1 .1 .1'", ".2 0 0")),
+                         "longrange");
+    cr_error err = {0};
+    s.x[7] = 0.2 + 3e-10;
+    s.x[14] = 1.0;
+    CHECK_INT(cr_sim_step(s.sim, 0.02, s.x, NULL, s.x, &err), CR_OK);
+    CHECK(s.x[7] - s.x[0] > 0.2);
+    close_stage(&s);
+}
+
+// a step of two boxes so far apart: where it ends, and the adjoint of its end
+static int pull_back(const char *law, double gap, double x[26], double adj[26]) {
+    double seed[26];
+    stage s = open_stage(SCENE("", BODY("a", "type='box' size='.1 .1 .1'", "0 0 0")
+                                       BODY("b", "type='box' size='.1 .1 .1'", "0 .02 .05")),
+                         law);
+    cr_error err = {0};
+    for (int i = 0; i < 26; i++) {
+        seed[i] = i + 1;
+    }
+    s.x[7] = 0.2 + gap;
+    s.x[14] = 0.1;
+    step(&s, 0.02);
+    CHECK_INT(cr_sim_step_vjp(s.sim, seed, adj, NULL, NULL, &err), CR_OK);
+    memcpy(x, s.x, 26 * sizeof *x);
+    int grad = (int)cr_sim_report(s.sim)->grad;
+    close_stage(&s);
+    return grad;
+}
+
+TEST(a_few_steps_of_descent_see_less_of_a_contact) {
+    for (int k = 0; k < 2; k++) {
+        double x[2][26], adj[2][26] = {{0}}, apart = 0.0, gap = k ? 5e-3 : 0.5;
+        CHECK(!(pull_back("ipc", gap, x[0], adj[0]) & CR_GRAD_UNROLLED));
+        CHECK(pull_back("ipc-descent", gap, x[1], adj[1]) & CR_GRAD_UNROLLED);
+        CHECK(memcmp(x[0], x[1], sizeof x[0]) == 0);
+        for (int i = 0; i < 26; i++) {
+            apart = fmax(apart, fabs(adj[0][i] - adj[1][i]));
+        }
+        // matrices of what flies are diagonal here, so that one step is all
+        CHECK(k ? apart > 1e-3 : apart < 1e-9);
+    }
+}
+
 TEST(a_penalty_starts_in_an_overlap_and_carries_the_weight) {
     static const char *const floor[2] = {FLOOR, "<geom type='box' size='1 1 .5' pos='.1 .2 -.5'/>"};
     for (int k = 0; k < 2; k++) {
@@ -339,6 +386,7 @@ TEST(shapes_are_closed_surfaces) {
 
 CR_TEST_MAIN(flight_is_that_of_implicit_euler, two_bodies_conserve_momentum,
              a_box_rests_where_its_weight_is_carried, nothing_tunnels,
+             a_gap_near_rounding_is_a_start, a_few_steps_of_descent_see_less_of_a_contact,
              a_penalty_starts_in_an_overlap_and_carries_the_weight, random_throws_never_meet,
              long_steps_are_stable, bad_input_is_named, shells_of_one_geom_are_those_of_its_pairs,
              triangles_without_area_are_left_out, shapes_are_closed_surfaces)
