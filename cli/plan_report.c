@@ -131,7 +131,13 @@ static int write_motion(const cli_planning *t, const char *path) {
         return cli_error(&err);
     }
     int n_step = t->aim.schedule.n_step;
-    double *x = t->point.x0;
+    size_t n_x = (size_t)t->scene.sizes.n_x;
+    double *x = CR_PUSH(t->scene.memory, double, n_x);
+    if (!x) {
+        cri_trajectory_cancel(&file);
+        return cli_failed("no memory for %zu numbers", n_x);
+    }
+    memcpy(x, t->point.x0, n_x * sizeof *x); // a report begins there too
     double time = 0.0;
     cr_status status = cri_trajectory_row(&file, time, x, row_of(t, 0), &err);
     for (int k = 0; k < n_step && status == CR_OK; k++) {

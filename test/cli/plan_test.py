@@ -56,6 +56,11 @@ class Plan(Command):
         self.assertEqual(len(result["controls"]), 6)
         self.assertEqual(result["controls"][1]["name"], "u:push sine 1 frequency")
         self.assertLessEqual(result["targets"][0]["distance"], 0.1)
+        # steps of 0.3 that go to and fro, cut in half until they fit
+        coarse = [self.cart, "--target", "cart:1,0,0", "--steps", "50", "--controls", "u:push",
+                  "--method", "adam", "--beta", "0,0", "--rate", "0.3", "--iterations", "60"]
+        self.assertEqual(self.run_carom("plan", *coarse).returncode, 1)
+        self.assertEqual(self.json_of("plan", *coarse, "--halve", "4")["status"], "reached")
         # a horizon beyond the end is the whole run
         result = self.json_of("plan", *push, "--horizon", "500", "--execute", "500")
         self.assertEqual(result["status"], "reached")
@@ -98,6 +103,14 @@ class Plan(Command):
         self.good("simulate", self.scene, "--key", "drop", "--steps", "120", *values, "-o",
                   self.path("again.csv"))
         self.assertEqual(self.read("motion.csv"), self.read("again.csv"))
+
+    def test_a_report_begins_where_the_plan_does(self):
+        motions = []
+        for extra in ([], ["-o", self.path("motion.csv")]):
+            self.good("plan", self.scene, *THROW, *extra, "--report", self.path("page.html"))
+            page = self.read("page.html").split('id="data">', 1)[1].split("</script>", 1)[0]
+            motions.append(json.loads(page)["motions"])
+        self.assertEqual(motions[0], motions[1])
 
     def test_controls_over_time_are_what_simulate_does(self):
         self.good("plan", self.cart, "--target", "cart:1,0,0@1", "--controls", "u:push[*]",
