@@ -21,10 +21,11 @@ static double rate_of(const cr_sim *sim, int f, const cri_narrow_touch *touch,
                          state->x + sim->model->sizes.n_q, state->motion);
 }
 
-static bool rests_at_start(const cr_sim *sim, const cri_motion *motion, int f) {
+static bool rests_at_start(cr_sim *sim, const cri_motion *motion, int f) {
     const cri_scan *scan = &sim->scan;
     return cri_rests_by_cap(sim, f, motion->h) ||
-           cri_is_resting(sim, f, &scan->touch[f], &motion->state, motion->h, scan->speed[f]);
+           cri_is_resting(sim, f, &scan->touch[f], &motion->state, motion->h, scan->speed[f]) ||
+           cri_rests_by_sinking(sim, motion, f);
 }
 
 int cri_impact_resting(cr_sim *sim, const cri_motion *motion) {

@@ -14,11 +14,14 @@
 //
 // Without this a rocking box or a rolling pile would fall back in a shower of tiny impacts. For
 // k < 0, which a spin about the normal can make of a corner and a turning face of what slides over
-// it, the step would sink by h^2 |k|/2: it is cut into parts (sim/step_located.c), by the k that
-// stands at bend_of. What
-// approaches is always located, until a unit has had event_cap impacts in the step: then whatever
-// may be reached in it, gap <= h (|rate| + h |g|), is a row of the motion's own solve, which lets
-// no gap close beyond zero; nothing of that unit is located any more.
+// it, the step would sink by h^2 |k|/2: it is cut into parts t (sim/step_located.c), by the k that
+// stands at bend_of, and ends with a rate of t k, so that a touch rests when
+//
+//   -1e3 eps_gap - 2 t^2 |k| <= gap <= eps_gap,     -eps_speed - 5/4 t |k| <= rate <= 0
+//
+// What else approaches is always located, until a unit has had event_cap impacts in the step: then
+// whatever may be reached in it, gap <= h (|rate| + h |g|), is a row of the motion's own solve,
+// which lets no gap close beyond zero; nothing of that unit is located any more.
 
 #include "sim/rest.h"
 
@@ -171,25 +174,42 @@ static double bend_of(const cr_sim *sim, const cri_near *near, const cri_narrow_
     return k;
 }
 
-double cri_rest_sinking(cr_sim *sim, const cri_motion *motion, int n_rest) {
-    CR_ASSERT(n_rest >= 0);
-    const cri_scan *scan = &sim->scan;
-    double least = 0.0;
-    bool is_clear = false;
-    for (int i = 0; i < n_rest; i++) {
-        const cri_near *near = cri_scan_near(scan, scan->rest[i]);
-        // what does not turn, and balls, only ever part
-        if (near->kind == CRI_NEAR_LIMIT || near->kind == CRI_NEAR_SPHERE_SPHERE ||
-            !is_turning(near, &motion->state)) {
-            continue;
-        }
-        if (near->kind == CRI_NEAR_GENERAL && !is_clear) {
-            memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
-            is_clear = true;
-        }
-        least = fmin(least, bend_of(sim, near, &scan->touch[scan->rest[i]], &motion->state));
+// -k of a feature, 0: what does not turn, and balls, only ever part
+static double sinking_of(cr_sim *sim, const cri_motion *motion, int feature) {
+    const cri_near *near = cri_scan_near(&sim->scan, feature);
+    if (near->kind == CRI_NEAR_LIMIT || near->kind == CRI_NEAR_SPHERE_SPHERE ||
+        !is_turning(near, &motion->state)) {
+        return 0.0;
     }
-    return -least;
+    if (near->kind == CRI_NEAR_GENERAL) {
+        memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
+    }
+    return fmax(-bend_of(sim, near, &sim->scan.touch[feature], &motion->state), 0.0);
+}
+
+static double part_of(const cr_sim *sim, double h, double sinking) {
+    double n = ceil(h * sqrt(sinking / (1e3 * sim->eps_gap)));
+    return h / fmin(fmax(n, 1.0), 128.0);
+}
+
+double cri_rest_part(cr_sim *sim, const cri_motion *motion, int n_rest) {
+    CR_ASSERT(n_rest >= 0);
+    double most = 0.0;
+    for (int i = 0; i < n_rest; i++) {
+        most = fmax(most, sinking_of(sim, motion, sim->scan.rest[i]));
+    }
+    return part_of(sim, motion->h, most);
+}
+
+bool cri_rests_by_sinking(cr_sim *sim, const cri_motion *motion, int feature) {
+    CR_ASSERT(feature >= 0);
+    double gap = sim->scan.gap[feature], speed = sim->scan.speed[feature];
+    if (!(gap <= sim->eps_gap && speed < 0.0)) {
+        return false;
+    }
+    double sinking = sinking_of(sim, motion, feature), part = part_of(sim, motion->h, sinking);
+    return -gap <= 1e3 * sim->eps_gap + 2.0 * part * part * sinking &&
+           -speed <= sim->eps_speed + 1.25 * part * sinking;
 }
 
 bool cri_is_capped(const cr_sim *sim, const cri_near *near) {

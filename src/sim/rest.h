@@ -16,6 +16,10 @@ bool cri_is_capped(const cr_sim *sim, const cri_near *near);
 /// Is a feature, as it was measured, within reach of such a unit?
 bool cri_rests_by_cap(const cr_sim *sim, int feature, double h);
 
-/// How fast the gaps of the features in scan->rest (n_rest) would be drawn shut by the turning of
-/// their bodies alone, m/s^2: the largest -k, or 0.
-double cri_rest_sinking(cr_sim *sim, const cri_motion *motion, int n_rest);
+/// The part of a step that the features in scan->rest (n_rest) may move at once without sinking:
+/// their rows hold the tangents of turns, which they leave by k t^2/2, no more than half of what
+/// counts as an overlap (sim/motion.c); at most 128 parts.
+double cri_rest_part(cr_sim *sim, const cri_motion *motion, int n_rest);
+
+/// Does a feature in touch approach no faster than such a part leaves it?
+bool cri_rests_by_sinking(cr_sim *sim, const cri_motion *motion, int feature);

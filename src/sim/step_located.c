@@ -246,16 +246,6 @@ static double longest_motion(double spin, bool is_resting, double h, double T) {
     return part_of(ceil(fmin((is_short ? 20.0 : 2.0) * spin * h, 4096.0)), h, T);
 }
 
-// The part of a step that a resting contact may move at once without sinking: its row holds the
-// tangent of its turn, and its circle leaves the tangent by k t^2/2, which a spin about the normal
-// may turn downwards (sim/rest.c). No more than half of what counts as an overlap (sim/motion.c);
-// at most 24 parts.
-static double part_of_sinking(cr_sim *sim, const cri_motion *motion, int n_rest) {
-    double k = n_rest > 0 ? cri_rest_sinking(sim, motion, n_rest) : 0.0;
-    double n = ceil(motion->h * sqrt(k / (1e3 * sim->eps_gap)));
-    return motion->h / fmin(fmax(n, 1.0), 24.0);
-}
-
 // The longest motion of resting rows that stand for impacts which are no longer located, T when
 // there are none. What is not among the rows falls freely: by no more than 1e-4 of the smaller
 // body's radius, and no body turns by more than 1/100 radian. At most 256 parts of the step.
@@ -290,7 +280,7 @@ static bool begin_sub(cr_sim *sim, sub *s, double T, int *n_now, int *n_rest,
     }
     *n_now = cri_impact_now(sim, &s->motion);
     *n_rest = *n_now > 0 ? 0 : cri_impact_resting(sim, &s->motion);
-    s->motion.part = part_of_sinking(sim, &s->motion, *n_rest);
+    s->motion.part = cri_rest_part(sim, &s->motion, *n_rest);
     s->is_located = true;
     for (int k = 0; k < *n_now; k++) {
         int f = sim->scan.hit[k];
