@@ -85,7 +85,7 @@ static bool energy_force(lrc_probe *p, const cri_pose pose[2], cri_vec3 *force) 
     } else if (strcmp(name, "penalty") == 0) {
         cri_penalty_pair(PENALTY_LENGTH, &body[0], &body[1], CRI_LONGRANGE_HESSIAN, &p->result);
     } else {
-        bool is_local = strncmp(name, "ipc", 3) == 0; // with ipc-descent
+        bool is_local = strcmp(name, "ipc") == 0;
         cri_barrier_options options = {is_local ? CRI_BARRIER_LOCAL : CRI_BARRIER_GLOBAL, IPC_REACH,
                                        1.0};
         const cri_barrier_body a = {body[0], p->owner[0]}, b = {body[1], p->owner[1]};

@@ -36,7 +36,6 @@ static const lrc_law laws[] = {
     {"longrange", "ours", true, {1, 1, 1, 1}},
     {"sdrs", "Ye et al. 2025", true, {1, 1, 1, 0}},
     {"ipc", "Li et al. 2020", true, {1, 0, 1, 0}},
-    {"ipc-descent", "Huang et al. 2024", true, {1, 0, 1, 0}},
     {"rough", NULL, true, {NAN, NAN, NAN, NAN}},
     {"penalty", "Turpin et al. 2022, Schwarke et al. 2025", true, {0, 0, 1, 1}},
     {"soft", "penalties, Guendelman et al. 2003", false, {0, 0, 1, 0}},

@@ -28,8 +28,7 @@
 #define PREFIX "carom:"
 
 static const char *const known_entries =
-    "expected carom: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, "
-    "vertices:GEOM (text), "
+    "known: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, vertices:GEOM (text), "
     "potential:mu, eps[:GEOM], length, reach, slip, restitution:GEOM[:GEOM], friction:GEOM:GEOM, "
     "slide:GEOM:GEOM (numeric)";
 

@@ -368,8 +368,8 @@ static void bad_keyframes_are_reported(void **state) {
 static void bad_custom_entries_are_reported(void **state) {
     (void)state;
 #define KNOWN                                                                                      \
-    "expected carom: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, "                \
-    "vertices:GEOM (text), "                                                                       \
+    "known: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, vertices:GEOM "           \
+    "(text), "                                                                                     \
     "potential:mu, eps[:GEOM], length, reach, slip, restitution:GEOM[:GEOM], friction:GEOM:GEOM, " \
     "slide:GEOM:GEOM (numeric)"
     static const refused cases[] = {
