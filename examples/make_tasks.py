@@ -27,7 +27,7 @@ def numbers(values):
 
 
 def billiards():
-    """16 balls of 128 triangles on a floor: 15 in a triangle of five rows, one to play."""
+    """16 balls of 32 triangles on a floor: 15 in a triangle of five rows, one to play."""
     r = 0.5
     lines = ["""<!--
   Paper 002, Fig. 5: fifteen balls in a triangle and one that is played, of radius 0.5 m, on a floor without
@@ -38,22 +38,25 @@ def billiards():
   <custom>
     <text name="carom:law" data="longrange"/>
     <numeric name="carom:potential:mu" data="1e-7"/>
+    <numeric name="carom:potential:eps:cue" data="0.5"/>
   </custom>
   <default>
-    <geom type="sphere" size="%g" density="1" friction="0"/>
+    <geom density="1" friction="0"/>
   </default>
+  <asset>
+%s  </asset>
   <worldbody>
     <geom name="floor" type="plane" size="9 9 1" pos="0 0 -0.503"/>
     <body name="cue" pos="%s">
       <freejoint/>
-      <geom name="cue"/>
-    </body>""" % (r, numbers((4.4 * r, 4.4 * r, 0)))]
+      <geom name="cue" type="mesh" mesh="ball"/>
+    </body>""" % (mesh_of("ball", fibonacci(18, r)), numbers((4.4 * r, 4.4 * r, 0)))]
     for i in range(5):
         for j in range(i + 1):
             at = (1.1 * r * (4 - i) + 2.2 * r * j, -1.905 * r * i, 0)
             lines.append(f"""    <body name="b{i}{j}" pos="{numbers(at)}">
       <freejoint/>
-      <geom name="b{i}{j}"/>
+      <geom name="b{i}{j}" type="mesh" mesh="ball"/>
     </body>""")
     return "\n".join(lines) + "\n  </worldbody>\n</mujoco>\n"
 
@@ -74,9 +77,9 @@ HEAD = """<!--
     <geom name="floor" type="plane" size="9 9 1"/>
 """
 
-# a wide shell: with a narrow one the push of a far body rises and falls with distance
+# wide shells: with narrow ones the push of a far body rises and falls with distance
 EPS = '''
-    <numeric name="carom:potential:eps" data="%s"/>'''
+    <numeric name="carom:potential:eps%s" data="%s"/>'''
 
 ROD = """    <body name="rod" pos="%s">
 %s      <geom name="rod" type="box" size="0.05 0.4 0.05"/>
@@ -101,10 +104,10 @@ def rod(at, axes):
     return ROD % (at, joints), f"  </worldbody>\n  <actuator>\n{drives}  </actuator>\n</mujoco>\n"
 
 
-def widen(text, eps):
-    """The scene with this part of the radii as the width of its shells."""
+def widen(text, eps, geom=None):
+    """The scene with this part of the radii as the width of its shells, or of those of one geom."""
     at = text.index("\n  </custom>")
-    return text[:at] + EPS % eps + text[at:]
+    return text[:at] + EPS % (":" + geom if geom else "", eps) + text[at:]
 
 
 def push():
@@ -132,7 +135,7 @@ def halton(i, base):
 
 def many(name, figure, axes):
     """Ten cubes in a square of 2 m, by the numbers of Halton so that none overlap."""
-    text = HEAD % (figure, name, "3e-8", LIGHT)
+    text = widen(HEAD % (figure, name, "3e-8", LIGHT), 2, "rod")
     body, drive = rod("-1.6 0 0.12", axes)
     text += body
     for i in range(10):
@@ -193,6 +196,7 @@ def bunny():
     points, faces = hare()
     low = min(point[2] for point in points)
     text = HEAD % ("Fig. 14: a rod gathers ten shapes that are not convex.", "bunny", "5e-9", LIGHT)
+    text = widen(text, 2, "rod")
     text = text.replace("  <worldbody>", f"""  <asset>
 {mesh_of("hare", points, faces)}  </asset>
   <worldbody>""")
@@ -265,14 +269,18 @@ def ant():
     """A ball with four legs of two links, moving in a plane with a turn, beside a box."""
     text = HEAD % ("Fig. 9: an ant of nine links, 16 degrees of freedom, twelve of them driven, and a "
                    "box.", "ant", "1e-8", LIGHT)
-    text = text.replace('timestep="0.04"', 'timestep="0.02"')
+    text = widen(text, 2, "box").replace('timestep="0.04"', 'timestep="0.02"')
+    text = text.replace("  <worldbody>", f"""  <asset>
+{mesh_of("ball", fibonacci(18, 0.1333))}  </asset>
+  <worldbody>""").replace('friction="0.4"/>', 'friction="0.4" conaffinity="3"/>')
+    kind = 'contype="2" conaffinity="0"'
     upper, lower, thick, lift = 0.1476, 0.2952, 0.0533, math.radians(10.0)
-    text += """    <body name="ant" pos="0 0 0.3">
+    text += f"""    <body name="ant" pos="0 0 0.25">
       <joint name="x" type="slide" axis="1 0 0"/>
       <joint name="y" type="slide" axis="0 1 0"/>
       <joint name="z" type="slide" axis="0 0 1"/>
       <joint name="turn" type="hinge" axis="0 0 1"/>
-      <geom name="body" size="0.1333"/>
+      <geom name="body" type="mesh" mesh="ball" {kind}/>
 """
     drive = ""
     for k in range(4):
@@ -283,10 +291,10 @@ def ant():
         text += f"""      <body name="leg{k}" euler="0 0 {turn}" pos="{numbers((0.1333 * math.cos(math.radians(turn)), 0.1333 * math.sin(math.radians(turn)), 0))}">
         <joint name="swing{k}" axis="0 0 1" range="-90 90" damping="1" armature="0.02"/>
         <joint name="raise{k}" axis="0 1 0" range="-90 90" damping="1" armature="0.02"/>
-        <geom name="leg{k}" type="capsule" size="{thick}" fromto="0 0 0 {numbers(knee)}"/>
+        <geom name="leg{k}" type="box" size="{thick} {thick} {thick}" fromto="0 0 0 {numbers(knee)}" {kind}/>
         <body name="foot{k}" pos="{numbers(knee)}">
           <joint name="bend{k}" axis="0 1 0" range="-90 90" damping="1" armature="0.02"/>
-          <geom name="foot{k}" type="capsule" size="{thick}" fromto="0 0 0 {numbers(foot)}"/>
+          <geom name="foot{k}" type="box" size="{thick} {thick} {thick}" fromto="0 0 0 {numbers(foot)}" {kind}/>
         </body>
       </body>
 """

@@ -36,9 +36,10 @@ void lrc_contest_close(lrc_contest *c) {
 static void name_run(const lrc_run *r, const char *entry, char text[200]) {
     const lrc_task *t = r->task;
     bool f = r->o->is_full;
-    (void)snprintf(text, 200, "%s %s %s %s %g seed %lld rate %.9g dt %.9g %d %d %d %d", t->scene,
+    (void)snprintf(text, 200, "%s %s %s %s %g seed %lld rate %.9g dt %.9g %d %d %d %d %d", t->scene,
                    entry, r->rival->law, start_word[r->start], r->rival->mu, (long long)r->seed,
-                   r->rate, r->dt, r->n_step, t->horizon[f], t->execute[f], t->n_iteration[f]);
+                   r->rate, r->dt, r->n_step, t->horizon[f], t->execute[f], t->n_iteration[f],
+                   t->n_finish[f]);
 }
 
 /// Searches, or takes what a file has.

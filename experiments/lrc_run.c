@@ -2,7 +2,8 @@
 //
 // One search of a task, as `carom plan experiments/scenes/NAME.xml` does it: Adam (0.3, 0.5), the
 // loss max(0, d^2 - radius^2) summed over the objects, for a receding horizon over the steps of a
-// window too. Seeds other than 0 move the targets by up to 0.05 m, of billiards each draws its own.
+// window too; behind it Gauss-Newton where a task asks for it. Seeds other than 0 move the targets
+// by up to 0.05 m, of billiards each draws its own.
 
 #include "lrc_task.h"
 
@@ -204,6 +205,41 @@ static cr_status take_plan(lrc_run *r, variables *v, const double *z, cr_error *
     return CR_OK;
 }
 
+static void take_result(lrc_run *r, const cri_plan *plan) {
+    int n = r->room_history - r->n_history;
+    n = plan->n_history < n ? plan->n_history : n;
+    memcpy(r->history + r->n_history, plan->history, (size_t)n * sizeof *plan->history);
+    r->n_history += n;
+    r->n_iteration += plan->n_iteration;
+    r->stop = plan->stop;
+}
+
+/// Goes on from a plan that did not reach by Gauss-Newton on plain distances: Adam finds the
+/// valley, whose bottom is too narrow for its steps.
+static cr_status finish(lrc_run *r, const cri_shot_def *first, cri_plan *plan, cr_error *err) {
+    cri_shot_def def = *first;
+    cri_target target[LRC_TARGET_MOST];
+    cri_plan_options options = plan_options(r);
+    memcpy(target, r->target, sizeof target);
+    for (int i = 0; i < r->n_target; i++) {
+        target[i].radius = 0.0;
+    }
+    def.target = target;
+    options.minimise = cri_minimise_options_default(CRI_METHOD_GAUSS_NEWTON);
+    options.minimise.rate = r->rate;
+    options.iteration_limit = r->task->n_finish[r->o->is_full];
+    options.tolerance = r->task->radius;
+    options.bundle = (cri_bundle_options){0};
+    options.n_sample = 0;
+    if (options.iteration_limit == 0 || plan->stop == CRI_PLAN_REACHED ||
+        plan->stop == CRI_PLAN_INTERRUPTED || !cri_shot_has_residuals(&def)) {
+        return CR_OK;
+    }
+    CR_TRY(cri_plan_solve(&def, &options, plan->z, r->arena, plan, err));
+    take_result(r, plan);
+    return CR_OK;
+}
+
 static cr_status plan_whole(lrc_run *r, variables *v, cr_error *err) {
     CR_TRY(name_variables(r, v, err));
     cr_sim_options sim = sim_options(r);
@@ -220,9 +256,8 @@ static cr_status plan_whole(lrc_run *r, variables *v, cr_error *err) {
     cri_plan_options options = plan_options(r);
     cri_plan plan;
     CR_TRY(cri_plan_solve(&def, &options, v->z, r->arena, &plan, err));
-    r->stop = plan.stop;
-    r->n_iteration = plan.n_iteration;
-    take_history(r, plan.n_history, plan.history);
+    take_result(r, &plan);
+    CR_TRY(finish(r, &def, &plan, err));
     return take_plan(r, v, plan.z, err);
 }
 
@@ -236,7 +271,8 @@ cr_status lrc_run_open(lrc_run *r, cr_error *err) {
     r->settled = NAN;
     r->n_step = steps_of(r, r->start == LRC_TOUCHING ? t->horizon[r->o->is_full]
                                                      : t->n_step[r->o->is_full]);
-    r->room_history = t->horizon[0] > 0 ? r->n_step : t->n_iteration[r->o->is_full] + 1;
+    int n_iteration = t->n_iteration[r->o->is_full] + t->n_finish[r->o->is_full];
+    r->room_history = t->horizon[0] > 0 ? r->n_step : n_iteration + 2;
     r->p = CR_PUSH(r->arena, double, sizes.n_p);
     r->x = CR_PUSH(r->arena, double, sizes.n_x);
     r->u = CR_PUSH(r->arena, double, (size_t)r->n_step *(size_t)sizes.n_u);

@@ -19,6 +19,7 @@ typedef struct lrc_task {
     double rate[2];     // of Adam
     int n_iteration[2]; // of a window of a receding horizon
     int n_paper;        // iterations of the paper
+    int n_finish[2]; // iterations of Gauss-Newton behind those of Adam, of the whole run; 0: none
     int n_step[2];
     int horizon[2]; // 0: the whole run at once
     int execute[2]; // steps of a window that are carried out
