@@ -57,6 +57,7 @@ set(CAROM_SOURCES
     src/geometry/depth.c
     src/geometry/epa.c
     src/geometry/field.c
+    src/geometry/field_bounds.c
     src/geometry/field_neural.c
     src/geometry/field_shape.c
     src/geometry/feature_distance.c
@@ -79,6 +80,7 @@ set(CAROM_SOURCES
     src/geometry/shape_family.c
     src/geometry/shape_space.c
     src/geometry/skin.c
+    src/geometry/skin_cut.c
     src/geometry/skin_diff.c
     src/geometry/skin_plane.c
     src/geometry/skin_reduce.c

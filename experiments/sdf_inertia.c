@@ -27,7 +27,7 @@
 #include <string.h>
 
 enum {
-    N_SEED = 400, // the paper has 50: of so few the mean is unsure by a fifth
+    N_SEED = 50,
     N_CODE = 10,
     N_QUICK = 6,
     N_QUICK_CODE = 1,

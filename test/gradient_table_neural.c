@@ -152,6 +152,11 @@ static void many_vjp(const double *x, const void *cache, const double *y_adj, do
     cri_neural_many_vjp(&neural, x, MANY, places, y_adj, x_adj);
 }
 
+static void many_jvp(const double *x, const void *cache, const double *x_tan, double *y_tan) {
+    (void)cache;
+    cri_neural_many_jvp(&neural, x, MANY, places, x_tan, y_tan);
+}
+
 static void field_many_forward(const double *x, double *y, void *cache) {
     (void)cache;
     cri_field field = field_of(x);
@@ -164,6 +169,12 @@ static void field_many_vjp(const double *x, const void *cache, const double *y_a
     cri_field_phi_many_vjp(&field, MANY, places, y_adj, x_adj);
 }
 
+static void field_many_jvp(const double *x, const void *cache, const double *x_tan, double *y_tan) {
+    (void)cache;
+    cri_field field = field_of(x);
+    cri_field_phi_many_jvp(&field, MANY, places, x_tan, y_tan);
+}
+
 TEST(many_points_at_once_have_the_gradient_of_each) {
     plant();
     cr_vjp_case row = {.name = "many points of a net",
@@ -172,12 +183,16 @@ TEST(many_points_at_once_have_the_gradient_of_each) {
                        .n_out = MANY,
                        .forward = many_forward,
                        .vjp = many_vjp,
+                       .jvp_name = "cri_neural_many_jvp",
+                       .jvp = many_jvp,
                        .points = point + 3,
                        .n_points = 1};
     cr_test_vjp(&row);
     row.vjp_name = "cri_field_phi_many_vjp";
     row.forward = field_many_forward;
     row.vjp = field_many_vjp;
+    row.jvp_name = "cri_field_phi_many_jvp";
+    row.jvp = field_many_jvp;
     cr_test_vjp(&row);
     cri_field field = field_of(point + 3);
     double phi[MANY];

@@ -61,7 +61,7 @@ typedef enum cri_field_order {
 /// A field that somebody else computes. The vjp is that of (phi, g) with seeds phi_adj and g_adj;
 /// it adds to x_adj and, when not NULL, to param_adj. The jvp gives the tangents of phi and g for
 /// x_tan and, when not NULL, param_tan. The last two, NULL for fields that are not faster so, do
-/// many points (n, 3) at once: phi (n), and its adjoint for the parameters.
+/// many points (n, 3) at once: phi (n), and its adjoint and tangent for the parameters.
 typedef struct cri_field_custom {
     int n_param;
     double lipschitz;          // |g| is never above it
@@ -77,6 +77,8 @@ typedef struct cri_field_custom {
     void (*many)(const void *self, const double *param, int n, const double *x, double *phi);
     void (*many_vjp)(const void *self, const double *param, int n, const double *x,
                      const double *phi_adj, double *param_adj);
+    void (*many_jvp)(const void *self, const double *param, int n, const double *x,
+                     const double *param_tan, double *phi_tan);
 } cri_field_custom;
 
 struct cri_grid;
@@ -116,6 +118,10 @@ void cri_field_phi_many(const cri_field *field, int n, const double *x, double *
 /// Its adjoint for the parameters alone: adds to param_adj (n_param).
 void cri_field_phi_many_vjp(const cri_field *field, int n, const double *x, const double *phi_adj,
                             double *param_adj);
+
+/// phi_tan (n) for the parameters' param_tan (n_param), the points at rest.
+void cri_field_phi_many_jvp(const cri_field *field, int n, const double *x, const double *param_tan,
+                            double *phi_tan);
 
 /// Adjoint of (phi, g) at x: adds to x_adj and param_adj (n_param), each NULL when not wanted. It
 /// evaluates again at the same point, so that every branch is the one that was taken.

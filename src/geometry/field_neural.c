@@ -140,20 +140,41 @@ void cri_neural_many(const cri_neural *n, const double *code, int n_point, const
     }
 }
 
+// the next rows of a batch with their gradients, which hold those for the code; how many
+static int fill_batch(const cri_neural *n, const double *code, int n_left, const double *x,
+                      batch *b) {
+    int most = batch_rows(n), rows = n_left < most ? n_left : most;
+    for (int i = 0; i < rows; i++) {
+        set_row(n, code, x + 3 * (size_t)i, b->x + i * n->net->n_in);
+    }
+    cri_skip_net_eval(n->net, n->w, rows, b->x, b->phi, b->g, b->work);
+    return rows;
+}
+
 void cri_neural_many_vjp(const cri_neural *n, const double *code, int n_point, const double *x,
                          const double *phi_adj, double *code_adj) {
-    int most = batch_rows(n), n_in = n->net->n_in;
+    int n_in = n->net->n_in;
     batch b;
-    for (int first = 0; first < n_point; first += most) {
-        int rows = n_point - first < most ? n_point - first : most;
-        for (int i = 0; i < rows; i++) {
-            set_row(n, code, x + 3 * (size_t)(first + i), b.x + i * n_in);
-        }
-        // the code's part of the gradient is what its adjoint is made of
-        cri_skip_net_eval(n->net, n->w, rows, b.x, b.phi, b.g, b.work);
+    for (int first = 0, rows; first < n_point; first += rows) {
+        rows = fill_batch(n, code, n_point - first, x + 3 * (size_t)first, &b);
         for (int i = 0; i < rows; i++) {
             for (int k = 3; k < n_in; k++) {
                 code_adj[k - 3] += n->scale * phi_adj[first + i] * b.g[i * n_in + k];
+            }
+        }
+    }
+}
+
+void cri_neural_many_jvp(const cri_neural *n, const double *code, int n_point, const double *x,
+                         const double *code_tan, double *phi_tan) {
+    int n_in = n->net->n_in;
+    batch b;
+    for (int first = 0, rows; first < n_point; first += rows) {
+        rows = fill_batch(n, code, n_point - first, x + 3 * (size_t)first, &b);
+        for (int i = 0; i < rows; i++) {
+            phi_tan[first + i] = 0.0;
+            for (int k = 3; k < n_in; k++) {
+                phi_tan[first + i] += n->scale * b.g[i * n_in + k] * code_tan[k - 3];
             }
         }
     }
@@ -168,6 +189,11 @@ static void many_vjp_of(const void *self, const double *code, int n, const doubl
     cri_neural_many_vjp(self, code, n, x, phi_adj, code_adj);
 }
 
+static void many_jvp_of(const void *self, const double *code, int n, const double *x,
+                        const double *code_tan, double *phi_tan) {
+    cri_neural_many_jvp(self, code, n, x, code_tan, phi_tan);
+}
+
 cri_field_custom cri_neural_custom(const cri_neural *neural, double slope, const double *lower,
                                    const double *upper) {
     CR_ASSERT(neural->net->n_in >= 3 && neural->scale > 0.0);
@@ -180,5 +206,6 @@ cri_field_custom cri_neural_custom(const cri_neural *neural, double slope, const
                               .vjp = neural_vjp,
                               .jvp = neural_jvp,
                               .many = many_of,
-                              .many_vjp = many_vjp_of};
+                              .many_vjp = many_vjp_of,
+                              .many_jvp = many_jvp_of};
 }

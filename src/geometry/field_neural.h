@@ -32,3 +32,7 @@ void cri_neural_many(const cri_neural *neural, const double *code, int n, const 
 /// Adjoint of phi for the code alone: adds to code_adj.
 void cri_neural_many_vjp(const cri_neural *neural, const double *code, int n, const double *x,
                          const double *phi_adj, double *code_adj);
+
+/// Its tangent for the code: phi_tan (n).
+void cri_neural_many_jvp(const cri_neural *neural, const double *code, int n, const double *x,
+                         const double *code_tan, double *phi_tan);

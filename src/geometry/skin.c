@@ -215,38 +215,21 @@ static void search_from(search *s, triangle *t, const double start[3]) {
 
 // corners of a piece as weights w
 static void search_pieces(search *s, triangle *t, const double w[3][3], int depth) {
-    double mid[3], radius = 0.0;
-    cri_vec3 corner[3], centre = cri_v3(0.0, 0.0, 0.0);
-    for (int l = 0; l < 3; l++) {
-        mid[l] = (w[0][l] + w[1][l] + w[2][l]) / 3.0;
-        centre = cri_v3_mad(centre, mid[l], t->V[l]);
-    }
-    for (int k = 0; k < 3; k++) {
-        corner[k] = cri_v3_mad(cri_v3_scale(w[k][0], t->V[0]), w[k][1], t->V[1]);
-        corner[k] = cri_v3_mad(corner[k], w[k][2], t->V[2]);
-        radius = cri_larger(radius, cri_v3_norm(cri_v3_sub(corner[k], centre)));
-    }
-    if (cri_field_phi(s->field, centre) > s->slope * (radius + s->margin)) {
+    cri_skin_cut c;
+    cri_skin_cut_of(t->V, w, &c);
+    if (cri_field_phi(s->field, c.centre) > s->slope * (c.radius + s->margin)) {
         return;
     }
-    if (radius <= piece * s->reach || depth == PIECES_DEEP) {
-        search_from(s, t, mid);
+    if (c.radius <= piece * s->reach || depth == PIECES_DEEP) {
+        search_from(s, t, c.mid);
         return;
-    }
-    double half[3][3]; // middle of the side across corner k
-    for (int k = 0; k < 3; k++) {
-        for (int l = 0; l < 3; l++) {
-            half[k][l] = 0.5 * (w[(k + 1) % 3][l] + w[(k + 2) % 3][l]);
-        }
     }
     for (int k = 0; k < 3; k++) {
         double part[3][3];
-        memcpy(part[0], w[k], sizeof part[0]);
-        memcpy(part[1], half[(k + 2) % 3], sizeof part[1]);
-        memcpy(part[2], half[(k + 1) % 3], sizeof part[2]);
+        cri_skin_quarter_of(w, &c, k, part);
         search_pieces(s, t, (const double(*)[3])part, depth + 1);
     }
-    search_pieces(s, t, (const double(*)[3])half, depth + 1);
+    search_pieces(s, t, (const double(*)[3])c.half, depth + 1);
 }
 
 static const double whole[3][3] = {{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}};
@@ -462,35 +445,21 @@ static void add_start(starts *all, const start *one) {
 // a triangle that is large beside the other body may have its lowest point anywhere
 static void find_starts(const search *s, const triangle *t, const double w[3][3], int depth,
                         double least, starts *out) {
-    double mid[3], radius = 0.0, half[3][3];
-    cri_vec3 centre = cri_v3(0.0, 0.0, 0.0);
-    for (int l = 0; l < 3; l++) {
-        mid[l] = (w[0][l] + w[1][l] + w[2][l]) / 3.0;
-        centre = cri_v3_mad(centre, mid[l], t->V[l]);
-    }
-    for (int k = 0; k < 3; k++) {
-        cri_vec3 corner = cri_v3_scale(w[k][0], t->V[0]);
-        corner = cri_v3_mad(cri_v3_mad(corner, w[k][1], t->V[1]), w[k][2], t->V[2]);
-        radius = cri_larger(radius, cri_v3_norm(cri_v3_sub(corner, centre)));
-        for (int l = 0; l < 3; l++) {
-            half[k][l] = 0.5 * (w[(k + 1) % 3][l] + w[(k + 2) % 3][l]);
-        }
-    }
-    double phi = cri_field_phi(s->field, centre);
-    if (phi - s->slope * radius >= least) {
+    cri_skin_cut c;
+    cri_skin_cut_of(t->V, w, &c);
+    double phi = cri_field_phi(s->field, c.centre);
+    if (phi - s->slope * c.radius >= least) {
         return;
     }
     // a quarter of the distance is near enough to begin from
-    if (radius <= piece * s->reach || radius <= 0.25 * phi || depth == PIECES_DEEP) {
-        add_start(out, &(start){phi, radius, {mid[0], mid[1], mid[2]}, centre});
+    if (c.radius <= piece * s->reach || c.radius <= 0.25 * phi || depth == PIECES_DEEP) {
+        add_start(out, &(start){phi, c.radius, {c.mid[0], c.mid[1], c.mid[2]}, c.centre});
         return;
     }
-    find_starts(s, t, (const double(*)[3])half, depth + 1, least, out);
+    find_starts(s, t, (const double(*)[3])c.half, depth + 1, least, out);
     for (int k = 0; k < 3; k++) {
         double part[3][3];
-        memcpy(part[0], w[k], sizeof part[0]);
-        memcpy(part[1], half[(k + 2) % 3], sizeof part[1]);
-        memcpy(part[2], half[(k + 1) % 3], sizeof part[2]);
+        cri_skin_quarter_of(w, &c, k, part);
         find_starts(s, t, (const double(*)[3])part, depth + 1, least, out);
     }
 }

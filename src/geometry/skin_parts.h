@@ -72,3 +72,15 @@ static inline cri_pose cri_pose_between(const cri_pose *owner, const cri_pose *o
 static inline double cri_bend_of(const double H[6]) {
     return fabs(H[0] + H[1] + H[2]);
 }
+
+/// A piece of a triangle by the weights w of its corners: its middle, a radius around it, and the
+/// middles of the sides, each across its corner.
+typedef struct cri_skin_cut {
+    double mid[3], radius, half[3][3];
+    cri_vec3 centre;
+} cri_skin_cut;
+
+void cri_skin_cut_of(const cri_vec3 V[3], const double w[3][3], cri_skin_cut *c);
+
+/// The weights of the quarter at corner k.
+void cri_skin_quarter_of(const double w[3][3], const cri_skin_cut *c, int k, double part[3][3]);

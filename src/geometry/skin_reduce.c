@@ -21,6 +21,8 @@ enum { PATCHES = 32, LEVELS = 3 };
 static const double same_angle = 0.01; // radians between normals of a patch
 static const double same_place = 1e-4; // share of the scale within which the deeper point stays
 
+static const double same_gap = 1e-9; // of the scale: no point is deeper than another by less
+
 static const double share[LEVELS] = {0.02, 0.2, 1.0}; // of the margin, above the deepest point
 
 /// Points to be sorted by two numbers each.
@@ -172,7 +174,11 @@ static int reduce_patch(const cri_narrow_touch *pool, patch_points *p, double ma
             add_outline(pool, p, n, same_place * scale, &patch);
         }
     }
+    // of equals a point of the outline is the deepest: an inner one would take its place
     out[0] = pool[p->member[0]];
+    for (int k = patch.n - 1; k >= 0; k--) {
+        out[0] = patch.touch[k].gap <= deepest + same_gap * scale ? patch.touch[k] : out[0];
+    }
     const cri_pair pair = {.scale = scale};
     return cri_patch_reduce(&pair, &patch, margin, 1, out);
 }

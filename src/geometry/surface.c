@@ -248,11 +248,11 @@ bool cri_surface_of_field_vjp(const cri_field *field, const cri_surface *surface
 bool cri_surface_of_field_jvp(const cri_field *field, const cri_surface *surface,
                               cri_vertex_rule rule, const double *param_tan, cr_arena *scratch,
                               double *vertex_tan) {
-    cri_vec3 g_tan;
     if (rule == CRI_VERTEX_NORMAL) {
         for (int v = 0; v < surface->n_vertex; v++) {
             cri_vec3 x = cri_v3_load(surface->vertex + 3 * (size_t)v);
             double phi_tan;
+            cri_vec3 g_tan;
             cri_field_jvp(field, x, nothing, param_tan, &phi_tan, &g_tan);
             cri_v3_store(cri_v3_scale(-phi_tan, inverse_slope(field, x)),
                          vertex_tan + 3 * (size_t)v);
@@ -262,10 +262,7 @@ bool cri_surface_of_field_jvp(const cri_field *field, const cri_surface *surface
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *sample_tan = CR_PUSH_RAW(scratch, double, surface->n_sample);
     if (sample_tan) {
-        for (int k = 0; k < surface->n_sample; k++) {
-            cri_vec3 x = cri_v3_load(surface->sample_at + 3 * (size_t)k);
-            cri_field_jvp(field, x, nothing, param_tan, &sample_tan[k], &g_tan);
-        }
+        cri_field_phi_many_jvp(field, surface->n_sample, surface->sample_at, param_tan, sample_tan);
         cri_march_jvp(surface, sample_tan, vertex_tan);
     }
     cri_arena_rewind(scratch, mark);
