@@ -29,7 +29,7 @@
 
 static const char *const known_entries =
     "known: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, vertices:GEOM (text), "
-    "potential:mu, eps[:GEOM], length, reach, slip, restitution:GEOM[:GEOM], friction:GEOM:GEOM, "
+    "potential:mu, eps[:GEOM], length, reach, slip, restitution:GEOM[:GEOM], friction and "
     "slide:GEOM:GEOM (numeric)";
 
 // ---- entries -----------------------------------------------------------------------------------

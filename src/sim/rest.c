@@ -17,7 +17,7 @@
 // it, the step would sink by h^2 |k|/2: it is cut into parts t (sim/step_located.c), by the k that
 // stands at bend_of, and ends with a rate of t k, so that a touch rests when
 //
-//   -1e3 eps_gap - 2 t^2 |k| <= gap <= eps_gap,     -eps_speed - 5/4 t |k| <= rate <= 0
+//   -1e3 eps_gap - 2 t^2 |k| <= gap <= eps_gap,     -eps_speed - 5/4 t |k| <= rate < -eps_speed
 //
 // What else approaches is always located, until a unit has had event_cap impacts in the step: then
 // whatever may be reached in it, gap <= h (|rate| + h |g|), is a row of the motion's own solve,
@@ -131,12 +131,14 @@ static double centripetal(const cr_sim *sim, const cri_near *near, const cri_nar
     return sum;
 }
 
-static bool is_turning(const cri_near *near, const cri_state *state) {
+// does a body turn so far in a step that its touches may leave their tangents?
+static bool is_turning(const cri_near *near, const cri_state *state, double h) {
     bool is = false;
     for (int s = 0; s < 2; s++) {
         if (near->unit[s] >= 0 && near->body[s] >= 0) {
             cri_vec3 w = cri_v3_load(state->motion + 6 * near->body[s] + 3);
-            is = is || cri_v3_dot(w, w) > 0.0;
+            // h^2 w u/2 is below 1e-9 m for u = 2 m/s and h = 0.01 s
+            is = is || h * h * cri_v3_dot(w, w) > 1e-14;
         }
     }
     return is;
@@ -174,15 +176,16 @@ static double bend_of(const cr_sim *sim, const cri_near *near, const cri_narrow_
     return k;
 }
 
-// -k of a feature, 0: what does not turn, and balls, only ever part
-static double sinking_of(cr_sim *sim, const cri_motion *motion, int feature) {
+// -k of a feature, 0: what does not turn, and balls, only ever part; *is_clear: d_tan is zero
+static double sinking_of(cr_sim *sim, const cri_motion *motion, int feature, bool *is_clear) {
     const cri_near *near = cri_scan_near(&sim->scan, feature);
     if (near->kind == CRI_NEAR_LIMIT || near->kind == CRI_NEAR_SPHERE_SPHERE ||
-        !is_turning(near, &motion->state)) {
+        !is_turning(near, &motion->state, motion->h)) {
         return 0.0;
     }
-    if (near->kind == CRI_NEAR_GENERAL) {
+    if (near->kind == CRI_NEAR_GENERAL && !*is_clear) {
         memset(sim->d_tan.block, 0, sizeof(double) * (size_t)sim->d_tan.n_double);
+        *is_clear = true;
     }
     return fmax(-bend_of(sim, near, &sim->scan.touch[feature], &motion->state), 0.0);
 }
@@ -195,8 +198,9 @@ static double part_of(const cr_sim *sim, double h, double sinking) {
 double cri_rest_part(cr_sim *sim, const cri_motion *motion, int n_rest) {
     CR_ASSERT(n_rest >= 0);
     double most = 0.0;
+    bool is_clear = false;
     for (int i = 0; i < n_rest; i++) {
-        most = fmax(most, sinking_of(sim, motion, sim->scan.rest[i]));
+        most = fmax(most, sinking_of(sim, motion, sim->scan.rest[i], &is_clear));
     }
     return part_of(sim, motion->h, most);
 }
@@ -204,10 +208,12 @@ double cri_rest_part(cr_sim *sim, const cri_motion *motion, int n_rest) {
 bool cri_rests_by_sinking(cr_sim *sim, const cri_motion *motion, int feature) {
     CR_ASSERT(feature >= 0);
     double gap = sim->scan.gap[feature], speed = sim->scan.speed[feature];
-    if (!(gap <= sim->eps_gap && speed < 0.0)) {
+    if (!(gap <= sim->eps_gap && speed < -sim->eps_speed)) {
         return false;
     }
-    double sinking = sinking_of(sim, motion, feature), part = part_of(sim, motion->h, sinking);
+    bool is_clear = false;
+    double sinking = sinking_of(sim, motion, feature, &is_clear);
+    double part = part_of(sim, motion->h, sinking);
     return -gap <= 1e3 * sim->eps_gap + 2.0 * part * part * sinking &&
            -speed <= sim->eps_speed + 1.25 * part * sinking;
 }

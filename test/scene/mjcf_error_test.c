@@ -370,7 +370,7 @@ static void bad_custom_entries_are_reported(void **state) {
 #define KNOWN                                                                                      \
     "known: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, vertices:GEOM "           \
     "(text), "                                                                                     \
-    "potential:mu, eps[:GEOM], length, reach, slip, restitution:GEOM[:GEOM], friction:GEOM:GEOM, " \
+    "potential:mu, eps[:GEOM], length, reach, slip, restitution:GEOM[:GEOM], friction and "        \
     "slide:GEOM:GEOM (numeric)"
     static const refused cases[] = {
         {CUSTOM("<text name='carom:vertices:ball' data='parameters'/>"), CR_ERR_SYNTAX, 2,
