@@ -147,7 +147,7 @@ static cr_status draw_all(cri_ground_sampler *s, const cri_ground_sampling *samp
         for (int k = 0; k < MOST_TRY && !is_good; k++) {
             double reach = draw_any(s, out->kind, sampling, &r);
             is_good = cri_ground_solve(s, reach, s->x + s->model->sizes.n_q, NULL, &one) &&
-                      one.ground.kind == out->kind;
+                      cri_ground_is_moving(&one) && one.ground.kind == out->kind;
         }
         if (!is_good) {
             return cri_fail(err, CR_ERR_NUMERIC, 0,

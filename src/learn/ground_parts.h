@@ -65,6 +65,9 @@ void cri_ground_settle(cri_ground_sampler *s);
 bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, double *v_out,
                       cri_ground_solved *out);
 
+/// Does anything of what touches move? What does not has no direction to be labelled by.
+bool cri_ground_is_moving(const cri_ground_solved *solved);
+
 /// g from the velocities u after; false when the rows are not independent.
 bool cri_ground_impulse_of(cri_ground_solved *solved);
 

@@ -33,7 +33,7 @@ static bool look_at(cri_ground_sampler *s, const cri_ground_record *record, int 
     memcpy(after, later.ground.c, sizeof after);
     cri_ground_settle(s);
     bool is_good = cri_ground_solve(s, record->reach, record->before + n_v * i, NULL, out) &&
-                   out->ground.kind == later.ground.kind;
+                   cri_ground_is_moving(out) && out->ground.kind == later.ground.kind;
     memcpy(out->u, after, sizeof after);
     out->is_plain = false;
     is_good = is_good && cri_ground_impulse_of(out);

@@ -24,13 +24,19 @@ static const double least_e = 0.02;
 // of a regressor's target: what jams has impulses of any size, which would drown all others
 static const double most_impulse = 8.0;
 
-void cri_ground_look(cri_ground_sampler *s) {
+// what is farther than margin may be left out; of a mesh that has many vertices within it, its
+// outline and what touches first
+static void look(cri_ground_sampler *s, double margin) {
     cri_arena_reset(s->keep);
     cri_state_push(s->model, s->x, &s->state, s->keep);
     cri_state_set(s->model, &s->state);
     for (int k = 0; k < s->n_near; k++) {
-        cri_near_touches(&s->world, &s->near[k], &s->state, INFINITY, s->touch[k]);
+        cri_near_touches(&s->world, &s->near[k], &s->state, margin, s->touch[k]);
     }
+}
+
+void cri_ground_look(cri_ground_sampler *s) {
+    look(s, INFINITY);
 }
 
 const cri_narrow_touch *cri_ground_lowest(const cri_ground_sampler *s) {
@@ -46,14 +52,17 @@ const cri_narrow_touch *cri_ground_lowest(const cri_ground_sampler *s) {
 void cri_ground_settle(cri_ground_sampler *s) {
     const cri_ground_body *g = &s->ground;
     cri_ground_look(s);
-    double gap = cri_ground_lowest(s)->gap;
+    const cri_narrow_touch *lowest = cri_ground_lowest(s);
+    double gap = lowest->gap;
+    double size = cri_v3_norm(cri_v3_sub(lowest->point[1], s->state.pose[g->body].pos));
     if (g->is_spatial) {
         cri_v3_store(cri_v3_mad(cri_v3_load(s->x), -gap, g->normal), s->x);
     }
     for (int k = 0; k < 2 && !g->is_spatial; k++) {
         s->x[g->slide[k]] -= gap * cri_v3_dot(g->normal, g->slide_axis[k]);
     }
-    cri_ground_look(s);
+    // no state is tilted by more, nor a recording's as far off
+    look(s, fmax(0.01 * size, 1e-3));
 }
 
 cr_status cri_ground_open(const cr_model *model, const cri_law *law, cri_ground_sampler *s,
@@ -253,11 +262,15 @@ bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, doub
     if (applied && is_known) {
         cri_ground_applied(&out->ground, applied, out->applied);
     }
+    return is_known && jump.report.outcome == CR_SOLVED;
+}
+
+bool cri_ground_is_moving(const cri_ground_solved *of) {
     double size = 0.0;
-    for (int i = 0; i < out->ground.n_row; i++) {
-        size += fabs(out->ground.c[i]);
+    for (int i = 0; i < of->ground.n_row; i++) {
+        size += fabs(of->ground.c[i]);
     }
-    return is_known && jump.report.outcome == CR_SOLVED && size > 0.0;
+    return size > 0.0;
 }
 
 // ---- labels ------------------------------------------------------------------------------------

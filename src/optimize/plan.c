@@ -369,7 +369,10 @@ static cr_status conclude(search *s, cri_plan *out, cr_error *err) {
         out->stop = CRI_PLAN_REACHED;
     } else if (is_end) {
         CR_TRY(check_effect(s, a, &has_effect, err));
-        out->stop = has_effect ? out->stop : CRI_PLAN_NO_EFFECT;
+        // a search that came onto a plateau had an effect on its way
+        bool has_moved = memcmp(a->kept + 1, a->start, (size_t)s->n * sizeof *a->start) != 0;
+        cri_plan_stop flat = has_moved ? CRI_PLAN_CONVERGED : CRI_PLAN_NO_EFFECT;
+        out->stop = has_effect ? out->stop : flat;
     }
     CR_TRY(cri_shot_run(&a->shot, a->kept + 1, &out->loss, err));
     out->grad = a->shot.grad;

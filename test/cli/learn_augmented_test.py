@@ -115,6 +115,22 @@ class Augmented(unittest.TestCase):
         run = self.write("run.xml", RECTANGLE % (NETS, 1))
         carom("simulate", run, "--steps", "300")
 
+    def test_rest_is_recorded(self):
+        scene, throws = self.write("plain.xml", prism("", 4)), self.path("rest.csv")
+        with open(throws, "w", encoding="ascii") as out:
+            out.write(",".join(["t", *(f"prism/{q}[{i}]" for q in ("qpos", "qvel") for i in range(3))]) + "\n")
+            out.writelines(f"{0.002 * k:.6g},0,0,0,0,0,0\n" for k in range(100))
+        out = carom("learn", "augmented", scene, throws, "--epochs", "2", "-o", self.path("nets.json")).stdout
+        self.assertIn("99 transitions recorded", out)
+
+    def test_faces_of_meshes_with_many_vertices_are_sampled(self):
+        # upright, so that it rolls from face to face: ten vertices, of which touches keep eight
+        angles = [2 * math.pi * (i + 0.5) / 5 for i in range(5)]
+        rim = [f"{0.1 * math.cos(a):.9f} {y} {0.1 * math.sin(a):.9f}" for y in (-0.05, 0.05) for a in angles]
+        out = carom("learn", "augmented", self.write("five.xml", PRISM % ("", " ".join(rim))), "--epochs", "1", "-o",
+                    self.path("nets.json")).stdout
+        self.assertIn("line: 31500 samples", out)
+
     def test_a_step_costs_the_same_on_400_corners_as_on_4(self):
         # valgrind may be missing, and cannot run what the sanitizers made
         has_valgrind = shutil.which("valgrind") and subprocess.run(

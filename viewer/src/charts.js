@@ -11,9 +11,18 @@ import { element } from './motion.js';
 const HEIGHT = 190;
 const FONT = '11px Inter, system-ui, sans-serif';
 
+/** Equal ones of a sorted list apart by their last bits: tables that are joined have one point an x. */
+function apart(x) {
+    let last = -Infinity;
+    return x.map((value) => {
+        last = value > last ? value : last + Math.max(Math.abs(last) * Number.EPSILON, Number.MIN_VALUE);
+        return last;
+    });
+}
+
 /** All series of a chart over one list of x. */
 function tableOf(chart) {
-    const tables = chart.series.map((series) => [series.x, ...series.lines.map((line) => {
+    const tables = chart.series.map((series) => [apart(series.x), ...series.lines.map((line) => {
         // a logarithm has no place for zero
         return chart.log ? line.y.map((y) => (y > 0 ? y : null)) : line.y;
     })]);
