@@ -274,7 +274,8 @@ const cli_command cli_compare = {
     .arguments = "SCENE --target ...",
     .summary = "every contact law on one scene",
     .help =
-        "Runs every law of 'carom laws' from the same start, under the same controls, towards the\n"
+        "Runs the laws of impulses and soft from the same start, under the same controls, towards "
+        "the\n"
         "same targets: loss, deepest overlap, change of energy, gradient with its error against\n"
         "differences, time of a step and of the way back through it (least of several rounds over\n"
         "all laws). Below the table, where theory says that laws differ on these contacts, or\n"

@@ -7,6 +7,7 @@
 #include "learn_augmented.h"
 
 #include "io/number.h"
+#include "learn_data.h"
 #include "learn_throws.h"
 
 #include "report.h"
@@ -86,6 +87,9 @@ static cr_status train(const cli_options *options, const cr_model *model, cri_au
         status = cri_augmented_train(model, o, &t->rival, t->pdd, arena, err);
     }
     cli_terminal_end();
+    if (cli_terminal_is_interrupted()) {
+        cli_say("interrupted: the nets are as far as they came, train them again");
+    }
     return status;
 }
 
@@ -146,7 +150,20 @@ static int check(const cli_options *options) {
     if (model && strcmp(model, "augmented") != 0 && strcmp(model, "regressed") != 0) {
         return cli_usage("--model %.60s: expected augmented or regressed", model);
     }
-    return CLI_DONE;
+    const char *alien = options->rate              ? "--rate"
+                        : options->holdout         ? "--holdout"
+                        : options->plan.checkpoint ? "--checkpoint"
+                        : options->n_touch > 0     ? "--touch"
+                        : options->restitution     ? "--restitution"
+                        : options->damping         ? "--damping"
+                                                   : NULL;
+    if (alien) {
+        return cli_usage("%s: does not belong to 'carom learn augmented'", alien);
+    }
+    if (!options->output) {
+        (void)cli_warn(options, "weights are not kept: -o FILE.json is missing");
+    }
+    return learn_check_folder(options->output);
 }
 
 // what is trained on, and how

@@ -41,6 +41,9 @@ typedef struct learn_data {
 /// exit code.
 int learn_check_output(const char *path);
 
+/// The same for the folder alone, whatever the name.
+int learn_check_folder(const char *path);
+
 /// An option that is one of two words, NULL: the first. Returns an exit code.
 int cli_choose(const char *name, const char *text, const char *no, const char *yes, bool *out);
 
