@@ -225,6 +225,7 @@ int cli_scene_sim(const cli_scene *scene, bool use_gradient, cr_sim **out) {
 }
 
 int cli_scene_check_overlap(const cli_scene *scene, cr_sim *sim, const cli_options *options) {
+    CR_ASSERT(sim);
     cr_error err = {0};
     cri_overlap found = {0};
     if (cri_scan_overlap(sim, scene->x0, OVERLAP_LEAST, &found, &err) != CR_OK) {

@@ -13,14 +13,14 @@
 
 typedef struct cri_target {
     const cr_model *model; // borrowed
-    int body;              // -1: a site of the world
     cri_vec3 at;           // what should be there, in the body's frame, m
     double point[3];       // world, m
-    bool has_time;         // else at the end of the run
     double time;           // s after the start
-    bool is_throughout;    // counts after every step, and is judged at the end
     double radius;         // m, within it there is no loss
+    int body;              // -1: a site of the world
     int order;             // the caller's number for it; targets are sorted by time
+    bool has_time;         // else at the end of the run
+    bool is_throughout;    // counts after every step, and is judged at the end
 } cri_target;
 
 /// Reads BODY:X,Y,Z, BODY:X,Y,Z@T or BODY:X,Y,Z@all; where no body has the name, that of a site.
