@@ -302,8 +302,9 @@ static int check_report(const cli_options *out) {
 static int check_words(const cli_command *command, const cli_options *out) {
     if (out->n_word < command->n_word_least || out->n_word > command->n_word_most) {
         bool is_few = out->n_word < command->n_word_least;
-        return cli_usage("%s; usage: carom %s %s", is_few ? "missing argument" : "too many arguments",
-                         command->name, command->arguments);
+        return cli_usage("%s; usage: carom %s %s",
+                         is_few ? "missing argument" : "too many arguments", command->name,
+                         command->arguments);
     }
     return CLI_DONE;
 }
