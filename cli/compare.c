@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// carom compare: every contact law on one scene, and where theory says that they differ.
+// carom compare: contact laws on one scene, and where theory says that they differ.
 
 #include "commands.h"
 
@@ -272,7 +272,7 @@ static int run(const cli_options *options) {
 const cli_command cli_compare = {
     .name = "compare",
     .arguments = "SCENE --target ...",
-    .summary = "every contact law on one scene",
+    .summary = "contact laws on one scene",
     .help =
         "Runs the laws of impulses and soft from the same start, under the same controls, towards "
         "the\n"
