@@ -7,11 +7,13 @@
 // contact net sees (q + h v, v) of every step and goes through its cross entropy alone, so that it
 // takes the H B rows of all steps behind the rollout. Its slope for the states is added when a step
 // is reversed. A projection acts where the net itself says so. Without touch the gate is
-// S = sigmoid(logit), whose slope S (1 - S) gate_adj goes back to the net step by step.
+// S = sigmoid(logit), whose slope S (1 - S) gate_adj goes back to the net step by step. Nets that a
+// step has asked are not asked again for their cross entropy.
 //
 // With shifts d of the first states, x_0 = row + d, the loss has a term |d|^2/n_x more, the same as
 // of every other row: noise of the first row is no longer taken for truth. States are then fitted
-// to the motion alone: the cross entropy has no slope for them.
+// to the motion alone: the cross entropy has no slope for them, and a projection acts where a touch
+// was measured.
 // Source: paper 001, (18)-(21) and section 3.3.
 
 #include "learn/learner.h"
@@ -36,7 +38,7 @@ typedef struct pass {
     double *gate;                 // as logit: sigmoids, without touch
     bool *moves;                  // (n_row, n_touch)
     bool *is_failed;              // (n_row)
-    cri_mlp_cache *signal_at;     // (n_step) without touch
+    cri_mlp_cache *signal_at;     // (n_step) of contact nets that steps asked
     cri_central_cache *central;   // (n_step)
     cri_residual_cache *residual; // (n_step)
     cri_verlet_cache *verlet;     // (n_step)
@@ -49,6 +51,13 @@ static bool has_cross_entropy(const pass *t) {
 
 static bool is_soft(const pass *t) {
     return t->learner->kind == CRI_LEARN_CDL_NOTOUCH && t->learner->n_touch > 0;
+}
+
+// is the contact net asked in every step?
+static bool asks_net(const pass *t) {
+    const cri_central *c = t->learner->central;
+    return c && c->n_contact > 0 &&
+           (is_soft(t) || (c->projection != CRI_PROJECT_NONE && !t->batch->shift));
 }
 
 static const cri_mlp *signal_net(const pass *t, int *at) {
@@ -133,16 +142,15 @@ static bool step_central(pass *t, int step) {
     double *logit = t->logit + touch_at(t, step);
     int n = t->n_row * c->n_contact;
     cri_central_gates gates = {.gate = t->touch + touch_at(t, step)};
-    bool needs_net = is_soft(t) || (c->projection != CRI_PROJECT_NONE && c->n_contact > 0);
-    if (needs_net && !cri_mlp_value(&c->contact_net, t->p + c->at_contact_net, t->n_row, in, logit,
-                                    is_soft(t) ? &t->signal_at[step] : NULL, t->arena)) {
+    if (asks_net(t) && !cri_mlp_value(&c->contact_net, t->p + c->at_contact_net, t->n_row, in,
+                                      logit, &t->signal_at[step], t->arena)) {
         return false;
     }
     if (is_soft(t)) {
         gates.gate = t->gate + touch_at(t, step);
         cri_logistic(n, logit, t->gate + touch_at(t, step));
     }
-    if (needs_net) {
+    if (asks_net(t)) {
         for (int k = 0; k < n; k++) {
             t->moves[k] = logit[k] > 0.0;
         }
@@ -218,22 +226,24 @@ static double motion_error(const pass *t, int step, double *adj) {
     return sum;
 }
 
-// cross entropy of n_row rows from row first on; adds the slope for the net's input to in_adj
-static bool touch_error_part(pass *t, int first, int n_row, double *sum, double *p_adj) {
+// cross entropy of n_row rows from row first on, of which asked (NULL: nothing) is known; adds the
+// slope for the net's input to in_adj
+static bool touch_error_part(pass *t, int first, int n_row, const cri_mlp_cache *asked, double *sum,
+                             double *p_adj) {
     int at;
     const cri_mlp *net = signal_net(t, &at);
     cri_arena_mark mark = cri_arena_get_mark(t->arena);
     size_t from = (size_t)first * (size_t)t->n_x;
     int n_touch = t->learner->n_touch, n = n_row * n_touch;
     const double *touch = t->touch + (size_t)first * (size_t)n_touch;
-    double *logit = CR_PUSH_RAW(t->arena, double, n);
+    double *logit = t->logit + (size_t)first * (size_t)n_touch;
     double *loss = CR_PUSH_RAW(t->arena, double, n);
     double *loss_adj = CR_PUSH_RAW(t->arena, double, n);
     double *logit_adj = CR_PUSH(t->arena, double, n);
-    cri_mlp_cache cache;
-    if (!logit || !loss || !loss_adj || !logit_adj ||
-        !cri_mlp_value(net, t->p + at, n_row, t->in + from, logit, p_adj ? &cache : NULL,
-                       t->arena)) {
+    cri_mlp_cache own;
+    if (!loss || !loss_adj || !logit_adj ||
+        (!asked && !cri_mlp_value(net, t->p + at, n_row, t->in + from, logit, p_adj ? &own : NULL,
+                                  t->arena))) {
         return false;
     }
     cri_cross_entropy(n, logit, touch, loss);
@@ -245,20 +255,21 @@ static bool touch_error_part(pass *t, int first, int n_row, double *sum, double 
     bool is_done = true;
     if (p_adj) {
         cri_cross_entropy_vjp(n, logit, touch, loss_adj, logit_adj);
-        is_done = cri_mlp_value_vjp(net, t->p + at, &cache, logit_adj, t->in_adj + from, p_adj + at,
-                                    t->arena);
+        is_done = cri_mlp_value_vjp(net, t->p + at, asked ? asked : &own, logit_adj,
+                                    t->in_adj + from, p_adj + at, t->arena);
     }
     cri_arena_rewind(t->arena, mark);
     return is_done;
 }
 
-// cross entropy of all steps, in parts whose layers stay near
+// cross entropy of all steps, in parts whose layers stay near, or as the steps asked the net
 static bool touch_error(pass *t, double *sum, double *p_adj) {
-    enum { PART = 64 };
-    int n_row = t->n_step * t->n_row;
-    for (int first = 0; first < n_row; first += PART) {
+    bool is_asked = asks_net(t);
+    int n_row = t->n_step * t->n_row, part = is_asked ? t->n_row : 64;
+    for (int first = 0; first < n_row; first += part) {
         int left = n_row - first;
-        if (!touch_error_part(t, first, left < PART ? left : PART, sum, p_adj)) {
+        if (!touch_error_part(t, first, left < part ? left : part,
+                              is_asked ? &t->signal_at[first / part] : NULL, sum, p_adj)) {
             return false;
         }
     }

@@ -255,7 +255,8 @@ TEST(a_learned_system_is_a_model_like_any_other) {
 }
 
 // Two bodies at 0.7 m without forces or touches, and a contact net that says one thing: of its own
-// contacts the projection puts them at 0, in every step.
+// contacts the projection puts them at 0, in every step. With first states fitted it has no say:
+// measured touches do that.
 TEST(the_contact_net_decides_where_projection_acts) {
     static const int all[N_WINDOW] = {0, 1, 2};
     double x[N_ROW * 4], touch[N_ROW];
@@ -279,6 +280,19 @@ TEST(the_contact_net_decides_where_projection_acts) {
                                      &terms, NULL, arena));
         double moved = says > 0 ? 0.5 * 0.7 * 0.7 * N_HORIZON * N_WINDOW : 0.0;
         CHECK_CLOSE(terms.motion, moved, 1e-14, 1e-14);
+        for (int is_touched = 0; is_touched < 2; is_touched++) {
+            static const double shift[N_WINDOW * 4] = {0};
+            terms = (cri_learner_terms){0};
+            for (int k = 0; k < N_ROW; k++) {
+                touch[k] = is_touched;
+            }
+            assert_true(cri_learner_loss(
+                &learner, &(cri_learner_batch){&data, N_WINDOW, all, 1.0, shift, NULL}, p, &terms,
+                NULL, arena));
+            double fitted = is_touched ? 0.5 * 0.7 * 0.7 * N_HORIZON * N_WINDOW : 0.0;
+            CHECK_CLOSE(terms.motion, fitted, 1e-14, 1e-14);
+        }
+        memset(touch, 0, sizeof touch);
     }
     free(p);
     cri_arena_destroy(arena);
