@@ -44,7 +44,8 @@ typedef struct cdl_case {
     cdl_variant variant[CDL_VARIANT_MOST];
     int epoch_quick, epoch_annealed, epoch_paper;
     double l2_annealed, l2_paper;
-    bool fits_starts; // recipes are three: the first fits first states of windows too
+    bool fits_starts;   // recipes are three: the first fits first states of windows too
+    bool follows_whole; // recipes are three: the last goes over whole recordings too
 
     /// The true step: x_next (n_x), touch (n_contact).
     void (*step)(const struct cdl_case *self, const double *x, double *x_next, double *touch);

@@ -189,6 +189,7 @@ static const cdl_case cradle = {
     .epoch_paper = 2000,
     .l2_annealed = 5e-7,
     .l2_paper = 5e-6,
+    .follows_whole = true,
     .step = cradle_step,
     .potential = pendulum_potential,
 };

@@ -9,6 +9,13 @@
 
 enum { CDL_RECIPE_MOST = 3, CDL_RUN_MOST = 64, CDL_TUNING = -1 };
 
+/// How to train: over windows, then over whole recordings.
+typedef struct cdl_recipe {
+    cri_learner_recipe windows;
+    int n_epoch;
+    int n_whole; // epochs of whole recordings, 0: none
+} cdl_recipe;
+
 /// One training.
 typedef struct cdl_job {
     int variant, recipe;
@@ -22,8 +29,7 @@ typedef struct cdl_job {
 typedef struct cdl_study {
     const cdl_case *c;
     const cri_experiment_options *options;
-    cri_learner_recipe recipe[CDL_RECIPE_MOST];
-    int n_epoch[CDL_RECIPE_MOST];
+    cdl_recipe recipe[CDL_RECIPE_MOST];
     int n_recipe, n_run;
     int n_job;
     cdl_job *job;                 // (n_job)

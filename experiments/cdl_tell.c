@@ -26,7 +26,7 @@ static cdl_spread spread_of(const cdl_study *s, int variant, size_t place) {
 #define SPREAD(s, variant, field) spread_of((s), (variant), offsetof(cdl_score, field))
 
 static const char *recipe_of(const cdl_study *s, int variant) {
-    return s->recipe[s->chosen[variant]].name;
+    return s->recipe[s->chosen[variant]].windows.name;
 }
 
 static void add_rmse(const cdl_study *s, int variant, cri_experiment_result *out) {
@@ -81,14 +81,15 @@ static void add_tuning(const cdl_study *s, int variant, cri_experiment_result *o
     for (int k = 0; k < s->n_job; k++) {
         const cdl_job *j = &s->job[k];
         if (j->is_done && j->variant == variant && j->run == CDL_TUNING) {
-            const char *name = s->c->variant[variant].name, *recipe = s->recipe[j->recipe].name;
+            const char *name = s->c->variant[variant].name,
+                       *recipe = s->recipe[j->recipe].windows.name;
             cri_experiment_add(out, "", "lower", j->score.held_out, NAN,
                                "%s tuning, %s: loss held out", name, recipe);
             cri_experiment_add(out, "", "lower", j->score.rmse, NAN, "%s tuning, %s: rmse", name,
                                recipe);
             cri_experiment_add(out, "s", "lower", j->score.seconds, NAN,
                                "%s tuning, %s: training of %d epochs", name, recipe,
-                               s->n_epoch[j->recipe]);
+                               s->recipe[j->recipe].n_epoch);
         }
     }
 }
@@ -158,17 +159,20 @@ static void put_table(const cdl_study *s) {
                     "RMSE is the root of the squared error summed over positions, velocities and "
                     "touches, per time. It jumps when a bounce comes one step early or late.");
     for (int k = 0; k < s->n_recipe; k++) {
-        const cri_learner_recipe *r = &s->recipe[k];
-        cri_report_note(report, "Recipe %s: Adam, rate %g%s, L2 %g, %d epochs%s.", r->name, r->rate,
-                        r->is_annealed ? " falling to 0" : "", r->l2, s->n_epoch[k],
-                        r->fits_starts ? ", first states of windows fitted too" : "");
+        const cri_learner_recipe *r = &s->recipe[k].windows;
+        cri_report_note(report, "Recipe %s: Adam, rate %g%s, L2 %g, %d epochs%s%s.", r->name,
+                        r->rate, r->is_annealed ? " falling to 0" : "", r->l2, s->recipe[k].n_epoch,
+                        r->fits_starts ? ", first states of windows fitted too" : "",
+                        s->recipe[k].n_whole > 0 ? "; then steps on whole recordings" : "");
     }
     if (s->n_recipe > 1) {
         cri_report_note(
             report,
             "Each model has the recipe whose loss was lowest on a recording held out%s, "
             "after one training by each.",
-            s->c->fits_starts ? ", its first states fitted" : "");
+            s->c->follows_whole ? ", taken as one window whose first state is fitted"
+            : s->c->fits_starts ? ", its first states fitted"
+                                : "");
     }
     cri_report_fact(report, "runs", "%d", s->n_run);
     cri_report_table(report, "RMSE over the recording, and on starts that were not seen",
