@@ -222,18 +222,10 @@ static cr_status run_one(study *s, cr_error *err) {
         bool is_found = cri_points_scene_set_law(s->truth, s->twist->law);
         CR_ASSERT(is_found);
     }
-    cr_status status = CR_OK;
-    struct {
-        cri_points_data *data;
-        int n;
-    } set[] = {{&s->train, z->n_train}, {&s->valid, z->n_test}, {&s->test, z->n_test}};
-    for (int k = 0; k < 3 && status == CR_OK; k++) {
-        uint64_t seed = 8 * s->seed + (uint64_t)k;
-        status = cri_points_windows(s->truth, seed, set[k].n, set[k].data, s->arena, err);
-        if (status == CR_OK && s->twist && s->twist->noise > 0.0) {
-            cri_points_add_noise(s->truth, seed, s->twist->noise, set[k].data);
-        }
-    }
+    const cri_points_set set[] = {
+        {&s->train, z->n_train}, {&s->valid, z->n_test}, {&s->test, z->n_test}};
+    double noise = s->twist ? s->twist->noise : 0.0;
+    cr_status status = cri_points_sets(s->truth, s->seed, noise, set, s->arena, err);
     if (status == CR_OK) {
         status = run_models(s, err);
     }
