@@ -33,6 +33,7 @@ enum {
     RELATION_MOST = 4000,
     N_STEP = CRI_WINDOW_STATES - 1,
     N_GROUP = 6,
+    PAIR_SHARE = 5, // a batch of pairs is the fifth part of one of windows
     THREAD_MOST = 64
 };
 
@@ -250,6 +251,12 @@ static uint64_t problem_of(const cri_points_training *t) {
     return cri_hash(hash, t->train->x, n * sizeof *t->train->x);
 }
 
+// baselines, which bring no mechanics, take as many steps of smaller batches as in the paper
+static int batch_of(const cri_points_training *t) {
+    int n = cri_points_learner_has_pairs(t->learner) ? t->batch / PAIR_SHARE : t->batch;
+    return n > 1 ? n : 1;
+}
+
 cr_status cri_points_train(const cri_points_training *t, double *w, double *history,
                            cri_train_result *out, cr_error *err) {
     CR_ASSERT(t->n_epoch > 0 && t->batch > 0 && t->n_thread > 0);
@@ -271,7 +278,7 @@ cr_status cri_points_train(const cri_points_training *t, double *w, double *hist
                            .problem = problem_of(t)};
     cri_train_options options = cri_train_options_default();
     options.n_epoch = t->n_epoch;
-    options.batch = t->batch;
+    options.batch = batch_of(t);
     options.shard = shard_of(t->learner);
     options.n_thread = n_thread;
     options.seed = t->seed;
