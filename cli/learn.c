@@ -75,8 +75,12 @@ static int find_kind(const cli_options *o, int *kind) {
         return cli_usage("--model %.60s: expected cdl, cdl-notouch, resnet, resnetcontact or vin",
                          o->model);
     }
-    if (o->law || o->mu_static) {
-        return cli_usage("%s: belongs to 'carom learn augmented'", o->law ? "--law" : "--static");
+    if (o->law || o->mu_static || o->epsilon) {
+        return cli_usage("%s: belongs to 'carom learn %s'",
+                         o->law         ? "--law"
+                         : o->mu_static ? "--static"
+                                        : "--epsilon",
+                         o->law || o->mu_static ? "augmented" : "points");
     }
     bool is_central = *kind == CRI_LEARN_CDL || *kind == CRI_LEARN_CDL_NOTOUCH;
     const char *alien = o->damping ? "--damping" : o->restitution ? "--restitution" : NULL;
@@ -406,6 +410,8 @@ const cli_command cli_learn = {
         "                        'carom simulate -o' writes them\n"
         "  --model M             cm-clnn, cm-chnn, cmr-clnn, cmr-chnn or lcp-clnn, else cm-clnn;\n"
         "                        true: no training, the system as it is from a drawn state\n"
+        "  --epsilon E           of the regularised law of cmr-clnn and cmr-chnn in 1/kg, else\n"
+        "                        0.01, or the word learn\n"
         "  --epochs N, --rate R  else 60 and 0.001, which falls to 0 over the last half\n\n"
         "augmented trains the nets of the contact law of that name for the one body of a scene,\n"
         "in a plane or in space, or for two that move in one plane. It samples contact states\n"

@@ -156,6 +156,7 @@ static int check(const cli_options *options) {
                         : options->n_touch > 0     ? "--touch"
                         : options->restitution     ? "--restitution"
                         : options->damping         ? "--damping"
+                        : options->epsilon         ? "--epsilon"
                                                    : NULL;
     if (alien) {
         return cli_usage("%s: does not belong to 'carom learn augmented'", alien);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What recordings say against the options of 'carom learn central-difference'.
+// What recordings say against the options of 'carom learn'.
 //
 // Velocities: q_{n+1} - q_n = s h v_n has the least squares s = sum dq hv / sum (hv)^2, which is 1
 // for the velocity of that column in units a second, with the error e^2 = sum (dq - s hv)^2 /
@@ -34,25 +34,33 @@ static span span_of(const learn_data *d, int series, int before, int behind) {
     return (span){d->first[series] + before, d->first[series + 1] - behind};
 }
 
+void learn_pace_add(learn_pace *pace, double dq, double hv) {
+    pace->moved += dq * dq;
+    pace->along += dq * hv;
+    pace->square += hv * hv;
+    pace->n += 1.0;
+}
+
+bool learn_pace_is_wrong(const learn_pace *pace, double *slope) {
+    if (!(pace->square > 0.0)) {
+        return false;
+    }
+    *slope = pace->along / pace->square;
+    double left = fmax(pace->moved - *slope * pace->along, 0.0);
+    return fabs(*slope - 1.0) > 0.5 + 5.0 * sqrt(left / (pace->n * pace->square));
+}
+
 static void doubt_velocity(const cli_options *options, const learn_data *d, int k) {
-    double moved = 0.0, along = 0.0, square = 0.0, n = 0.0;
+    learn_pace pace = {0};
+    double slope;
     for (int s = 0; s < d->n_series; s++) {
         span at = span_of(d, s, 0, 1);
         for (int row = at.first; row < at.end; row++) {
-            double dq = row_of(d, row + 1)[k] - row_of(d, row)[k];
-            double hv = d->all.dt * row_of(d, row)[d->n_q + k];
-            moved += dq * dq;
-            along += dq * hv;
-            square += hv * hv;
-            n += 1.0;
+            learn_pace_add(&pace, row_of(d, row + 1)[k] - row_of(d, row)[k],
+                           d->all.dt * row_of(d, row)[d->n_q + k]);
         }
     }
-    if (!(square > 0.0)) {
-        return;
-    }
-    double slope = along / square;
-    double error = sqrt(fmax(moved - slope * along, 0.0) / (n * square));
-    if (fabs(slope - 1.0) > 0.5 + 5.0 * error) {
+    if (learn_pace_is_wrong(&pace, &slope)) {
         (void)cli_warn(options,
                        "--v %.60s: %.60s changes by %.3g times a step of it; is it the velocity of "
                        "that column, in its units a second, and --time in seconds?",

@@ -10,6 +10,7 @@
 #include "learn/points_file.h"
 #include "learn/points_record.h"
 #include "learn_data.h"
+#include "learn_doubt.h"
 #include "optimize/ensemble.h"
 #include "report.h"
 #include "report/result.h"
@@ -50,6 +51,7 @@ typedef struct task {
     char name[40]; // of the system
     int n_point;   // of a rope, 0: as it is
     double rate;
+    double epsilon; // of cone-reg, 0: as it is
     cri_points_learner learner;
     cri_points_data train, valid, test; // test: of --holdout
     const char *const *column;          // (n_x) NULL: the default
@@ -85,6 +87,21 @@ static int take_model(task *t) {
                                 name);
 }
 
+// what other systems have
+static int refuse_aliens(const cli_options *o) {
+    const char *alien = o->n_touch > 0   ? "--touch"
+                        : o->touch_held  ? "--touch-held"
+                        : o->starts      ? "--starts"
+                        : o->l2          ? "--l2"
+                        : o->mu_static   ? "--static"
+                        : o->damping     ? "--damping"
+                        : o->law         ? "--law"
+                        : o->outside     ? "--outside"
+                        : o->restitution ? "--restitution"
+                                         : NULL;
+    return alien ? cli_usage("%s: does not belong to 'carom learn points'", alien) : CLI_DONE;
+}
+
 // cp3, or rope:50
 static int take_name(task *t) {
     const char *text = t->options->word[1], *colon = strchr(text, ':');
@@ -109,6 +126,26 @@ static int take_rate(task *t) {
                              t->rate > 0.0 && t->rate <= 1.0);
     return is_good ? CLI_DONE
                    : cli_usage("--rate %.40s: expected a number above 0, at most 1", text);
+}
+
+static bool learns_epsilon(const task *t) {
+    return t->options->epsilon && strcmp(t->options->epsilon, "learn") == 0;
+}
+
+// a number, or the word that has it learned
+static int take_epsilon(task *t) {
+    const char *text = t->options->epsilon;
+    if (text && strcmp(t->model->law, "cone-reg") != 0) {
+        return cli_usage("--epsilon: %s has none; it belongs to cmr-clnn and cmr-chnn",
+                         t->model->name);
+    }
+    bool is_good = !text || learns_epsilon(t) ||
+                   (cri_number_parse(text, strlen(text), &t->epsilon) == CRI_NUMBER_OK &&
+                    t->epsilon > 0.0 && t->epsilon <= 1e6);
+    return is_good ? CLI_DONE
+                   : cli_usage("--epsilon %.40s: expected a number above 0, at most 1e+06, in "
+                               "1/kg, or learn",
+                               text);
 }
 
 // --q and --v, one behind the other
@@ -144,11 +181,8 @@ static int take_columns(task *t) {
 static cr_status draw(task *t, cr_error *err) {
     cri_points_scene *truth = NULL;
     CR_TRY(cri_points_scene_create(t->name, t->n_point, &truth, err));
-    uint64_t seed = 8 * t->options->seed;
-    cr_status status = cri_points_windows(truth, seed, DRAWN, &t->train, t->arena, err);
-    if (status == CR_OK) {
-        status = cri_points_windows(truth, seed + 1, DRAWN_VALID, &t->valid, t->arena, err);
-    }
+    const cri_points_set set[3] = {{&t->train, DRAWN}, {&t->valid, DRAWN_VALID}};
+    cr_status status = cri_points_sets(truth, t->options->seed, 0.0, set, t->arena, err);
     cri_points_scene_destroy(truth);
     return status;
 }
@@ -178,9 +212,51 @@ static cr_status read_data(task *t, cr_error *err) {
     return CR_OK;
 }
 
+// the name of number i of a state among the columns
+static const char *column_of(const task *t, int i, char *room, size_t size) {
+    if (t->column) {
+        return t->column[i];
+    }
+    cri_points_column_name(t->learner.scene, i, room, size);
+    return room;
+}
+
+// columns of velocities that are not those of their positions; the first of them is told
+static void doubt_velocities(const task *t) {
+    const cri_points_scene *sc = t->learner.scene;
+    size_t n_x = (size_t)sc->n_x, D = n_x / 2, first = D, n_wrong = 0;
+    double slope_first = 1.0;
+    for (size_t i = 0; i < D; i++) {
+        learn_pace pace = {0};
+        for (size_t k = 0; k < (size_t)t->train.n * CRI_WINDOW_STATES; k++) {
+            const double *x = t->train.x + k * n_x;
+            if ((k + 1) % CRI_WINDOW_STATES != 0) {
+                learn_pace_add(&pace, x[n_x + i] - x[i], sc->dt * x[D + i]);
+            }
+        }
+        double slope;
+        if (learn_pace_is_wrong(&pace, &slope) && n_wrong++ == 0) {
+            first = i;
+            slope_first = slope;
+        }
+    }
+    if (n_wrong > 0) {
+        char q[80], v[80], more[60] = "";
+        if (n_wrong > 1) {
+            (void)snprintf(more, sizeof more, " (and %zu other columns)", n_wrong - 1);
+        }
+        (void)cli_warn(t->options,
+                       "%.60s changes by %.3g times a step of %.60s%s; is that its velocity, in "
+                       "m/s, and are times in seconds?",
+                       column_of(t, (int)first, q, sizeof q), slope_first,
+                       column_of(t, (int)(first + D), v, sizeof v), more);
+    }
+}
+
 static int prepare(task *t) {
     int code = take_model(t);
     code = code == CLI_DONE ? take_rate(t) : code;
+    code = code == CLI_DONE ? take_epsilon(t) : code;
     if (code != CLI_DONE) {
         return code;
     }
@@ -189,10 +265,14 @@ static int prepare(task *t) {
                                         .law = t->model->law,
                                         .form = t->model->form,
                                         .n_hidden = HIDDEN,
-                                        .width = WIDTH};
+                                        .width = WIDTH,
+                                        .learns_epsilon = learns_epsilon(t)};
     cr_error err = {0};
     if (cri_points_learner_create(&def, &t->learner, &err) != CR_OK) {
         return cli_error(&err);
+    }
+    if (t->epsilon > 0.0) {
+        t->learner.scene->p[t->learner.scene->law.i_epsilon] = t->epsilon;
     }
     code = take_columns(t);
     if (code != CLI_DONE) {
@@ -204,6 +284,9 @@ static int prepare(task *t) {
     if (t->train.n_hit == 0) {
         (void)cli_warn(t->options, "no contact in the data: friction and restitution stay as they "
                                    "were drawn");
+    }
+    if (t->options->n_word > 2) {
+        doubt_velocities(t);
     }
     t->w = CR_PUSH(t->arena, double, t->learner.n_w);
     t->p = CR_PUSH(t->arena, double, t->learner.n_w);
@@ -306,6 +389,15 @@ static void print_score(const char *what, const score *s) {
     putchar('\n');
 }
 
+static double mean_mass(const task *t) {
+    const cri_points *s = &t->learner.scene->s;
+    double sum = 0.0;
+    for (int k = 0; k < s->n_block; k++) {
+        sum += t->p[s->i_mass + k];
+    }
+    return sum / s->n_block;
+}
+
 static void print(const task *t) {
     const cri_points_scene *sc = t->learner.scene;
     int n_file = t->options->n_word - 2;
@@ -319,6 +411,10 @@ static void print(const task *t) {
             printf(" %.4f", t->p[sc->s.i_mass + k] / t->p[sc->s.i_mass]);
         }
         putchar('\n');
+    }
+    if (strcmp(t->model->law, "cone-reg") == 0) {
+        printf("epsilon %.4g 1/kg, %s; mean mass %.4g kg\n", t->p[sc->law.i_epsilon],
+               t->learner.learns_epsilon ? "learned" : "given", mean_mass(t));
     }
     if (t->learner.learns_stiffness) {
         printf("stiffness/mass of %s1 %.4g 1/s^2\n", sc->body_name,
@@ -397,13 +493,27 @@ static int save(const task *t) {
                : cli_error(&err);
 }
 
+// whether there is something to keep
+static bool tell_interrupted(const task *t) {
+    bool is_last = t->trained.n_epoch == epochs_of(t), has_best = t->trained.best_epoch >= 0;
+    const char *next = t->options->plan.checkpoint ? "the same command goes on"
+                                                   : "--checkpoint FILE would let it go on";
+    if (has_best) {
+        cli_say("interrupted %s %d epochs; kept is the best so far, %s",
+                is_last ? "in the last steps, behind" : "after", t->trained.n_epoch, next);
+    } else {
+        cli_say("interrupted after %d epochs, before the first validation: no model is kept, %s",
+                t->trained.n_epoch, next);
+    }
+    return has_best;
+}
+
 static int finish(task *t) {
+    if (t->trained.stop == CRI_TRAIN_INTERRUPTED && !tell_interrupted(t)) {
+        return CLI_DONE;
+    }
     if (!judge(t, &t->valid, &t->own) || (t->options->holdout && !judge(t, &t->test, &t->held))) {
         return cli_failed("no memory");
-    }
-    if (t->trained.stop == CRI_TRAIN_INTERRUPTED) {
-        cli_say("interrupted after %d epochs; kept is the best so far%s", t->trained.n_epoch,
-                t->options->plan.checkpoint ? ", the same command goes on" : "");
     }
     print(t);
     tell(t);
@@ -433,7 +543,8 @@ static int write_truth(task *t) {
 
 int cli_learn_points(const cli_options *options) {
     task t = {.options = options, .arena = cri_arena_create(1 << 16)};
-    int code = t.arena ? learn_check_output(options->output) : cli_failed("no memory");
+    int code = t.arena ? refuse_aliens(options) : cli_failed("no memory");
+    code = code == CLI_DONE ? learn_check_output(options->output) : code;
     code = code == CLI_DONE ? take_name(&t) : code;
     if (code == CLI_DONE && options->model && strcmp(options->model, "true") == 0) {
         code = write_truth(&t);

@@ -178,6 +178,7 @@ static int take_data(const cli_command *command, const char *name, const char *v
         {"--l2", CLI_LEARN, &out->l2, NULL, NULL},
         {"--static", CLI_LEARN, &out->mu_static, NULL, NULL},
         {"--restitution", CLI_LEARN, &out->restitution, NULL, NULL},
+        {"--epsilon", CLI_LEARN, &out->epsilon, NULL, NULL},
         {"--damping", CLI_LEARN, &out->damping, NULL, NULL},
         {"--epochs", CLI_LEARN | CLI_SHAPE, NULL, NULL, NULL},
         {"--codes", CLI_SHAPE, &out->n_code, NULL, NULL},

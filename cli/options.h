@@ -83,6 +83,7 @@ typedef struct cli_options {
     const char *mu_static;   // of what lies still
     const char *restitution; // known, NULL: learned
     const char *damping;     // known, or "learn"; NULL: none
+    const char *epsilon;     // of the law cone-reg, or "learn"; NULL: as it is
     const char *n_code;      // numbers of a code
     const char *net;         // layers and width
     const char *code;        // of one shape

@@ -345,6 +345,7 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/dac_throw.c
     experiments/dcs_billiards.c
     experiments/dcs_cases.c
+    experiments/dcs_generators.c
     experiments/dcs_penetration.c
     experiments/dcs_precision.c
     experiments/dcs_run.c

@@ -52,7 +52,7 @@ typedef struct dcs_twist {
     const char *task;  // name of its experiment
     const char *label; // in rows, behind the model
     const char *model; // its one model
-    const char *law;   // of the data, NULL: cone
+    const char *law;   // of the data, or "generators"; NULL: cone
     int n_train;       // windows, with as many steps of training
     int n_point;       // of a rope
     int n_hidden, width;
@@ -106,6 +106,9 @@ CR_MUST_CHECK bool cri_dcs_precision(const dcs_trained *t, double *error, cr_are
 CR_MUST_CHECK cr_status cri_dcs_run(const dcs_case *c, const dcs_twist *twist,
                                     const cri_experiment_options *options,
                                     cri_experiment_result *out, cr_error *err);
+
+/// Makes data of Tables S.4 and S.5 as the paper's seem to be; it has no derivatives.
+extern const cri_law cri_dcs_generators;
 
 /// A task by the name of its experiment, which there must be.
 const dcs_case *cri_dcs_find(const char *name);

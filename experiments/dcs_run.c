@@ -203,37 +203,48 @@ static cr_status run_model(study *s, const dcs_model *model, cr_error *err) {
     return status;
 }
 
+// what it would be worth to know all but that there are contacts: baselines should do better
+static cr_status tell_free_motion(study *s, cr_error *err) {
+    cri_points_scene still = *s->truth;
+    still.has_contact = false;
+    const cri_points_runner runner = {cri_points_scene_stepper, &still, still.p, still.n_x};
+    dcs_score *score = CR_PUSH(s->arena, dcs_score, 1);
+    if (!score || !cri_dcs_score(s->truth, &runner, &s->test, score)) {
+        return no_memory(err);
+    }
+    cri_experiment_add(s->out, "", "lower", score->error, NAN,
+                       "true motion without contacts%s%s trajectory error, 5 states",
+                       s->twist ? s->twist->label : "", s->suffix);
+    return CR_OK;
+}
+
 static cr_status run_models(study *s, cr_error *err) {
     const char *wanted = s->options->model ? s->options->model : s->size.models;
     wanted = s->twist ? s->twist->model : wanted;
     const dcs_model *model = NULL;
+    bool has_baseline = false;
     for (int k = 0; (model = cri_dcs_model(k)) && !s->out->is_interrupted; k++) {
         if (is_listed(wanted, model->name)) {
             CR_TRY(run_model(s, model, err));
+            has_baseline = has_baseline || model->hit != CRI_HIT_LAW;
         }
     }
-    return CR_OK;
+    return has_baseline && !s->out->is_interrupted ? tell_free_motion(s, err) : CR_OK;
 }
 
 static cr_status run_one(study *s, cr_error *err) {
     const dcs_size *z = &s->size;
     CR_TRY(cri_points_scene_create(s->c->scene, z->n_point, &s->truth, err));
-    if (s->twist && s->twist->law) {
+    if (s->twist && s->twist->law && strcmp(s->twist->law, cri_dcs_generators.name) == 0) {
+        s->truth->law.law = &cri_dcs_generators;
+    } else if (s->twist && s->twist->law) {
         bool is_found = cri_points_scene_set_law(s->truth, s->twist->law);
         CR_ASSERT(is_found);
     }
-    cr_status status = CR_OK;
-    struct {
-        cri_points_data *data;
-        int n;
-    } set[] = {{&s->train, z->n_train}, {&s->valid, z->n_test}, {&s->test, z->n_test}};
-    for (int k = 0; k < 3 && status == CR_OK; k++) {
-        uint64_t seed = 8 * s->seed + (uint64_t)k;
-        status = cri_points_windows(s->truth, seed, set[k].n, set[k].data, s->arena, err);
-        if (status == CR_OK && s->twist && s->twist->noise > 0.0) {
-            cri_points_add_noise(s->truth, seed, s->twist->noise, set[k].data);
-        }
-    }
+    const cri_points_set set[] = {
+        {&s->train, z->n_train}, {&s->valid, z->n_test}, {&s->test, z->n_test}};
+    double noise = s->twist ? s->twist->noise : 0.0;
+    cr_status status = cri_points_sets(s->truth, s->seed, noise, set, s->arena, err);
     if (status == CR_OK) {
         status = run_models(s, err);
     }

@@ -145,8 +145,8 @@ static cr_status train(thrower *t, cri_points_learner *l, double *p, cr_error *e
 static cr_status learn(thrower *t, cr_error *err) {
     bool is_full = t->o->is_full;
     int n = is_full ? 800 : 400;
-    CR_TRY(cri_points_windows(t->truth, 8 * t->o->seed, n, &t->train, t->arena, err));
-    CR_TRY(cri_points_windows(t->truth, 8 * t->o->seed + 1, n / 8, &t->valid, t->arena, err));
+    const cri_points_set set[3] = {{&t->train, n}, {&t->valid, n / 8}};
+    CR_TRY(cri_points_sets(t->truth, t->o->seed, 0.0, set, t->arena, err));
     const cri_points_learner_def def = {
         .name = "bd1", .law = "cone", .n_hidden = is_full ? 3 : 2, .width = is_full ? 256 : 64};
     cri_points_learner l;

@@ -258,3 +258,18 @@ void cri_points_add_noise(const cri_points_scene *scene, uint64_t seed, double s
         }
     }
 }
+
+cr_status cri_points_sets(const cri_points_scene *scene, uint64_t seed, double sigma,
+                          const cri_points_set set[3], cr_arena *arena, cr_error *err) {
+    for (int k = 0; k < 3; k++) {
+        uint64_t own = 8 * seed + (uint64_t)k;
+        if (set[k].n == 0) {
+            continue;
+        }
+        CR_TRY(cri_points_windows(scene, own, set[k].n, set[k].data, arena, err));
+        if (sigma > 0.0) {
+            cri_points_add_noise(scene, own, sigma, set[k].data);
+        }
+    }
+    return CR_OK;
+}

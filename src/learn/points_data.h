@@ -59,6 +59,18 @@ void cri_points_data_add(const cri_points_scene *scene,
 CR_MUST_CHECK cr_status cri_points_windows(const cri_points_scene *scene, uint64_t seed, int n,
                                            cri_points_data *out, cr_arena *arena, cr_error *err);
 
+/// Windows of one kind of use; n 0: none.
+typedef struct cri_points_set {
+    cri_points_data *data;
+    int n;
+} cri_points_set;
+
+/// Draws windows for training, validation and test, each from a stream of its own, and adds noise
+/// of standard deviation sigma. Streams differ by their seed. Fails as cri_points_windows.
+CR_MUST_CHECK cr_status cri_points_sets(const cri_points_scene *scene, uint64_t seed, double sigma,
+                                        const cri_points_set set[3], cr_arena *arena,
+                                        cr_error *err);
+
 /// Adds noise of standard deviation sigma to all states of the windows: of a pendulum to its angles
 /// and rates, so that ties still hold, else to all numbers. Streams differ by their seed.
 void cri_points_add_noise(const cri_points_scene *scene, uint64_t seed, double sigma,

@@ -259,50 +259,52 @@ static bool is_better(cri_finish *f, const cri_points_data *other, const double 
     return sum[1] < sum[0];
 }
 
-// w, when validation agrees; better (n_w) is room. False when there is no memory
-static bool finish(cri_finish *f, const cri_points_training *t, double *w, double *better) {
+// w, when validation agrees, also with what a stop has left; better (n_w) is room
+static cri_pass_end finish(cri_finish *f, const cri_points_training *t, double *w, double *better) {
     f->data = t->train;
     f->progress = t->progress;
     memcpy(better, w, sizeof *w * (size_t)f->l->n_w);
-    if (descend_all(f, better) == CRI_PASS_NO_MEMORY) {
-        return false;
-    }
-    if (is_better(f, t->valid, w, better)) {
+    cri_pass_end end = descend_all(f, better);
+    if (end != CRI_PASS_NO_MEMORY && is_better(f, t->valid, w, better)) {
         memcpy(w, better, sizeof *w * (size_t)f->l->n_w);
     }
-    return true;
+    return end;
 }
 
 // what springs make of the motion between contacts
-static bool finish_springs(cri_finish *f, const cri_points_training *t, double *w, double *better) {
+static cri_pass_end finish_springs(cri_finish *f, const cri_points_training *t, double *w,
+                                   double *better) {
     int first = f->index[0], n = f->n;
     f->takes_jumps = false;
     f->n = 1;
     f->index[0] = f->l->scene->s.i_stiffness;
-    bool is_done = finish(f, t, w, better);
+    cri_pass_end end = finish(f, t, w, better);
     f->n = n;
     f->index[0] = first;
-    return is_done;
+    return end;
 }
 
 // masses and coefficients; with springs, of whose errors jumps still see a little, in two rounds
-static bool finish_all(cri_finish *f, const cri_points_training *t, double *w, double *better) {
-    bool is_done = true;
-    for (int k = 0; k < 1 + f->l->learns_stiffness && is_done; k++) {
+static cri_pass_end finish_all(cri_finish *f, const cri_points_training *t, double *w,
+                               double *better) {
+    cri_pass_end end = CRI_PASS_DONE;
+    for (int k = 0; k < 1 + f->l->learns_stiffness && end == CRI_PASS_DONE; k++) {
         f->takes_jumps = f->l->scene->s.n_tie == 0;
         f->data = t->train;
         f->progress = t->progress;
-        is_done = !f->takes_jumps || cri_finish_gain(f, w) != CRI_PASS_NO_MEMORY;
+        end = f->takes_jumps ? cri_finish_gain(f, w) : CRI_PASS_DONE;
         f->takes_jumps = f->takes_jumps && f->gain > gain_least;
-        is_done = is_done && finish(f, t, w, better);
-        if (is_done && f->l->learns_stiffness) {
-            is_done = finish_springs(f, t, w, better);
+        if (end == CRI_PASS_DONE) {
+            end = finish(f, t, w, better);
+        }
+        if (end == CRI_PASS_DONE && f->l->learns_stiffness) {
+            end = finish_springs(f, t, w, better);
         }
     }
-    return is_done;
+    return end;
 }
 
-bool cri_points_finish(const cri_points_training *t, double *w) {
+cri_pass_end cri_points_finish(const cri_points_training *t, double *w) {
     const cri_points_learner *l = t->learner;
     CR_ASSERT(l->kind == CRI_HIT_LAW && t->train->n > 0 && t->valid->n > 0);
     cri_finish f = {.l = l, .data = t->train, .progress = t->progress, .flat = *l->scene};
@@ -314,9 +316,9 @@ bool cri_points_finish(const cri_points_training *t, double *w) {
     find_unknown(&f);
     cr_arena *arena = cri_arena_create(1 << 16);
     double *better = arena ? CR_PUSH(arena, double, l->n_w) : NULL;
-    bool has_memory = better && cri_points_memory_open(&f.memory) &&
-                      push_all(&f, n_window, arena) && finish_all(&f, t, w, better);
+    bool has_memory = better && cri_points_memory_open(&f.memory) && push_all(&f, n_window, arena);
+    cri_pass_end end = has_memory ? finish_all(&f, t, w, better) : CRI_PASS_NO_MEMORY;
     cri_points_memory_close(&f.memory);
     cri_arena_destroy(arena);
-    return has_memory;
+    return end;
 }

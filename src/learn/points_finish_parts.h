@@ -8,9 +8,6 @@
 
 enum { CRI_FINISH_STEPS = CRI_WINDOW_STATES - 1 };
 
-/// How a pass over windows ended.
-typedef enum cri_pass_end { CRI_PASS_DONE, CRI_PASS_STOPPED, CRI_PASS_NO_MEMORY } cri_pass_end;
-
 typedef struct cri_finish {
     const cri_points_learner *l;
     const cri_points_data *data;

@@ -27,14 +27,19 @@ static cr_status no_memory(cr_error *err) {
 
 // ---- reading -----------------------------------------------------------------------------------
 
-// ball1/qpos[0] and so on; NULL when there is no memory
-static const char **default_columns(const cri_points_scene *sc, cr_arena *arena) {
+void cri_points_column_name(const cri_points_scene *sc, int i, char *out, size_t size) {
     int D = sc->s.n_dof, d = sc->s.d;
+    char point[48];
+    cri_points_point_name(sc, i % D / d, point, sizeof point);
+    (void)snprintf(out, size, "%s/%s[%d]", point, i < D ? "qpos" : "qvel", i % d);
+}
+
+// NULL when there is no memory
+static const char **default_columns(const cri_points_scene *sc, cr_arena *arena) {
     const char **column = CR_PUSH(arena, const char *, sc->n_x);
     for (int i = 0; column && i < sc->n_x; i++) {
-        char point[48], name[80];
-        cri_points_point_name(sc, i % D / d, point, sizeof point);
-        (void)snprintf(name, sizeof name, "%s/%s[%d]", point, i < D ? "qpos" : "qvel", i % d);
+        char name[80];
+        cri_points_column_name(sc, i, name, sizeof name);
         column[i] = cri_arena_push_text(arena, name);
         if (!column[i]) {
             return NULL;

@@ -21,6 +21,9 @@ typedef struct cri_points_record_def {
     uint64_t seed;
 } cri_points_record_def;
 
+/// The name of number i of a state: ball1/qpos[0] and so on, as simulate writes it.
+void cri_points_column_name(const cri_points_scene *scene, int i, char *out, size_t size);
+
 /// Reads all files and cuts them. dt becomes their time step. Fails with file and row for what
 /// cri_series_push refuses, and for a row that the ties of the system do not allow: then columns
 /// belong to something else.

@@ -104,6 +104,21 @@ static void add_tie(draft *d, const cri_tie *t) {
     }
 }
 
+static double mean_radius(const draft *d) {
+    double sum = 0.0;
+    for (int k = 0; k < d->scene->s.n_block; k++) {
+        sum += d->radius[k];
+    }
+    return sum / d->scene->s.n_block;
+}
+
+// of what has a size or links; 1 m otherwise
+static double unit_of(const draft *d) {
+    const cri_points *s = &d->scene->s;
+    double radius = mean_radius(d);
+    return radius > 0.0 ? radius : s->n_spring > 0 ? s->spring[0].length : 1.0;
+}
+
 const cri_points_relations *cri_points_relations_push(const cri_points_scene *scene,
                                                       const cri_interaction_size *size) {
     const cri_points *s = &scene->s;
@@ -127,7 +142,8 @@ const cri_points_relations *cri_points_relations_push(const cri_points_scene *sc
     for (int k = 0; k < s->n_block; k++) {
         CR_ASSERT(s->block[k].n == n_point); // objects are of one kind
     }
-    *out = (cri_points_relations){.scene = scene, .wall = d.wall, .radius = d.radius};
+    *out = (cri_points_relations){
+        .scene = scene, .wall = d.wall, .radius = d.radius, .unit = unit_of(&d)};
     out->net = (cri_interaction){.n_object = s->n_block + d.n_wall,
                                  .n_active = s->n_block,
                                  .n_state = 2 * n_point * s->d,
@@ -151,20 +167,22 @@ static void fill_objects(const cri_points_relations *r, const double *p, const d
     for (int k = 0; k < r->net.n_object; k++) {
         if (k >= s->n_block) {
             for (int i = 0; i < half; i++) {
-                objects[i] = r->wall[(k - s->n_block) * s->d + i % s->d];
+                objects[i] = r->wall[(k - s->n_block) * s->d + i % s->d] / r->unit;
             }
             objects += r->net.n_state + r->net.n_fixed;
             continue;
         }
         const cri_mass_block *b = &s->block[k];
-        memcpy(objects, x + b->first * s->d, sizeof *x * (size_t)half);
+        for (int i = 0; i < half; i++) {
+            objects[i] = x[b->first * s->d + i] / r->unit;
+        }
         memcpy(objects + half, x + s->n_dof + b->first * s->d, sizeof *x * (size_t)half);
         objects += r->net.n_state;
         *objects++ = asinh(1.0 / p[s->i_mass + k]);
         for (int i = 0; b->lam >= 0 && i < s->d; i++) {
             *objects++ = asinh(1.0 / (p[s->i_mass + k] * p[s->i_lam + b->lam + i]));
         }
-        *objects++ = r->radius[k];
+        *objects++ = r->radius[k] / r->unit;
     }
 }
 
@@ -180,7 +198,7 @@ static void pull_objects(const cri_points_relations *r, const double *p, const d
     for (int k = 0; k < s->n_block; k++) {
         const cri_mass_block *b = &s->block[k];
         for (int i = 0; i < half; i++) {
-            x_adj[b->first * s->d + i] += objects_adj[i];
+            x_adj[b->first * s->d + i] += objects_adj[i] / r->unit;
             x_adj[s->n_dof + b->first * s->d + i] += objects_adj[half + i];
         }
         objects_adj += r->net.n_state;

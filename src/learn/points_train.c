@@ -33,6 +33,7 @@ enum {
     RELATION_MOST = 4000,
     N_STEP = CRI_WINDOW_STATES - 1,
     N_GROUP = 6,
+    PAIR_SHARE = 5, // a batch of pairs is the fifth part of one of windows
     THREAD_MOST = 64
 };
 
@@ -243,9 +244,17 @@ static uint64_t problem_of(const cri_points_training *t) {
                    sc->n_x,         (int)sc->form,     t->train->n,
                    t->valid->n};
     uint64_t hash = cri_hash(CRI_HASH_START, sizes, sizeof sizes);
+    const double given[] = {sc->dt, sc->p[sc->law.i_epsilon], t->learner->learns_epsilon};
+    hash = cri_hash(hash, given, sizeof given);
     hash = cri_hash_text(cri_hash_text(hash, sc->name), sc->law.law->name);
     size_t n = (size_t)t->train->n * CRI_WINDOW_STATES * (size_t)sc->n_x;
     return cri_hash(hash, t->train->x, n * sizeof *t->train->x);
+}
+
+// baselines, which bring no mechanics, take as many steps of smaller batches as in the paper
+static int batch_of(const cri_points_training *t) {
+    int n = cri_points_learner_has_pairs(t->learner) ? t->batch / PAIR_SHARE : t->batch;
+    return n > 1 ? n : 1;
 }
 
 cr_status cri_points_train(const cri_points_training *t, double *w, double *history,
@@ -269,7 +278,7 @@ cr_status cri_points_train(const cri_points_training *t, double *w, double *hist
                            .problem = problem_of(t)};
     cri_train_options options = cri_train_options_default();
     options.n_epoch = t->n_epoch;
-    options.batch = t->batch;
+    options.batch = batch_of(t);
     options.shard = shard_of(t->learner);
     options.n_thread = n_thread;
     options.seed = t->seed;
@@ -282,9 +291,11 @@ cr_status cri_points_train(const cri_points_training *t, double *w, double *hist
                                   : cri_fail(err, CR_ERR_MEMORY, 0, "no memory to train");
     bool is_done = status == CR_OK && out->stop == CRI_TRAIN_DONE;
     if (is_done && t->learner->kind == CRI_HIT_LAW) {
-        if (!cri_points_finish(t, w)) {
+        cri_pass_end end = cri_points_finish(t, w);
+        if (end == CRI_PASS_NO_MEMORY) {
             status = cri_fail(err, CR_ERR_MEMORY, 0, "no memory for the last steps of a training");
         }
+        out->stop = end == CRI_PASS_STOPPED ? CRI_TRAIN_INTERRUPTED : out->stop;
         out->best = validate(&c, w);
     }
     for (int k = 0; k < n_thread; k++) {

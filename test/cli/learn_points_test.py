@@ -4,9 +4,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 CAROM = sys.argv.pop(1)
@@ -88,6 +90,93 @@ class Points(unittest.TestCase):
                 carom("simulate", self.path("part.h5"), "--steps", "1")
         self.assertEqual(self.read("whole.h5"), self.read("part.h5"))
 
+    def stop(self, words, is_time):
+        """Ends a training when is_time(process) says so; its exit code and what it told."""
+        with subprocess.Popen([CAROM, "learn", "points", *words], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as part:
+            while part.poll() is None and not is_time(part):
+                time.sleep(0.002)
+            part.terminate()
+            told = part.communicate(timeout=300)[1]
+        return part.returncode, told
+
+    def test_a_run_that_ends_in_its_last_steps_says_so_and_keeps_the_best(self):
+        weights, kept = self.path("last.h5"), self.path("last.k.h5")
+        # the first checkpoint is that of the last epoch
+        words = ["bp5", "--epochs", "10", "--checkpoint", kept, "-o", weights]
+        code, told = self.stop(words, lambda part: os.path.exists(kept))
+        self.assertEqual(code, 143)
+        self.assertIn("interrupted in the last steps", told)
+        self.assertIn("kept is the best so far, the same command goes on", told)
+        carom("simulate", weights, "--steps", "1")
+
+    def test_nothing_is_kept_before_the_first_validation(self):
+        weights = self.path("early.h5")
+
+        def listens(part):
+            with open(f"/proc/{part.pid}/status", encoding="ascii") as file:
+                caught = [line for line in file if line.startswith("SigCgt")]
+            return caught and int(caught[0].split()[1], 16) >> (signal.SIGTERM - 1) & 1
+
+        code, told = self.stop(["rope:50", "--epochs", "60", "-o", weights], listens)
+        self.assertEqual(code, 143)
+        self.assertIn("before the first validation: no model is kept", told)
+        self.assertFalse(os.path.exists(weights))
+
+    def rescaled(self, name, is_wanted, factor):
+        """The recordings with some columns times a factor."""
+        out = []
+        for k, file in enumerate(self.data):
+            with open(file, encoding="ascii") as source:
+                lines = [line.split(",") for line in source.read().splitlines()]
+            wanted = [is_wanted(column) for column in lines[0]]
+            for line in lines[1:]:
+                line[:] = [repr(factor * float(cell)) if w else cell
+                           for cell, w in zip(line, wanted)]
+            out.append(self.path(f"{name}{k}.csv"))
+            with open(out[-1], "w", encoding="ascii") as target:
+                target.write("\n".join(",".join(line) for line in lines) + "\n")
+        return out
+
+    def test_velocities_and_times_in_other_units_are_told(self):
+        words = ["--epochs", "1"]
+        self.assertNotIn("changes by", self.learn("cp3", *self.data, *words).stderr)
+        slow = self.rescaled("mm", lambda column: "qvel" in column, 1000.0)
+        told = self.learn("cp3", *slow, *words).stderr
+        self.assertIn("mass1/qpos[0] changes by 0.001 times a step of mass1/qvel[0] (and 5 other",
+                      told)
+        late = self.rescaled("ms", lambda column: column == "t", 1000.0)
+        told = self.learn("cp3", *late, *words).stderr
+        self.assertIn("are times in seconds?", told)
+        mirrored = self.rescaled("sign", lambda column: column == "mass2/qvel[1]", -1.0)
+        told = self.learn("cp3", *mirrored, *words).stderr
+        self.assertIn("mass2/qpos[1] changes by -", told)
+        self.assertNotIn("other columns", told)
+
+    def epsilon_of(self, file):
+        line, = [line for line in carom("params", file).stdout.splitlines() if "epsilon" in line]
+        return float(line.split()[1])
+
+    def test_epsilon_is_given_or_learned(self):
+        weights, words = self.path("e.h5"), ["--model", "cmr-clnn", "--epochs", "10"]
+        for more, value in (([], 0.01), (["--epsilon", "0.2"], 0.2)):
+            out = self.learn("cp3", *self.data, *words, *more, "-o", weights).stdout
+            self.assertIn(f"epsilon {value} 1/kg, given", out)
+            self.assertEqual(self.epsilon_of(weights), value)
+        out = self.learn("cp3", *self.data, *words, "--epsilon", "learn", "-o", weights).stdout
+        self.assertIn("1/kg, learned", out)
+        self.assertNotIn(self.epsilon_of(weights), (0.01, 0.2))
+        # a checkpoint of another epsilon is of another problem
+        kept = ["--checkpoint", self.path("e.k.h5")]
+        self.learn("cp3", *self.data, *words, *kept)
+        self.learn("cp3", *self.data, *words, *kept, "--epsilon", "0.2", code=1)
+        for text in ("0", "-1", "nan", "some"):
+            told = self.learn("cp3", "--model", "cmr-clnn", "--epsilon", text, code=2).stderr
+            self.assertIn("--epsilon " + text, told)
+        self.assertIn("cmr-clnn", self.learn("cp3", "--epsilon", "0.1", code=2).stderr)
+        self.assertIn("learn points", carom("learn", "central-difference", self.data[0],
+                                            "--epsilon", "1", code=2).stderr)
+
     def test_wrong_data_is_told_with_its_place(self):
         cases = [
             (self.spoiled(4, lambda c: [*c[:-1], "nan"]), "bad.csv:5", "NaN"),
@@ -107,6 +196,8 @@ class Points(unittest.TestCase):
         self.assertIn("rope", self.learn("chain", code=1).stderr)
         self.assertIn("rope:50", self.learn("rope:x", code=2).stderr)
         self.assertIn("lcp-clnn", self.learn("cp3", "--model", "best", code=2).stderr)
+        for word, value in (("--l2", "1"), ("--touch", "t"), ("--law", "ncp"), ("--damping", "1")):
+            self.assertIn(word + ": does not", self.learn("cp3", word, value, code=2).stderr)
         self.assertIn(".h5", self.learn("cp3", "-o", self.path("w.txt"), code=2).stderr)
         done = self.learn("cp3", "-o", self.path("nowhere/w.h5"), code=1)
         self.assertIn("cannot be written", done.stderr)

@@ -123,6 +123,73 @@ static void check_slope(const char *scene, const char *law, cri_points_form form
     cri_arena_destroy(arena);
 }
 
+static bool have_common_window(const cri_points_data *a, const cri_points_data *b) {
+    size_t n = CRI_WINDOW_STATES * (size_t)a->n_x;
+    for (int k = 0; k < a->n * b->n; k++) {
+        const double *x = a->x + (size_t)(k / b->n) * n, *y = b->x + (size_t)(k % b->n) * n;
+        if (memcmp(x, y, sizeof *x * n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// all of the experiments and of 'learn points' draw by this
+TEST(training_validation_and_test_have_windows_of_their_own) {
+    cr_arena *arena = cri_arena_create(1 << 16);
+    cri_points_scene *scene = open_scene("cp3");
+    cri_points_data data[2][3];
+    cr_error err = {0};
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        cri_points_data *d = data[seed];
+        const cri_points_set set[] = {{&d[0], 40}, {&d[1], 20}, {&d[2], 20}};
+        assert_int_equal(cri_points_sets(scene, seed, 0.0, set, arena, &err), CR_OK);
+    }
+    for (int k = 0; k < 36; k++) {
+        const cri_points_data *a = &data[0][0] + k / 6, *b = &data[0][0] + k % 6;
+        assert_int_equal(have_common_window(a, b), a == b);
+    }
+    cri_points_scene_destroy(scene);
+    cri_arena_destroy(arena);
+}
+
+// true values of everything that is learned, made others
+static void spoil_truth(cri_points_scene *sc) {
+    for (int i = 0; i < sc->s.i_gravity; i++) {
+        sc->p[i] *= 3.0;
+    }
+    for (int k = 0; k < sc->n_coefficient; k++) {
+        sc->p[sc->law.i_mu + k] += 0.7;
+        sc->p[sc->law.i_e + k] = 0.3;
+    }
+    sc->p[sc->law.i_epsilon] *= 5.0;
+    if (sc->s.n_spring > 0) {
+        sc->p[sc->s.i_stiffness] *= 7.0;
+    }
+}
+
+TEST(a_training_starts_from_nothing_of_the_truth) {
+    static const char *const scene[] = {"bp5", "bd5", "cp3", "gyro", "rope"};
+    static const char *const law[] = {"cone", "cone-reg", "lcp", "net"};
+    cr_arena *arena = cri_arena_create(1 << 16);
+    for (size_t k = 0; k < 5 * 4; k++) {
+        cri_points_learner l = open_learner(scene[k / 4], law[k % 4], CRI_LAGRANGE);
+        cri_points_scene *sc = l.scene;
+        double *w = CR_PUSH(arena, double, l.n_w), *other = CR_PUSH(arena, double, l.n_w);
+        assert_true(cri_points_learner_start(&l, 5, w));
+        spoil_truth(sc);
+        assert_true(cri_points_learner_start(&l, 5, other));
+        for (int i = 0; i < l.n_w; i++) {
+            // gravity is not used by a net; an epsilon that is not learned is given
+            bool is_gravity = i >= sc->s.i_gravity && i < sc->s.i_gravity + sc->s.d;
+            bool is_given = i == sc->law.i_epsilon && !l.learns_epsilon;
+            assert_true(is_gravity || is_given || w[i] == other[i]);
+        }
+        cri_points_learner_clear(&l);
+    }
+    cri_arena_destroy(arena);
+}
+
 TEST(the_slope_of_the_loss_is_its_derivative) {
     check_slope("cp3", "cone", CRI_LAGRANGE);
     check_slope("cp3", "cone", CRI_HAMILTON);
@@ -194,7 +261,7 @@ TEST(the_last_steps_find_numbers_that_few_windows_feel) {
     const cri_points_scene *sc = l.scene;
     const cri_points_training t = {.learner = &l, .train = &train, .valid = &valid};
     double *w = wrong_numbers(&l, arena), *p = CR_PUSH(arena, double, l.n_w);
-    assert_true(cri_points_finish(&t, w));
+    assert_int_equal(cri_points_finish(&t, w), CRI_PASS_DONE);
     cri_points_learner_values(&l, w, p);
     for (int k = 1; k < sc->s.n_block; k++) {
         CHECK_CLOSE(p[k] / p[0], sc->p[k] / sc->p[0], 0.0, 1e-6);
@@ -231,7 +298,7 @@ static double rope_error(double noise, double *stiffness) {
     const cri_points_training t = {.learner = &l, .train = &train, .valid = &valid};
     double *w = wrong_numbers(&l, arena), worst = 0.0;
     w[l.scene->s.i_stiffness] += 0.1;
-    assert_true(cri_points_finish(&t, w));
+    assert_int_equal(cri_points_finish(&t, w), CRI_PASS_DONE);
     for (int k = 1; k < l.scene->s.n_block; k++) {
         worst = fmax(worst, fabs(exp(w[k] - w[0]) - 1.0));
     }
@@ -260,8 +327,50 @@ TEST(last_steps_that_validation_does_not_like_are_not_kept) {
     }
     const cri_points_training t = {.learner = &l, .train = &train, .valid = &valid};
     double *w = true_numbers(&l, arena), *before = true_numbers(&l, arena);
-    assert_true(cri_points_finish(&t, w));
+    assert_int_equal(cri_points_finish(&t, w), CRI_PASS_DONE);
     assert_memory_equal(w, before, sizeof *w * (size_t)l.n_w);
+    cri_points_learner_clear(&l);
+    cri_arena_destroy(arena);
+}
+
+/// Says no from a number of windows of the last steps on.
+typedef struct patience {
+    long long n_most;
+    long long n_batch; // batches before it says no
+} patience;
+
+static bool ask(void *context, const cri_progress_state *state) {
+    const patience *p = context;
+    bool is_finish = strstr(state->what, "finish") != NULL;
+    return state->done < (is_finish ? p->n_most : p->n_batch);
+}
+
+TEST(last_steps_that_are_stopped_say_so_and_keep_the_best) {
+    cr_arena *arena = cri_arena_create(1 << 16);
+    cri_points_data train = draw("bp5", 1, 40, arena), valid = draw("bp5", 2, 20, arena);
+    cri_points_learner l = open_learner("bp5", "cone", CRI_LAGRANGE);
+    double best[3];
+    // at once, in the middle, not at all
+    for (int k = 0; k < 3; k++) {
+        patience p = {.n_most = k == 0 ? 0 : k == 1 ? 800 : 1LL << 40, .n_batch = 1000};
+        const cri_progress progress = {ask, &p};
+        cri_points_training t = {.learner = &l,
+                                 .train = &train,
+                                 .valid = &valid,
+                                 .n_epoch = 2,
+                                 .batch = 20,
+                                 .rate = 1e-3,
+                                 .n_thread = 1,
+                                 .progress = &progress};
+        double *w = CR_PUSH(arena, double, l.n_w);
+        assert_true(cri_points_learner_start(&l, 7, w));
+        cri_train_result result;
+        cr_error err = {0};
+        assert_int_equal(cri_points_train(&t, w, NULL, &result, &err), CR_OK);
+        assert_int_equal(result.stop, k < 2 ? CRI_TRAIN_INTERRUPTED : CRI_TRAIN_DONE);
+        best[k] = result.best;
+    }
+    assert_true(best[1] < best[0] && best[2] < best[1]);
     cri_points_learner_clear(&l);
     cri_arena_destroy(arena);
 }
@@ -304,8 +413,11 @@ TEST(an_unknown_law_is_named) {
 }
 
 CR_TEST_MAIN(half_of_the_windows_have_a_contact_and_none_begins_with_one, a_seed_names_its_windows,
-             the_slope_of_the_loss_is_its_derivative, a_true_model_without_potential_has_no_loss,
+             training_validation_and_test_have_windows_of_their_own,
+             a_training_starts_from_nothing_of_the_truth, the_slope_of_the_loss_is_its_derivative,
+             a_true_model_without_potential_has_no_loss,
              the_last_steps_find_numbers_that_few_windows_feel,
              forces_that_a_net_misses_do_not_bend_masses,
              last_steps_that_validation_does_not_like_are_not_kept,
+             last_steps_that_are_stopped_say_so_and_keep_the_best,
              the_bits_of_a_training_do_not_depend_on_threads, an_unknown_law_is_named)
