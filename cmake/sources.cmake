@@ -172,6 +172,7 @@ set(CAROM_SOURCES
     src/contact/jump_thin.c
     src/contact/jump_vjp.c
     src/contact/laws.c
+    src/contact/longrange_exact.c
     src/contact/longrange_half.c
     src/contact/longrange_pair.c
     src/contact/longrange_shape.c
