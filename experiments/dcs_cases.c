@@ -56,6 +56,7 @@ static const dcs_paper paper_rope[] = {
 #define SEVEN "cm-clnn cm-chnn cmr-clnn cmr-chnn mlp-clnn in-clnn in-sp"
 #define FOUR "cm-clnn mlp-clnn in-clnn in-sp"
 #define THREE "cm-clnn mlp-clnn in-clnn"
+#define TWO "cm-clnn mlp-clnn"
 
 // Balls and disks have many coefficients and no potential: the last steps of a training find them,
 // so that half the epochs do.
@@ -78,7 +79,7 @@ static const dcs_case cases[] = {
     {.name = "dcs-bd5",
      .scene = "bd5",
      .has_friction = true,
-     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, THREE, 0.0},
+     .size = {{800, 50, 60, 50, 2, 64, 1e-3, 0, TWO, 0.0},
               {800, 100, 100, 50, 3, 256, 1e-3, 0, SEVEN, 0.0}}},
     {.name = "dcs-cp3e",
      .scene = "cp3-e",
@@ -108,7 +109,7 @@ static const dcs_case cases[] = {
      PAPER(paper_gyro)},
     {.name = "dcs-rope",
      .scene = "rope",
-     .size = {{400, 50, 60, 10, 2, 64, 2e-3, 50, "cm-clnn mlp-clnn", 1.97e-3},
+     .size = {{400, 50, 60, 10, 2, 64, 2e-3, 50, TWO, 1.97e-3},
               {800, 100, 20, 10, 3, 256, 1e-3, 200, FOUR, 0.0}},
      PAPER(paper_rope)},
 };

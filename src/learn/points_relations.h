@@ -9,8 +9,9 @@
 // with (0, 0, 0), each both ways; a bend relates its outer points. Fixed features are inverse mass
 // and moments, as asinh(1/m) and asinh(1/(m lam)), so that those of walls are 0 and none is huge,
 // and the radius. The external input is dV/dx. Friction and restitution are those of the scene.
-// Lengths are in mean radii, of a rope in links: whether two bodies touch is a matter of a part of
-// that, which nets of positions in metres take long to see.
+// Lengths are in mean radii (of bodies that touch nothing 0, as their feature is), of a rope in
+// links: whether two bodies touch is a matter of a part of that, which nets of positions in metres
+// take long to see.
 
 #pragma once
 

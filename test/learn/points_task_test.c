@@ -404,6 +404,41 @@ TEST(the_bits_of_a_training_do_not_depend_on_threads) {
     cri_arena_destroy(arena);
 }
 
+TEST(relations_measure_in_radii_and_links) {
+    static const struct {
+        const char *scene;
+        double unit;
+    } row[] = {{"cp3", 0.1 / 3.0}, {"bp5", 0.122}, {"bd5", 0.122}, {"gyro", 0.3}, {"rope", 0.05}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        cri_points_learner l = open_learner(row[k].scene, "relations", CRI_LAGRANGE);
+        CHECK_CLOSE(l.relations->unit, row[k].unit, 1e-12, 0.0);
+        cri_points_learner_clear(&l);
+    }
+}
+
+TEST(baselines_take_five_steps_for_one) {
+    cr_arena *arena = cri_arena_create(1 << 16);
+    cri_points_data train = draw("cp3", 1, 40, arena), valid = draw("cp3", 2, 10, arena);
+    for (int k = 0; k < 2; k++) {
+        cri_points_learner l = open_learner("cp3", k == 0 ? "cone" : "relations", CRI_LAGRANGE);
+        const cri_points_training t = {.learner = &l,
+                                       .train = &train,
+                                       .valid = &valid,
+                                       .n_epoch = 2,
+                                       .batch = 20,
+                                       .rate = 1e-3,
+                                       .n_thread = 1};
+        double *w = CR_PUSH(arena, double, l.n_w);
+        cri_train_result result;
+        cr_error err = {0};
+        assert_true(cri_points_learner_start(&l, 7, w));
+        assert_int_equal(cri_points_train(&t, w, NULL, &result, &err), CR_OK);
+        assert_int_equal(result.n_step, k == 0 ? 4 : 20);
+        cri_points_learner_clear(&l);
+    }
+    cri_arena_destroy(arena);
+}
+
 TEST(an_unknown_law_is_named) {
     cri_points_learner l;
     cr_error err = {0};
@@ -420,4 +455,5 @@ CR_TEST_MAIN(half_of_the_windows_have_a_contact_and_none_begins_with_one, a_seed
              forces_that_a_net_misses_do_not_bend_masses,
              last_steps_that_validation_does_not_like_are_not_kept,
              last_steps_that_are_stopped_say_so_and_keep_the_best,
-             the_bits_of_a_training_do_not_depend_on_threads, an_unknown_law_is_named)
+             the_bits_of_a_training_do_not_depend_on_threads, relations_measure_in_radii_and_links,
+             baselines_take_five_steps_for_one, an_unknown_law_is_named)
