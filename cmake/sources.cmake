@@ -184,6 +184,7 @@ set(CAROM_SOURCES
     src/contact/slip.c
     src/contact/slip_diff.c
     src/contact/slip_knee.c
+    src/contact/slip_sum.c
     src/contact/ncp.c
     src/contact/cone.c
     src/contact/lcp.c

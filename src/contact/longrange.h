@@ -82,6 +82,11 @@ typedef struct cri_longrange_warm {
     cri_longrange_slot *slot;
 } cri_longrange_warm;
 
+/// The normal of the plane between two triangles, in the frame of the first body, whose second
+/// body has so many triangles. False: it is not remembered.
+bool cri_longrange_recall(const cri_longrange_warm *warm, int n_second, int first, int second,
+                          cri_vec3 *n);
+
 /// A part of a potential that has a pole near by: about r(y), r' = 1/(1 - bend y/2)^2, where y = g
 /// . motion is the change of first order. A corner at s from its plane gives c/s, which is that.
 typedef struct cri_longrange_pole {

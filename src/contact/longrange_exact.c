@@ -29,14 +29,26 @@ typedef struct quartet {
 // ---- remembered planes -------------------------------------------------------------------------
 
 /// The slot of a pair of triangles, NULL without warm data.
-static cri_longrange_slot *slot_of(const walk *w, int ta, int tb, uint64_t *key) {
-    *key = 1 + (uint64_t)ta * (uint64_t)w->b->tree->n_triangle + (uint64_t)tb;
-    if (!w->warm || w->warm->n_slot < 1) {
+static cri_longrange_slot *slot_of(const cri_longrange_warm *warm, int n_second, int ta, int tb,
+                                   uint64_t *key) {
+    *key = 1 + (uint64_t)ta * (uint64_t)n_second + (uint64_t)tb;
+    if (!warm || warm->n_slot < 1) {
         return NULL;
     }
     // multiplicative hashing, by 2^64 over the golden ratio
     uint64_t hash = (*key * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
-    return w->warm->slot + (hash & (uint64_t)(w->warm->n_slot - 1));
+    return warm->slot + (hash & (uint64_t)(warm->n_slot - 1));
+}
+
+bool cri_longrange_recall(const cri_longrange_warm *warm, int n_second, int first, int second,
+                          cri_vec3 *n) {
+    uint64_t key;
+    const cri_longrange_slot *slot = slot_of(warm, n_second, first, second, &key);
+    if (!slot || slot->key != key) {
+        return false;
+    }
+    *n = cri_v3_load(slot->n);
+    return true;
 }
 
 /// R n, or R' n
@@ -89,7 +101,8 @@ static void gather(walk *w, quartet *of, lanes *x) {
         of->corner[i][1] = tb->triangle + 3 * (size_t)of->triangle[i][1];
         of->index[i] = pair->shell;
         of->in[i] = &w->shells[pair->shell];
-        of->slot[i] = slot_of(w, of->triangle[i][0], of->triangle[i][1], &of->key[i]);
+        of->slot[i] =
+            slot_of(w->warm, tb->n_triangle, of->triangle[i][0], of->triangle[i][1], &of->key[i]);
         x->weight[i] = i < of->n ? of->in[i]->inner : 0.0;
     }
     for (int k = 0; k < 6; k++) {

@@ -225,6 +225,22 @@ static cri_moving_mesh moving_of(const cri_potential *p, const cri_mantle *t, co
                              .v = cri_v3_sub(b.pos, a.pos)};
 }
 
+/// Planes that a pair remembers, and the frame they are in.
+typedef struct plane_hints {
+    const cri_longrange_warm *warm;
+    int n_second;
+    const cri_mat3 *R;
+} plane_hints;
+
+static bool find_normal(const void *context, int first, int second, cri_vec3 *n) {
+    const plane_hints *h = context;
+    if (!cri_longrange_recall(h->warm, h->n_second, first, second, n)) {
+        return false;
+    }
+    *n = cri_m3_mul(h->R, *n);
+    return true;
+}
+
 double cri_potential_limit(const cri_potential *p, const cri_pose *from, const cri_pose *to) {
     const double keep = 0.1; // of each gap
     double part = 1.0;
@@ -243,7 +259,9 @@ double cri_potential_limit(const cri_potential *p, const cri_pose *from, const c
             part = cri_step_limit_half(&a, half.n, half.offset, keep, part);
         } else {
             cri_moving_mesh b = moving_of(p, &p->mantle[pair->mantle[1]], from, to);
-            part = cri_step_limit(&a, &b, keep, part);
+            const plane_hints planes = {&pair->warm, b.tree->n_triangle, &a.pose.R};
+            const cri_step_hints hints = {find_normal, &planes};
+            part = cri_step_limit(&a, &b, keep, part, &hints);
         }
     }
     return part;

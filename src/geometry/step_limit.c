@@ -27,6 +27,9 @@ typedef struct limit_search {
     double keep;
     double limit; // found so far
     cri_vec3 between;
+    cri_mat3 turned; // R_a' R_b
+    cri_vec3 apart;  // R_a' between
+    const cri_step_hints *hints;
 } limit_search;
 
 /// What is left of a gap where the search ends, as a part of it: pairs that keep more are left out.
@@ -87,6 +90,13 @@ static double closing(const cri_vec3 v[6], cri_vec3 n) {
     return down + up;
 }
 
+/// Triangles that are width apart along n, and at most far apart, surely stay so.
+static bool is_safe_along(const limit_search *s, const cri_vec3 v[6], double k, cri_vec3 n,
+                          double width, double far) {
+    double least = width - (s->keep + slack) * far;
+    return least > s->limit * (closing(v, n) + 0.5 * k * s->limit);
+}
+
 /// The direction between the centres of two triangles alone shows that they stay apart. Their
 /// distance is at most that of the centres.
 static bool is_plainly_safe(const limit_search *s, const cri_vec3 x[6], const cri_vec3 v[6],
@@ -98,8 +108,37 @@ static bool is_plainly_safe(const limit_search *s, const cri_vec3 x[6], const cr
         return false;
     }
     n = cri_v3_scale(1.0 / length, n);
-    double least = cri_triangle_width(x, x + 3, n) - (s->keep + slack) * length / 3.0;
-    return least > s->limit * (closing(v, n) + 0.5 * k * s->limit);
+    return is_safe_along(s, v, k, n, cri_triangle_width(x, x + 3, n), length / 3.0);
+}
+
+/// So does a direction that is known. Their distance is at most that of any two of their points:
+/// means of corners, weighted by 1/height^2 over the middle, are nearly the closest.
+static bool is_known_safe(const limit_search *s, const cri_vec3 x[6], const cri_vec3 v[6], double k,
+                          int ta, int tb) {
+    cri_vec3 n, point[2];
+    if (!s->hints || !s->hints->find(s->hints->context, ta, tb, &n)) {
+        return false;
+    }
+    double height[6], low = INFINITY, high = -INFINITY;
+    for (int i = 0; i < 6; i++) {
+        height[i] = cri_v3_dot(n, x[i]);
+        low = i < 3 ? cri_smaller(low, height[i]) : low;
+        high = i < 3 ? high : cri_larger(high, height[i]);
+    }
+    if (!(low > high)) {
+        return false;
+    }
+    for (int side = 0; side < 2; side++) {
+        cri_vec3 sum = {0.0, 0.0, 0.0};
+        double weight = 0.0;
+        for (int i = 3 * side; i < 3 * side + 3; i++) {
+            double over = 1.0 / (height[i] - 0.5 * (low + high));
+            sum = cri_v3_mad(sum, over * over, x[i]);
+            weight += over * over;
+        }
+        point[side] = cri_v3_scale(1.0 / weight, sum);
+    }
+    return is_safe_along(s, v, k, n, low - high, cri_v3_norm(cri_v3_sub(point[0], point[1])));
 }
 
 /// Lowers the limit for one pair of triangles.
@@ -112,7 +151,7 @@ static void limit_pair(limit_search *s, int ta, int tb, double k) {
         for (int i = 0; i < 3; i++) {
             x[i] = cri_v3_add(x[i], s->between);
         }
-        if (step == 0 && is_plainly_safe(s, x, v, k)) {
+        if (step == 0 && (is_plainly_safe(s, x, v, k) || is_known_safe(s, x, v, k, ta, tb))) {
             return;
         }
         double d = separation(x, &n);
@@ -131,26 +170,33 @@ static void limit_pair(limit_search *s, int ta, int tb, double k) {
 
 /// Spheres of two nodes cannot meet within the limit.
 static bool is_out_of_reach(const limit_search *s, int i, int j, const double lever[2]) {
-    const cri_moving_mesh *a = s->mesh[0], *b = s->mesh[1];
-    cri_vec3 ca = cri_m3_mul(&a->pose.R, cri_v3_load(a->tree->centre + 3 * (size_t)i));
-    cri_vec3 cb = cri_m3_mul(&b->pose.R, cri_v3_load(b->tree->centre + 3 * (size_t)j));
+    const cri_sphere_tree *a = s->mesh[0]->tree, *b = s->mesh[1]->tree;
+    // in the frame of the first
+    cri_vec3 ca = cri_v3_load(a->centre + 3 * (size_t)i);
+    cri_vec3 cb = cri_m3_mul(&s->turned, cri_v3_load(b->centre + 3 * (size_t)j));
     double speed = s->speed + s->turn[0] * lever[0] + s->turn[1] * lever[1];
-    double L = cri_v3_norm(cri_v3_add(s->between, cri_v3_sub(ca, cb)));
+    double L = cri_v3_norm(cri_v3_add(s->apart, cri_v3_sub(ca, cb)));
     // a part of the gap is to stay
-    double gap = L - a->tree->extent[i] - b->tree->extent[j];
+    double gap = L - a->extent[i] - b->extent[j];
     return (1.0 - s->keep - slack) * gap > s->limit * speed;
 }
 
-double cri_step_limit(const cri_moving_mesh *a, const cri_moving_mesh *b, double keep,
-                      double most) {
+double cri_step_limit(const cri_moving_mesh *a, const cri_moving_mesh *b, double keep, double most,
+                      const cri_step_hints *hints) {
     CR_ASSERT(keep > 0.0 && keep < 1.0);
     limit_search s = {.mesh = {a, b},
                       .v = cri_v3_sub(a->v, b->v),
                       .turn = {cri_v3_norm(a->w), cri_v3_norm(b->w)},
                       .keep = keep,
                       .limit = most,
-                      .between = cri_v3_sub(a->pose.pos, b->pose.pos)};
+                      .between = cri_v3_sub(a->pose.pos, b->pose.pos),
+                      .hints = hints};
     s.speed = cri_v3_norm(s.v);
+    s.apart = cri_m3_tmul(&a->pose.R, s.between);
+    for (int k = 0; k < 9; k++) {
+        const double *ra = a->pose.R.m + k / 3, *rb = b->pose.R.m + k % 3;
+        s.turned.m[k] = ra[0] * rb[0] + ra[3] * rb[3] + ra[6] * rb[6];
+    }
     int wait[MAX_WAIT][2] = {{0, 0}}, n_wait = 1;
     while (n_wait > 0 && s.limit > 0.0) {
         int i = wait[--n_wait][0], j = wait[n_wait][1];

@@ -84,17 +84,35 @@ TEST(a_ball_stops_at_a_plate_at_any_speed) {
             now.moving[0].pose = fixture_pose(cri_v3(0.1, 0.2, 0), cri_v3(0.1, 0.05, 1.0));
             now.moving[0].v = cri_v3(0, 0, -2.0 * speed);
             now.moving[0].w = spin ? cri_v3(3, 2, 1) : cri_v3(0, 0, 0);
-            double limit = cri_step_limit(&now.moving[0], &now.moving[1], 0.1, 1.0);
+            double limit = cri_step_limit(&now.moving[0], &now.moving[1], 0.1, 1.0, NULL);
             CHECK(limit > 0.0 && limit < 1.0);
             cri_pose end = pose_at(&now.moving[0], limit);
             CHECK(end.pos.z > 0.1 && end.pos.z < 0.25);
             CHECK(!do_meet(limit));
             // the other way there is nothing in the way
             now.moving[0].v = cri_v3(0, 0, 2.0 * speed);
-            CHECK(cri_step_limit(&now.moving[0], &now.moving[1], 0.1, 1.0) == 1.0);
+            CHECK(cri_step_limit(&now.moving[0], &now.moving[1], 0.1, 1.0, NULL) == 1.0);
         }
     }
     cri_arena_destroy(now.arena);
+}
+
+/// Directions between triangles where they stand: the best, or any.
+static bool find_direction(const void *context, int first, int second, cri_vec3 *n) {
+    cr_test_rng *rng = (cr_test_rng *)(uintptr_t)context;
+    cri_vec3 x[6];
+    for (int k = 0; k < 6; k++) {
+        const cri_moving_mesh *m = &now.moving[k / 3];
+        int at = m->tree->triangle[3 * (k < 3 ? first : second) + k % 3];
+        cri_vec3 r = cri_m3_mul(&m->pose.R, cri_v3_load(m->vertex + 3 * (size_t)at));
+        x[k] = cri_v3_add(m->pose.pos, r);
+    }
+    if (cr_test_uniform(rng, 0, 1) < 0.5) {
+        return cri_triangle_axis(x, x + 3, n) > 0.0;
+    }
+    *n = random_vector(rng, 1.0);
+    *n = cri_v3_scale(1.0 / cri_v3_norm(*n), *n);
+    return true;
 }
 
 TEST(random_motions_never_meet_before_the_limit) {
@@ -110,13 +128,15 @@ TEST(random_motions_never_meet_before_the_limit) {
             m->v = random_vector(&rng, 1.5 * (i % 3));
             m->w = random_vector(&rng, i % 4);
         }
-        double limit = cri_step_limit(&now.moving[0], &now.moving[1], 0.1, 1.0);
+        double limit = cri_step_limit(&now.moving[0], &now.moving[1], 0.1, 1.0, NULL);
         if (do_meet(0.0)) {
             CHECK(limit == 0.0);
             n_start++;
             continue;
         }
         CHECK(limit > 0.0 && limit <= 1.0);
+        const cri_step_hints hints = {find_direction, &rng};
+        CHECK(cri_step_limit(&now.moving[0], &now.moving[1], 0.1, 1.0, &hints) == limit);
         bool is_free = true;
         for (int j = 0; j <= 50; j++) {
             CHECK(!do_meet(limit * j / 50.0));
