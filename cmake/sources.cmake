@@ -194,6 +194,7 @@ set(CAROM_SOURCES
     src/contact/augmented_still.c
     src/contact/ground.c
     src/contact/ground_space.c
+    src/contact/ground_still.c
     src/contact/limit_axis.c
     src/contact/near.c
     src/contact/near_field.c

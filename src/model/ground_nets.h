@@ -28,7 +28,7 @@ typedef enum cri_ground_class {
 enum {
     CRI_GROUND_KINDS = 5,
     CRI_GROUND_CLASSES = 3,
-    CRI_GROUND_INPUTS = 29, // of a surface, which has the most (contact/ground.h)
+    CRI_GROUND_INPUTS = 35, // of a surface, which has the most (contact/ground.h)
     CRI_GROUND_ENDS = 8,    // corners of a surface at most
     CRI_GROUND_ROWS = 11,   // with two tangents and the twist
     CRI_GROUND_LEAD = 6,    // rows that nets see at most: three corners are all of a surface
@@ -69,7 +69,7 @@ static inline bool cri_ground_has(bool is_spatial, int kind) {
 }
 
 static inline int cri_ground_inputs(cri_ground_kind kind) {
-    static const int n[CRI_GROUND_KINDS] = {6, 11, 9, 21, 29};
+    static const int n[CRI_GROUND_KINDS] = {8, 14, 12, 26, 35};
     return n[kind];
 }
 
