@@ -106,6 +106,7 @@ set(CAROM_SOURCES
     src/model/forms.c
     src/model/ground_body.c
     src/model/ground_nets.c
+    src/model/ground_shape.c
     src/model/names.c
     src/model/system.c
     src/model/scene_def.c

@@ -213,6 +213,7 @@ TEST(a_pull_at_rest_is_not_a_velocity) {
                             .surface = "ground",
                             .mass = 1.0,
                             .inertia = {0.0125 / 3.0},
+                            .shape = "box 0.1 0.05 0.05",
                             .weights = w};
     cri_ground_nets_shape(1, &(int){1}, &nets);
     assert_true(nets.n_weight <= 2000);
