@@ -106,6 +106,7 @@ set(CAROM_SOURCES
     src/model/forms.c
     src/model/ground_body.c
     src/model/ground_nets.c
+    src/model/ground_shape.c
     src/model/names.c
     src/model/system.c
     src/model/scene_def.c
@@ -196,6 +197,7 @@ set(CAROM_SOURCES
     src/contact/augmented_still.c
     src/contact/ground.c
     src/contact/ground_space.c
+    src/contact/ground_still.c
     src/contact/limit_axis.c
     src/contact/near.c
     src/contact/near_field.c

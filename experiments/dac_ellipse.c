@@ -223,6 +223,22 @@ static const char *law_of(bool is_regressed) {
     return is_regressed ? "regressed" : "augmented";
 }
 
+// a bounce seen from behind, x and the sense of turning reversed: as true of an ellipse on a level
+// ground, and another sample for nets, which do not know that
+static void mirror(const bounces *from, bounces *to) {
+    *to = *from;
+    for (int i = 0; i < from->n; i++) {
+        double q[3], before[3], after[3];
+        for (int k = 0; k < 3; k++) {
+            double sign = k == 1 ? 1.0 : -1.0;
+            q[k] = sign * from->q[3 * i + k];
+            before[k] = sign * from->before[3 * i + k];
+            after[k] = sign * from->after[3 * i + k];
+        }
+        add(to, q, before, after);
+    }
+}
+
 // trains on one, and predicts the others
 static cr_status train(const cri_experiment_options *options, const setting *by, bool is_regressed,
                        const bounces *from, bounces *to[], cri_experiment_result *out,
@@ -230,10 +246,14 @@ static cr_status train(const cri_experiment_options *options, const setting *by,
     char scene[2000];
     (void)snprintf(scene, sizeof scene, text, 0.2, 0.6);
     cr_arena *arena = cri_arena_create(1 << 20);
+    bounces *both = arena ? CR_PUSH(arena, bounces, 1) : NULL;
     cr_model *model = NULL;
-    cr_status status = arena ? cr_model_parse(scene, strlen(scene), "ellipse", &model, err)
-                             : cri_fail(err, CR_ERR_MEMORY, 0, "no memory for an experiment");
-    cri_ground_record record = record_of(from);
+    cr_status status = both ? cr_model_parse(scene, strlen(scene), "ellipse", &model, err)
+                            : cri_fail(err, CR_ERR_MEMORY, 0, "no memory for an experiment");
+    if (status == CR_OK) {
+        mirror(from, both);
+    }
+    cri_ground_record record = both ? record_of(both) : (cri_ground_record){0};
     cri_augmented_options o = cri_augmented_options_recorded(&record);
     o.is_regressed = is_regressed;
     o.sampling.seed = options->seed;

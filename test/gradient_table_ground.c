@@ -6,6 +6,7 @@
 #include "gradient_row.h"
 
 #include "contact/ground_plant.h"
+#include "contact/ground_still.h"
 
 #include <math.h>
 #include <string.h>
@@ -57,6 +58,48 @@ TEST(inputs_of_nets) {
                                  .forward = input_forward,
                                  .vjp = input_vjp,
                                  .jvp = input_jvp,
+                                 .x = points[i]});
+    }
+}
+
+// ---- what would bring to rest ------------------------------------------------------------------
+
+static int n_still;
+
+// x = (B, y)
+static void still_forward(const double *x, double *h) {
+    cri_ground_still still = cri_ground_still_of(n_still, x, x + n_still * n_still);
+    memcpy(h, still.h, sizeof *h * (size_t)n_still);
+}
+
+static void still_vjp(const double *x, const double *h_adj, double *x_adj) {
+    int k = n_still;
+    cri_ground_still still = cri_ground_still_of(k, x, x + k * k);
+    cri_ground_still_vjp(&still, h_adj, x_adj, x_adj + k * k);
+}
+
+static void still_jvp(const double *x, const double *x_tan, double *h_tan) {
+    int k = n_still;
+    cri_ground_still still = cri_ground_still_of(k, x, x + k * k);
+    cri_ground_still_jvp(&still, x_tan, x_tan + k * k, h_tan);
+}
+
+TEST(what_would_bring_to_rest) {
+    static const double points[][12] = {
+        {1.4, 0.3, 0.3, 1.9, 0.7, -0.4},
+        {1.4, 0.3, -0.2, 0.3, 1.9, 0.1, -0.2, 0.1, 2.1, 0.7, -0.4, 0.0},
+        {1.0, 2.0, 2.0, 1.0, 0.7, -0.4}, // no inverse mass: nothing is said
+    };
+    for (int i = 0; i < 3; i++) {
+        n_still = i == 1 ? 3 : 2;
+        table_check(&(table_row){.name = "ground_still",
+                                 .vjp_name = "cri_ground_still_vjp",
+                                 .jvp_name = "cri_ground_still_jvp",
+                                 .n_in = n_still * (n_still + 1),
+                                 .n_out = n_still,
+                                 .forward = still_forward,
+                                 .vjp = still_vjp,
+                                 .jvp = still_jvp,
                                  .x = points[i]});
     }
 }
@@ -250,4 +293,4 @@ TEST(laws_of_nets) {
     }
 }
 
-TABLE_PART(gradient_table_ground, inputs_of_nets, laws_of_nets)
+TABLE_PART(gradient_table_ground, inputs_of_nets, what_would_bring_to_rest, laws_of_nets)

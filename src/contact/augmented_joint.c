@@ -116,8 +116,7 @@ static bool value(void *context, const double *j, double *G) {
     return isfinite(size);
 }
 
-// j for which the rest of the mechanism stands still at the joint; zero where there is none
-static void first_guess(const cri_contact_link *link, double *j) {
+void cri_augmented_first_joint(const cri_contact_link *link, double j[2]) {
     double B[4], det;
     for (int i = 0; i < 4; i++) {
         B[i] = link->K[i] - link->J[i];
@@ -136,7 +135,7 @@ bool cri_augmented_join(const cri_contact_problem *p, cri_augmented_cache *c,
     joint s = {.p = p, .alone = *c, .best = INFINITY, .keep = keep, .scratch = scratch};
     reduce(&s, &c->ground);
     double j[2];
-    first_guess(p->link, j);
+    cri_augmented_first_joint(p->link, j);
     cri_powell_report solved =
         cri_powell_solve(2, value, &s, tolerance, CRI_AUGMENTED_FREEZE + 5, j);
     if (!solved.is_solved && isfinite(s.best)) {

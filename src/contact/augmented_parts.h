@@ -61,6 +61,10 @@ bool cri_augmented_part(cri_augmented_cache *c, const cri_lcp *normals, cr_arena
 bool cri_augmented_join(const cri_contact_problem *problem, cri_augmented_cache *c,
                         cri_law_report *report, cr_arena *keep, cr_arena *scratch);
 
+/// The impulse at the joint that the solve begins from: the rest of the mechanism, J^ = K - J, then
+/// stands still there, J^ j = v. Zero where there is none.
+void cri_augmented_first_joint(const cri_contact_link *link, double j[2]);
+
 /// cri_law's derivatives.
 void cri_augmented_vjp(const cri_contact_problem *problem, const void *cache, const double *f,
                        const double *f_adj, cri_contact_adj *adj, cr_arena *scratch);

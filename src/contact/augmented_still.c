@@ -221,6 +221,8 @@ bool cri_augmented_part(cri_augmented_cache *c, const cri_lcp *lcp, cr_arena *ke
     gather(n, lcp->M, n_row, row, M);
     for (int i = 0; i < n_row; i++) {
         z[i] = g[row[i]];
+    }
+    for (int i = 0; i < n_row; i++) {
         q[i] = 0.0;
         for (int j = 0; j < n_row; j++) {
             q[i] -= M[i * n_row + j] * z[j];

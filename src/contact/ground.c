@@ -13,7 +13,8 @@
 // Inputs of the nets, free of units, so that a slow slide is not a small number beside an impact:
 //
 //   s = sum |c_i|,  N = sum of ends |c_i| + 0.02 s,  a = mean of A over the ends
-//   c_0/s;  c_i/s and c_i/N of each end;  A_0i/a;  A_ii/a (a line's);  A_00/a;  log(0.01 + s)
+//   c_0/s;  c_i/s and c_i/N of each end;  A_0i/a;  A_ii/a (a line's);  A_00/a;  log(0.01 + s);
+//   h, what would bring the patch to rest (contact/ground_still.c)
 //
 // The lever arm of experiments on this law is in A: it acts through nothing else. Impulses count in
 // closing/a, closing = the mean of max(0, -c_i) over the ends, which has no kink where both close
@@ -23,6 +24,7 @@
 #include "contact/ground.h"
 
 #include "base/base.h"
+#include "contact/ground_still.h"
 
 #include <math.h>
 #include <string.h>
@@ -256,7 +258,9 @@ double cri_ground_input(const cri_ground *patch, double input[CRI_GROUND_INPUTS]
     }
     input[at++] = patch->A[0] / of.a;
     input[at++] = log(slow + of.s);
-    CR_ASSERT(at == cri_ground_inputs(patch->kind));
+    cri_ground_still still = cri_ground_still_of(k, patch->A, patch->c);
+    memcpy(input + at, still.h, sizeof *input * (size_t)k);
+    CR_ASSERT(at + k == cri_ground_inputs(patch->kind));
     return of.closing / of.a;
 }
 
@@ -274,8 +278,12 @@ void cri_ground_input_vjp(const cri_ground *patch, const double *input_adj, doub
         cri_ground_space_input_vjp(patch, input_adj, scale_adj, A_adj, c_adj);
         return;
     }
-    int k = patch->n_row, n_end = k - 1, at = cri_ground_inputs(patch->kind) - 1;
+    int k = patch->n_row, n_end = k - 1, at = cri_ground_inputs(patch->kind) - k - 1;
     sums of = sums_of(patch), adj = {.closing = scale_adj / of.a};
+
+    // h
+    cri_ground_still still = cri_ground_still_of(k, patch->A, patch->c);
+    cri_ground_still_vjp(&still, input_adj + at + 1, A_adj, c_adj);
 
     // scale = closing/a
     adj.a = -scale_adj * of.closing / (of.a * of.a);
@@ -350,6 +358,8 @@ double cri_ground_input_jvp(const cri_ground *patch, const double *A_tan, const 
         input_tan[at++] = (A_tan[i * (k + 1)] - patch->A[i * (k + 1)] / of.a * tan.a) / of.a;
     }
     input_tan[at++] = (A_tan[0] - patch->A[0] / of.a * tan.a) / of.a;
-    input_tan[at] = tan.s / (slow + of.s);
+    input_tan[at++] = tan.s / (slow + of.s);
+    cri_ground_still still = cri_ground_still_of(k, patch->A, patch->c);
+    cri_ground_still_jvp(&still, A_tan, c_tan, input_tan + at);
     return (tan.closing - of.closing / of.a * tan.a) / of.a;
 }

@@ -19,7 +19,7 @@
 //   B = T A T',   y = T c
 //   s = sum |y_i|,   N = sum over ends |y_i| + 0.02 s
 //   y_i/s but y_1, which is zero;  y_i/N of ends;  B_ij/a but B_22 = a and, of a point, B_nn = a;
-//   log(0.01 + s)
+//   log(0.01 + s);  h, what would bring these rows to rest (contact/ground_still.c)
 //
 // m = +-1 mirrors, so that the twist is not negative (of a point, B_1n). They say impulses h in the
 // same frame, g = T' h, counted in closing/a, closing = the mean of max(0, -c_i) over all ends: no
@@ -31,6 +31,7 @@
 #include "contact/ground.h"
 
 #include "base/base.h"
+#include "contact/ground_still.h"
 
 #include <math.h>
 #include <string.h>
@@ -408,7 +409,9 @@ double cri_ground_space_input(const cri_ground *patch, double input[CRI_GROUND_I
         }
     }
     input[at++] = log(slow + is.s);
-    CR_ASSERT(at == cri_ground_inputs(patch->kind));
+    cri_ground_still still = cri_ground_still_of(k, is.B, is.y);
+    memcpy(input + at, still.h, sizeof *input * (size_t)k);
+    CR_ASSERT(at + k == cri_ground_inputs(patch->kind));
     return is.closing / is.a;
 }
 
@@ -454,8 +457,12 @@ static void look_back(const cri_ground *patch, const seen *is, const seen *adj, 
 
 void cri_ground_space_input_vjp(const cri_ground *patch, const double *input_adj, double scale_adj,
                                 double *A_adj, double *c_adj) {
-    int k = cri_ground_rows(patch->kind), at = cri_ground_inputs(patch->kind) - 1;
+    int k = cri_ground_rows(patch->kind), at = cri_ground_inputs(patch->kind) - 1 - k;
     seen is = look(patch), adj = {.closing = scale_adj / is.a};
+
+    // h
+    cri_ground_still still = cri_ground_still_of(k, is.B, is.y);
+    cri_ground_still_vjp(&still, input_adj + at + 1, adj.B, adj.y);
 
     // scale = closing/a
     adj.a = -scale_adj * is.closing / (is.a * is.a);
@@ -539,6 +546,8 @@ double cri_ground_space_input_jvp(const cri_ground *patch, const double *A_tan, 
             input_tan[at++] = (tan.B[i] - is.B[i] / is.a * tan.a) / is.a;
         }
     }
-    input_tan[at] = tan.s / (slow + is.s);
+    input_tan[at++] = tan.s / (slow + is.s);
+    cri_ground_still still = cri_ground_still_of(k, is.B, is.y);
+    cri_ground_still_jvp(&still, tan.B, tan.y, input_tan + at);
     return (tan.closing - is.closing / is.a * tan.a) / is.a;
 }

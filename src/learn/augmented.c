@@ -341,6 +341,10 @@ static cr_status describe(const cr_model *model, cri_ground_nets *nets, cr_error
         cri_derive(model, p, &d);
         cri_ground_mass(&d, &ground, &nets->mass, nets->inertia);
         cri_ground_other_mass(&d, &ground, &nets->other_mass, &nets->other_inertia);
+        cri_ground_shape(model, &d, ground.body, sizeof nets->shape, nets->shape);
+        if (ground.other >= 0) {
+            cri_ground_shape(model, &d, ground.other, sizeof nets->other_shape, nets->other_shape);
+        }
     }
     bool is_good = d.block != NULL;
     cri_arena_destroy(work);
@@ -409,6 +413,7 @@ cr_status cri_augmented_train(const cr_model *model, const cri_augmented_options
     cri_ground_data data[CRI_GROUND_KINDS];
     *nets = (cri_ground_nets){0};
     CR_TRY(describe(model, nets, err));
+    nets->is_regressed = options->is_regressed;
     CR_TRY(gather(model, options, nets->is_spatial, data, arena, err));
     (void)snprintf(nets->law, sizeof nets->law, "%s",
                    options->record ? "recorded"

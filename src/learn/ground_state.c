@@ -155,23 +155,14 @@ static const double *places(const cri_ground_sampler *s, const cri_jump *jump) {
     return place;
 }
 
-// g and u of the impulses f. In a plane u is that of the patch's A and g, with friction at the
-// middle of a line, as the law will solve; is_exact: that of all contacts
-static bool read_solution(const cri_contact_problem *p, const double *f, bool is_exact,
-                          cri_ground_solved *out) {
+// g and u of the impulses f. u is that of the contacts, where each has its own friction: a patch
+// that sticks stands still also where a tilt lifts one end over the other
+static bool read_solution(const cri_contact_problem *p, const double *f, cri_ground_solved *out) {
     const cri_ground *ground = &out->ground;
-    int k = ground->n_row, m = 3 * p->n;
+    int m = 3 * p->n;
     totals(ground, f, out->push);
-    if (!p->place) {
-        memcpy(out->g, out->push, sizeof out->g);
-        for (int i = 0; i < k && !is_exact; i++) {
-            out->u[i] = ground->c[i];
-            for (int j = 0; j < k; j++) {
-                out->u[i] += ground->A[i * k + j] * out->g[j];
-            }
-        }
-    }
-    for (int i = 0; i < k && (p->place || is_exact); i++) {
+    memcpy(out->g, out->push, sizeof out->g);
+    for (int i = 0; i < ground->n_row; i++) {
         const double *row = ground->R + (size_t)i * (size_t)m;
         out->u[i] = ground->c[i];
         for (int a = 0; a < m; a++) {
@@ -256,8 +247,8 @@ bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, doub
     for (int i = 0; i < n; i++) {
         out->is_plain = out->is_plain && jump.e[i] == 0.0;
     }
-    bool is_known = cri_ground_reduce(&problem, &out->ground, s->keep) &&
-                    read_solution(&problem, jump.f, applied != NULL, out);
+    bool is_known =
+        cri_ground_reduce(&problem, &out->ground, s->keep) && read_solution(&problem, jump.f, out);
     cri_arena_reset(s->scratch);
     if (applied && is_known) {
         cri_ground_applied(&out->ground, applied, out->applied);

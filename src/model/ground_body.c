@@ -262,6 +262,27 @@ static cr_status check_other(const cr_model *m, const cri_derived *d, const cri_
     return CR_OK;
 }
 
+// do the bodies look as those that the nets know? m's are of the ground
+static cr_status check_shape(const cr_model *m, const cri_derived *d, const cri_ground_body *ground,
+                             const cri_ground_nets *nets, cr_error *err) {
+    for (int k = 0; k < 2; k++) {
+        int body = k == 0 ? ground->body : ground->other;
+        const char *known = k == 0 ? nets->shape : nets->other_shape;
+        char here[sizeof nets->shape] = "";
+        if (body < 0) {
+            continue;
+        }
+        cri_ground_shape(m, d, body, sizeof here, here);
+        if (!cri_ground_same_shape(known, here)) {
+            return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                            "the weights are for body %.40s with the shape %.60s, the scene's has "
+                            "%.60s; train them for this one",
+                            m->body_name[body], known, here);
+        }
+    }
+    return CR_OK;
+}
+
 static const char *const motion[2] = {"in a plane", "in space"};
 
 cr_status cri_ground_check_nets(const cr_model *m, const cri_derived *d, cri_ground_nets *nets,
@@ -292,7 +313,7 @@ cr_status cri_ground_check_nets(const cr_model *m, const cri_derived *d, cri_gro
         is_same = fabs(inertia[i] - nets->inertia[i]) <= 1e-8 * fabs(nets->inertia[0]);
     }
     if (is_same && nets->has_other) {
-        return check_other(m, d, &ground, nets, err);
+        CR_TRY(check_other(m, d, &ground, nets, err));
     }
     if (!is_same) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
@@ -301,5 +322,5 @@ cr_status cri_ground_check_nets(const cr_model *m, const cri_derived *d, cri_gro
                         nets->body, nets->mass, nets->inertia[0], motion[nets->is_spatial], name,
                         mass, inertia[0], motion[ground.is_spatial]);
     }
-    return CR_OK;
+    return check_shape(m, d, &ground, nets, err);
 }

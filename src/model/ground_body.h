@@ -44,6 +44,13 @@ void cri_ground_mass(const cri_derived *d, const cri_ground_body *ground, double
 void cri_ground_other_mass(const cri_derived *d, const cri_ground_body *ground, double *mass,
                            double *inertia);
 
+/// What of the body can touch, in words that do not change with its frame: "box 0.1 0.05 0.05".
+void cri_ground_shape(const cr_model *model, const cri_derived *d, int body, size_t n_byte,
+                      char *out);
+
+/// Are two such texts the same but for the rounding of their numbers?
+bool cri_ground_same_shape(const char *a, const char *b);
+
 /// Are the nets for this body? d is derived from the defaults. The error names both. Sets what the
 /// builder has to.
 CR_MUST_CHECK cr_status cri_ground_check_nets(const cr_model *model, const cri_derived *d,

@@ -28,7 +28,7 @@ typedef enum cri_ground_class {
 enum {
     CRI_GROUND_KINDS = 5,
     CRI_GROUND_CLASSES = 3,
-    CRI_GROUND_INPUTS = 29, // of a surface, which has the most (contact/ground.h)
+    CRI_GROUND_INPUTS = 35, // of a surface, which has the most (contact/ground.h)
     CRI_GROUND_ENDS = 8,    // corners of a surface at most
     CRI_GROUND_ROWS = 11,   // with two tangents and the twist
     CRI_GROUND_LEAD = 6,    // rows that nets see at most: three corners are all of a surface
@@ -48,11 +48,14 @@ typedef struct cri_ground_nets {
     bool has_applied;     // inputs have the part of velocities that forces of the step made
     bool has_restitution; // regressors have one output more, the coefficient of restitution
     char law[32];         // that labelled, or recorded
+    bool is_regressed;    // nets of the rival: regressors know every state, classifiers nothing
     char body[64];        // that the nets were trained for
+    char shape[128];      // of that body (model/ground_body.h)
     char surface[64];     // geom that it touches, or the other body
     bool has_other;       // another body that moves
     int other_index;      // set by the builder
     double other_mass, other_inertia;
+    char other_shape[128];
     double mass;           // of the body, kg
     double inertia[6];     // kg m^2: about its hinge's axis alone, or xx yy zz xy xz yz in space
     cri_vec3 along;        // the surface in the plane of motion, unit; set by the builder
@@ -69,7 +72,7 @@ static inline bool cri_ground_has(bool is_spatial, int kind) {
 }
 
 static inline int cri_ground_inputs(cri_ground_kind kind) {
-    static const int n[CRI_GROUND_KINDS] = {6, 11, 9, 21, 29};
+    static const int n[CRI_GROUND_KINDS] = {8, 14, 12, 26, 35};
     return n[kind];
 }
 

@@ -2,14 +2,14 @@
 //
 // The file of the nets of contact patches:
 //
-//   {"format": "carom contact patch nets 3", "body", "surface", "mass", "inertia", "law",
-//    "restitution": false, "hidden": [32, 32, 16],
+//   {"format": "carom contact patch nets 4", "model": "augmented" or "regressed", "body", "shape",
+//    "surface", "mass", "inertia", "law", "restitution": false, "hidden": [32, 32, 16],
 //    "nets": {"point/class": [..], "point/friction": [..], "line/class": [..], ..},
 //    "ranges": {"point": [lower.., upper..], "line": ..}}
 //
 // "applied": true says that forces are inputs, "other": [mass, inertia] that "surface" is another
-// body, which moves. A body in space has "space": true, surfaces beside points and lines, and six
-// numbers for its inertia.
+// body, which moves and has "other shape". A body in space has "space": true, surfaces beside
+// points and lines, and six numbers for its inertia.
 //
 // Weights are flat, W_1, b_1, W_2, ... by rows (nn/mlp.h).
 
@@ -22,7 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const format = "carom contact patch nets 3";
+// of law, and of nets
+static const char *const words[2] = {"augmented", "regressed"};
+
+static const char *const format = "carom contact patch nets 4";
 
 // ---- reading -----------------------------------------------------------------------------------
 
@@ -125,6 +128,17 @@ static cr_status take_all(const char *path, const json_t *root, cri_ground_nets 
         !take_text(root, "surface", sizeof nets->surface, nets->surface)) {
         return fail_member(path, "body", "names of body and surface", err);
     }
+    if (!take_text(root, "shape", sizeof nets->shape, nets->shape) ||
+        (json_object_get(root, "other") &&
+         !take_text(root, "other shape", sizeof nets->other_shape, nets->other_shape))) {
+        return fail_member(path, "shape", "the shape of each body that moves", err);
+    }
+    char model[16];
+    if (!take_text(root, "model", sizeof model, model) ||
+        (strcmp(model, words[0]) != 0 && strcmp(model, words[1]) != 0)) {
+        return fail_member(path, "model", "augmented or regressed", err);
+    }
+    nets->is_regressed = strcmp(model, words[1]) == 0;
     if (!take_body(root, nets)) {
         return fail_member(path, "mass", "mass and inertia, positive numbers", err);
     }
@@ -236,8 +250,9 @@ static json_t *hidden_of(const cri_ground_nets *nets) {
 cr_status cri_ground_file_write(const char *path, const cri_ground_nets *nets, cr_error *err) {
     CR_ASSERT(path && nets && nets->weights);
     json_t *inertia = nets->is_spatial ? numbers(6, nets->inertia) : json_real(nets->inertia[0]);
-    json_t *root = json_pack("{s:s, s:s, s:s, s:b, s:f, s:o, s:s, s:b, s:o, s:o, s:o}", "format",
-                             format, "body", nets->body, "surface", nets->surface, "space",
+    json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:f, s:o, s:s, s:b, s:o, s:o, s:o}",
+                             "format", format, "model", words[nets->is_regressed], "body",
+                             nets->body, "shape", nets->shape, "surface", nets->surface, "space",
                              nets->is_spatial, "mass", nets->mass, "inertia", inertia, "law",
                              nets->law, "restitution", nets->has_restitution, "hidden",
                              hidden_of(nets), "nets", nets_of(nets), "ranges", ranges_of(nets));
@@ -247,6 +262,7 @@ cr_status cri_ground_file_write(const char *path, const cri_ground_nets *nets, c
     if (nets->has_other) {
         double both[2] = {nets->other_mass, nets->other_inertia};
         json_object_set_new(root, "other", numbers(2, both));
+        json_object_set_new(root, "other shape", json_string(nets->other_shape));
     }
     return cri_json_write(path, root, true, JSON_COMPACT, err);
 }

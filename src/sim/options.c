@@ -2,6 +2,7 @@
 //
 // Options of a simulator: defaults, and what is wrong with a choice.
 
+#include "contact/augmented.h"
 #include "model/ground_nets.h"
 #include "model/system.h"
 #include "sim/sim.h"
@@ -132,6 +133,13 @@ static cr_status check_choice(const cr_model *m, const cr_sim_options *o, cr_err
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
                         "the contact law %.40s needs trained nets; train them with carom learn "
                         "augmented, and name their file in the scene's carom:weights",
+                        o->law);
+    }
+    if (law->needs_nets && m->nets->is_regressed != (law == &cri_law_regressed)) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "the weights of body %.40s are those of the law %s, not of %.40s; train "
+                        "them with carom learn augmented --model %.40s",
+                        m->nets->body, m->nets->is_regressed ? "regressed" : "augmented", o->law,
                         o->law);
     }
     if (law->needs_nets && m->nets->has_applied &&

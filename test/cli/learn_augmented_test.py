@@ -5,6 +5,7 @@
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -104,6 +105,24 @@ class Augmented(unittest.TestCase):
         said = carom("simulate", heavy, "--steps", "3", code=1).stderr
         self.assertIn("for body rectangle (1 kg", said)
         self.assertIn("has rectangle (2 kg", said)
+        # the same mass and inertia, another shape
+        given = '<inertial pos="0 0 0" mass="1" diaginertia="0.001 0.0041666666667 0.004"/><geom name="box"'
+        round_ = (RECTANGLE % (NETS, 1)).replace('<geom name="box"', given)
+        carom("simulate", self.write("round.xml", round_), "--steps", "3")
+        round_ = round_.replace('type="box" size="0.1 0.05 0.05"', 'type="capsule" size="0.05 0.1"')
+        said = carom("simulate", self.write("round.xml", round_), "--steps", "3", code=1).stderr
+        self.assertIn("rectangle with the shape box 0.1 0.05 0.05, the scene's has capsule 0.05 0.1", said)
+        # nets of one law under the other
+        said = carom("simulate", run, "--law", "regressed", "--steps", "3", code=2).stderr
+        self.assertIn("are those of the law augmented, not of regressed", said)
+        with open(self.path("nets.json"), encoding="utf-8") as file:
+            nets = json.load(file)
+        for member, value, word in (("model", "regressed", "of the law regressed, not of augmented"),
+                                    ("model", "else", "augmented or regressed"), ("shape", 3, "shape of each body"),
+                                    ("format", "carom contact patch nets 3", "train the nets again")):
+            self.write("nets.json", json.dumps(nets | {member: value}))
+            said = carom("simulate", run, "--steps", "3", code=2 if value == "regressed" else 1).stderr
+            self.assertIn(word, said)
 
     def test_recordings_teach(self):
         scene = self.write("plain.xml", (RECTANGLE % ("", 1)).replace("</mujoco>", THROW + "</mujoco>"))
@@ -131,6 +150,18 @@ class Augmented(unittest.TestCase):
                     self.path("nets.json")).stdout
         self.assertIn("line: 31500 samples", out)
 
+    def claim_shape(self, run, is_refused):
+        """Nets of another prism are refused; says in their file that they are for this one."""
+        said = carom("simulate", run, "--steps", "3", code=1 if is_refused else 0).stderr
+        found = re.search(r"with the shape (mesh .*), the scene's has (mesh .*); train", said)
+        self.assertEqual(is_refused, found is not None)
+        if is_refused:
+            with open(self.path("nets.json"), encoding="utf-8") as file:
+                nets = json.load(file)
+            self.assertEqual(nets["shape"], found[1])
+            nets["shape"] = found[2]
+            self.write("nets.json", json.dumps(nets))
+
     def test_a_step_costs_the_same_on_400_corners_as_on_4(self):
         # valgrind may be missing, and cannot run what the sanitizers made
         has_valgrind = shutil.which("valgrind") and subprocess.run(
@@ -142,8 +173,10 @@ class Augmented(unittest.TestCase):
         for stepper in ("located", "end"):
             count = []
             for n in (4, 400):
-                out = carom("bench", "ir", self.write("run.xml", prism(NETS, n)), "--stepper", stepper).stdout
-                count.append(float(out.split()[1]))
+                run = self.write("run.xml", prism(NETS, n))
+                self.claim_shape(run, n != 4)
+                count.append(float(carom("bench", "ir", run, "--stepper", stepper).stdout.split()[1]))
+            self.claim_shape(self.write("run.xml", prism(NETS, 4)), True)
             self.assertLess(count[1], 1.2 * count[0])
 
     def test_bad_input_is_named(self):

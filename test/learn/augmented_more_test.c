@@ -184,6 +184,59 @@ TEST(a_chain_takes_nets_of_its_last_link) {
     CHECK(strstr(err.text, "foot") && strstr(err.text, "last"));
 }
 
+// velocities before and after differ by impulses that are known: they are what a record says. The
+// link alone is a box of 0.2 x 0.05 m whose middle is 0.1 m from its frame, 0.5 kg
+TEST(a_record_has_the_impulse_that_made_it) {
+    enum { N = 4 };
+    static const double m = 0.5, inertia = 0.5 / 3.0 * (0.1 * 0.1 + 0.025 * 0.025);
+    // on a corner at two angles; on the lower face and on the upper one
+    static const double angle[N] = {0.4, 2.2, 0.0, 3.14159265358979};
+    // friction, and what pushes at the ends in the order of x
+    static const double p[N][3] = {
+        {0.11, 0.3, 0.0}, {-0.07, 0.2, 0.0}, {0.05, 0.2, 0.3}, {-0.04, 0.1, 0.25}};
+    double q[3 * N], before[3 * N], after[3 * N];
+    for (int i = 0; i < N; i++) {
+        double c = cos(angle[i]), s = sin(angle[i]), low[2] = {0.0, INFINITY}, width = 0.0;
+        // corners from the middle, by the angle from x to z; their height does not count
+        for (int k = 0; k < 4; k++) {
+            double x = k % 2 ? 0.1 : -0.1, z = k / 2 ? 0.025 : -0.025;
+            double at[2] = {c * x - s * z, s * x + c * z};
+            width = fabs(at[1] - low[1]) < 1e-9 ? fabs(at[0] - low[0]) : width;
+            memcpy(low, at[1] < low[1] - 1e-9 ? at : low, sizeof low);
+        }
+        // the frame is 0.1 m behind the middle along the link
+        double arm[2] = {width > 0.0 ? 0.0 : low[0], low[1]};
+        double push = p[i][1] + p[i][2];
+        double moment = width > 0.0 ? 0.5 * width * (p[i][2] - p[i][1]) : arm[0] * push;
+        double spin = 3.0, spin_after = spin + (moment - arm[1] * p[i][0]) / inertia;
+        memcpy(q + 3 * i, (double[3]){-0.1 * c, -low[1] - 0.1 * s, angle[i]}, sizeof(double) * 3);
+        // velocities of the frame, from those of the middle
+        double v[2] = {1.0, -2.0}, w[2] = {1.0 + p[i][0] / m, -2.0 + push / m};
+        memcpy(before + 3 * i, (double[3]){v[0] + 0.1 * s * spin, v[1] - 0.1 * c * spin, spin},
+               sizeof(double) * 3);
+        memcpy(after + 3 * i,
+               (double[3]){w[0] + 0.1 * s * spin_after, w[1] - 0.1 * c * spin_after, spin_after},
+               sizeof(double) * 3);
+    }
+    cri_ground_record record = {
+        .n = N, .q = q, .before = before, .after = after, .reach = 1e-7, .gap = 1e-3};
+    cr_model *model = parse(alone, NULL);
+    cr_error err = {0};
+    for (int kind = 0; kind < 2; kind++) {
+        cri_ground_data data;
+        CHECK_INT(cri_ground_take_record(model, (cri_ground_kind)kind, &record, &data, arena, &err),
+                  CR_OK);
+        CHECK_INT(data.n, 2);
+        for (int i = 0; i < data.n; i++) {
+            const double *known = p[2 * kind + i], *said = data.impulse + data.n_row * i;
+            for (int r = 0; r < data.n_row; r++) {
+                CHECK_CLOSE(data.scale[i] * said[r], known[r], 1e-9, 0.0);
+            }
+        }
+    }
+    cr_model_destroy(model);
+}
+
 // transitions of the scene's own simulation are what it samples
 TEST(recordings_teach_what_samples_do) {
     enum { N = 3000 };
@@ -238,4 +291,5 @@ TEST(recordings_teach_what_samples_do) {
 }
 
 CR_TEST_MAIN(a_state_beyond_training_is_flagged_and_falls_back, what_rebounds_is_learned,
-             a_chain_takes_nets_of_its_last_link, recordings_teach_what_samples_do)
+             a_chain_takes_nets_of_its_last_link, a_record_has_the_impulse_that_made_it,
+             recordings_teach_what_samples_do)
