@@ -123,7 +123,7 @@ static int lowest_vertex(const cri_hull *hull, cri_vec3 z, double *lowest) {
 // the lowest vertex, then those within the margin; where they are many, those that touch, then what
 // is next, then the outline of all
 static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *touch) {
-    static const double share[] = {1e-4, 1e-2}; // of the margin, over the lowest vertex
+    static const double share[] = {1e-4, 1e-2}; // of the margin, over what touches or is next
     enum { N_SHARE = sizeof share / sizeof *share };
     const cri_hull *hull = pair->shape[1].hull;
     const cri_mat3 *R = &pair->pose[0].R;
@@ -136,7 +136,8 @@ static int plane_mesh(const cri_pair *pair, double margin, cri_narrow_touch *tou
     cri_hull_part part = cri_hull_part_of(hull, z, margin - height);
     bool are_all = choose_part(&part, x, y, &outline);
     for (int k = 0; !are_all && k < N_SHARE; k++) {
-        double top = fmin(lowest + share[k] * margin, margin - height);
+        // in an overlap all that touches is one level: the deepest alone would not hold the rest
+        double top = fmin(fmax(lowest, -height) + share[k] * margin, margin - height);
         // a face that lies flat is all there is, at every level
         if (part.high > top) {
             cri_hull_part level = cri_hull_part_of(hull, z, top);

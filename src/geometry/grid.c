@@ -17,43 +17,42 @@
 #include <math.h>
 #include <string.h>
 
-/// The cell of a point, and the weights of its 4^3 coefficients.
+/// The cell of a point.
 typedef struct cell {
-    size_t start;      // of the first coefficient
-    double w[3][3][4]; // axis, derivative, coefficient
-    bool is_out[3];    // axes along which x is outside of the box
-    double apart[3];   // x - q
+    size_t start;    // of the first coefficient
+    double at[3];    // in the cell, 0 to 1
+    double per_h;    // 1/h
+    bool is_out[3];  // axes along which x is outside of the box
+    double apart[3]; // x - q
     double distance;
 } cell;
 
-// per_h = 1/h
-static void spline_weights(double t, double per_h, cri_field_order order, double w[3][4]) {
-    const double sixth = 1.0 / 6.0;
-    double r = 1.0 - t;
-    w[0][0] = sixth * (r * r * r);
-    w[0][1] = sixth * (4.0 + t * t * (3.0 * t - 6.0));
-    w[0][2] = sixth * (4.0 + r * r * (3.0 * r - 6.0));
-    w[0][3] = sixth * (t * t * t);
-    if (order == CRI_FIELD_PHI) {
-        return;
+/// Weights of a point's 4^3 coefficients: axis, derivative, coefficient.
+typedef double weights[3][3][4];
+
+// the four weights at once, as polynomials of t
+CRI_INLINE void find_weights(const cell *c, cri_field_order order, weights w) {
+    const cri_lanes k0 = {1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0, 0.0}, k1 = {-0.5, 0.0, 0.5, 0.0},
+                    k2 = {0.5, -1.0, 0.5, 0.0}, k3 = {-1.0 / 6.0, 0.5, -0.5, 1.0 / 6.0};
+    for (int a = 0; a < 3; a++) {
+        double t = c->at[a];
+        cri_lanes none = k0 + t * (k1 + t * (k2 + t * k3));
+        cri_lanes_store(&none, w[a][0]);
+        if (order != CRI_FIELD_PHI) {
+            cri_lanes first = c->per_h * (k1 + t * (2.0 * k2 + t * (3.0 * k3)));
+            cri_lanes second = c->per_h * c->per_h * (2.0 * k2 + t * (6.0 * k3));
+            cri_lanes_store(&first, w[a][1]);
+            cri_lanes_store(&second, w[a][2]);
+        }
     }
-    double k = 0.5 * per_h;
-    w[1][0] = -k * r * r;
-    w[1][1] = k * t * (3.0 * t - 4.0);
-    w[1][2] = k * r * (4.0 - 3.0 * r);
-    w[1][3] = k * t * t;
-    k = per_h * per_h;
-    w[2][0] = k * r;
-    w[2][1] = k * (3.0 * t - 2.0);
-    w[2][2] = k * (3.0 * r - 2.0);
-    w[2][3] = k * t;
 }
 
-static void find_cell(const cri_grid *grid, cri_vec3 x, cri_field_order order, cell *c) {
+static void find_cell(const cri_grid *grid, cri_vec3 x, cell *c) {
     const double point[3] = {x.x, x.y, x.z};
     const double origin[3] = {grid->origin.x, grid->origin.y, grid->origin.z};
     double square = 0.0, per_h = 1.0 / grid->h;
     c->start = 0;
+    c->per_h = per_h;
     for (int a = 0; a < 3; a++) {
         double last = grid->n[a] - 2;
         double u = (point[a] - origin[a]) * per_h;
@@ -64,7 +63,7 @@ static void find_cell(const cri_grid *grid, cri_vec3 x, cri_field_order order, c
         int i = (int)inside;
         i = i > grid->n[a] - 3 ? grid->n[a] - 3 : i;
         c->start = c->start * (size_t)grid->n[a] + (size_t)(i - 1);
-        spline_weights(inside - i, per_h, order, c->w[a]);
+        c->at[a] = inside - i;
     }
     c->distance = square > 0.0 ? sqrt(square) : 0.0;
 }
@@ -76,19 +75,21 @@ CRI_INLINE double dot4(const double *a, const double *b) {
 // sums along y, then x, of whole rows, and along z at last
 CRI_INLINE void sum_value_body(const cri_grid *grid, const cell *c, cri_field_value *out) {
     size_t row = (size_t)grid->n[2], slab = row * (size_t)grid->n[1];
+    weights w;
+    find_weights(c, CRI_FIELD_PHI, w);
     cri_lanes sum = {0.0}, line;
     for (int i = 0; i < 4; i++) {
         const double *at = grid->coef + c->start + (size_t)i * slab;
         cri_lanes part = {0.0};
         for (int j = 0; j < 4; j++, at += row) {
             cri_lanes_load(at, &line);
-            part += c->w[1][0][j] * line;
+            part += w[1][0][j] * line;
         }
-        sum += c->w[0][0][i] * part;
+        sum += w[0][0][i] * part;
     }
     double s[4];
     cri_lanes_store(&sum, s);
-    out->phi = dot4(s, c->w[2][0]);
+    out->phi = dot4(s, w[2][0]);
 }
 
 CRI_LANES(sum_value, (const cri_grid *grid, const cell *c, cri_field_value *out), (grid, c, out))
@@ -96,7 +97,9 @@ CRI_LANES(sum_value, (const cri_grid *grid, const cell *c, cri_field_value *out)
 // all derivatives up to the second
 CRI_INLINE void sum_all_body(const cri_grid *grid, const cell *c, cri_field_value *out) {
     size_t row = (size_t)grid->n[2], slab = row * (size_t)grid->n[1];
-    const double(*wx)[4] = c->w[0], (*wy)[4] = c->w[1], (*wz)[4] = c->w[2];
+    weights w;
+    find_weights(c, CRI_FIELD_HESSIAN, w);
+    double(*wx)[4] = w[0], (*wy)[4] = w[1], (*wz)[4] = w[2];
     // rows by their derivatives along x and y: none, x, y, xx, xy, yy
     cri_lanes sum[6] = {{0.0}}, line;
     for (int i = 0; i < 4; i++) {
@@ -149,7 +152,7 @@ static void add_outside(const cell *c, cri_field_value *out) {
 void cri_grid_eval(const cri_grid *grid, cri_vec3 x, cri_field_order order, cri_field_value *out) {
     CR_ASSERT(grid && out);
     cell c;
-    find_cell(grid, x, order, &c);
+    find_cell(grid, x, &c);
     if (order == CRI_FIELD_PHI) {
         sum_value(grid, &c, out);
         out->phi += c.distance;
@@ -167,7 +170,9 @@ void cri_grid_eval_vjp(const cri_grid *grid, cri_vec3 x, double phi_adj, cri_vec
     CR_ASSERT(grid && coef_adj);
     size_t row = (size_t)grid->n[2], slab = row * (size_t)grid->n[1];
     cell c;
-    find_cell(grid, x, CRI_FIELD_GRADIENT, &c);
+    weights w;
+    find_cell(grid, x, &c);
+    find_weights(&c, CRI_FIELD_GRADIENT, w);
     double b[3];
     cri_v3_store(g_adj, b);
     for (int a = 0; a < 3; a++) {
@@ -176,10 +181,10 @@ void cri_grid_eval_vjp(const cri_grid *grid, cri_vec3 x, double phi_adj, cri_vec
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 4; j++) {
             double *at = coef_adj + c.start + (size_t)i * slab + (size_t)j * row;
-            double wx = c.w[0][0][i], wy = c.w[1][0][j];
-            double flat = phi_adj * wx * wy + b[0] * c.w[0][1][i] * wy + b[1] * wx * c.w[1][1][j];
+            double wx = w[0][0][i], wy = w[1][0][j];
+            double flat = phi_adj * wx * wy + b[0] * w[0][1][i] * wy + b[1] * wx * w[1][1][j];
             for (int k = 0; k < 4; k++) {
-                at[k] += flat * c.w[2][0][k] + b[2] * wx * wy * c.w[2][1][k];
+                at[k] += flat * w[2][0][k] + b[2] * wx * wy * w[2][1][k];
             }
         }
     }

@@ -201,9 +201,12 @@ typedef struct triangle {
     int n_piece; // begun
 } triangle;
 
-static void search_from(search *s, triangle *t, const double start[3]) {
+// the lowest point near start, if it is below bound
+static void search_from(search *s, triangle *t, const double start[3], double bound) {
     cri_triangle_min m;
-    cri_triangle_min_find(s->field, t->V, start, &m);
+    if (!cri_triangle_min_below(s->field, t->V, start, bound, &m)) {
+        return;
+    }
     s->deepest = cri_smaller(s->deepest, m.v.phi);
     cri_skin_spot spot = cri_skin_spot_of(s->skin, s->pose, s->owner, t->face, m.weight);
     int active[3] = {0}, n = cri_triangle_active(m.weight, active);
@@ -221,7 +224,7 @@ static void search_pieces(search *s, triangle *t, const double w[3][3], int dept
         return;
     }
     if (c.radius <= piece * s->reach || depth == PIECES_DEEP) {
-        search_from(s, t, c.mid);
+        search_from(s, t, c.mid, INFINITY);
         return;
     }
     for (int k = 0; k < 3; k++) {
@@ -248,12 +251,11 @@ static void take_corners(search *s, int face) {
     }
 }
 
-// whether a triangle whose lowest corner has phi may be lower by gain, and that matters
-static bool is_worth(const search *s, const triangle *t, double phi, double gain) {
+// below which value a point within a triangle matters whose lowest corner has phi: it is the only
+// one within the margin, lower than the corner by its share, or deeper than all
+static double bound_of(const search *s, double phi) {
     double margin = s->margin * s->slope;
-    return gain > 0.0 && phi - gain <= margin &&
-           (phi > margin || gain > worth * margin || phi - gain < s->deepest) &&
-           gain > cri_triangle_min_tolerance(t->V);
+    return phi > margin ? margin : cri_larger(phi - worth * margin, s->deepest);
 }
 
 static void search_triangle(search *s, int face) {
@@ -278,8 +280,11 @@ static void search_triangle(search *s, int face) {
     }
     if (longest > large * s->reach) {
         search_pieces(s, &t, whole, 0);
-    } else if (is_worth(s, &t, c[low]->v.phi, gain)) {
-        search_from(s, &t, whole[low]);
+        return;
+    }
+    double bound = bound_of(s, c[low]->v.phi);
+    if (c[low]->v.phi - gain < bound && gain > cri_triangle_min_tolerance(t.V)) {
+        search_from(s, &t, whole[low], bound);
     }
 }
 

@@ -184,20 +184,26 @@ static bool descend(const cri_field *field, const cri_vec3 corner[3], const doub
         double w[3];
         move_weights(m->weight, t, d, t == full ? which : -1, w);
         cri_vec3 x = point_at(corner, w);
-        double phi = cri_field_phi(field, x);
-        double rounding = 4e-16 * (fabs(phi) + fabs(m->v.phi) + cri_v3_norm(x));
-        if (phi <= m->v.phi + 1e-4 * t * slope + (k < 3 ? rounding : 0.0)) {
+        // the first is nearly always taken
+        cri_field_order order = k > 0 ? CRI_FIELD_PHI : CRI_FIELD_HESSIAN;
+        cri_field_value v;
+        cri_field_eval(field, x, order, &v);
+        double rounding = 4e-16 * (fabs(v.phi) + fabs(m->v.phi) + cri_v3_norm(x));
+        if (v.phi <= m->v.phi + 1e-4 * t * slope + (k < 3 ? rounding : 0.0)) {
             memcpy(m->weight, w, sizeof w);
             m->x = x;
-            cri_field_eval(field, x, CRI_FIELD_HESSIAN, &m->v);
+            m->v = v;
+            if (k > 0) {
+                cri_field_eval(field, x, CRI_FIELD_HESSIAN, &m->v);
+            }
             return true;
         }
     }
     return false;
 }
 
-void cri_triangle_min_find(const cri_field *field, const cri_vec3 corner[3], const double start[3],
-                           cri_triangle_min *out) {
+bool cri_triangle_min_below(const cri_field *field, const cri_vec3 corner[3], const double start[3],
+                            double bound, cri_triangle_min *out) {
     CR_ASSERT(field && corner && out);
     double tolerance = cri_triangle_min_tolerance(corner);
     memcpy(out->weight, start, sizeof out->weight);
@@ -215,7 +221,10 @@ void cri_triangle_min_find(const cri_field *field, const cri_vec3 corner[3], con
         out->gap = -score[s];
         out->is_settled = out->gap <= tolerance;
         if (out->is_settled || !is_moving || k == STEPS) {
-            return;
+            break;
+        }
+        if (out->v.phi - out->gap >= bound) {
+            return false;
         }
         bool is_newton = newton_step(corner, out->weight, &out->v, s, d);
         is_moving = is_newton && descend(field, corner, d, out);
@@ -224,4 +233,10 @@ void cri_triangle_min_find(const cri_field *field, const cri_vec3 corner[3], con
             is_moving = descend(field, corner, d, out);
         }
     }
+    return out->v.phi < bound;
+}
+
+void cri_triangle_min_find(const cri_field *field, const cri_vec3 corner[3], const double start[3],
+                           cri_triangle_min *out) {
+    cri_triangle_min_below(field, corner, start, INFINITY, out);
 }

@@ -19,6 +19,11 @@ typedef struct cri_triangle_min {
 void cri_triangle_min_find(const cri_field *field, const cri_vec3 corner[3], const double start[3],
                            cri_triangle_min *out);
 
+/// The same search for a minimum below bound. False as soon as there is none, as far as a convex
+/// field tells by the gap, or when the one that it ends at is not.
+bool cri_triangle_min_below(const cri_field *field, const cri_vec3 corner[3], const double start[3],
+                            double bound, cri_triangle_min *out);
+
 /// Largest gap of a point of this triangle that counts as stationary.
 double cri_triangle_min_tolerance(const cri_vec3 corner[3]);
 

@@ -37,6 +37,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { CUTS = 6 }; // a part, its half, ... its 32nd
+
 /// One feature's search.
 typedef struct search {
     int feature;
@@ -52,6 +54,7 @@ typedef struct search {
     int n_skip;              // resting touches of a general pair: the others are searched
     int skip[CRI_MOST_SLOT]; // (n_skip) their ids
     double sight;            // of those others
+    bool is_lifted;          // one of those others touches: it may come back, whatever its gap says
     double start_gap;        // at t = 0, less the offset
     double start_speed;
 } search;
@@ -380,7 +383,7 @@ static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, d
     search s = *begun;
     int feature = s.feature;
     double g = s.start_gap, v = s.start_speed, t = 0.0, low = 0.0;
-    if (!isfinite(g) || is_out_of_reach(sim, motion, &s, g, v, T)) {
+    if (!s.is_lifted && (!isfinite(g) || is_out_of_reach(sim, motion, &s, g, v, T))) {
         return INFINITY;
     }
     const cri_state *state = &motion->state;
@@ -433,6 +436,34 @@ static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, d
     return is_approaching || v < -sim->eps_speed ? t : INFINITY;
 }
 
+// does a touch of a pair leave while others of it rest?
+static bool has_lifted(const cr_sim *sim, const cri_near *near, int n_rest, const int *rest) {
+    const cri_scan *scan = &sim->scan;
+    bool is = false;
+    for (int f = near->first, i = 0; f < near->first + near->n_slot; f++) {
+        bool is_resting = i < n_rest && rest[i] == f;
+        i += is_resting;
+        is = is || (!is_resting && scan->gap[f] <= sim->eps_gap && scan->speed[f] > sim->eps_speed);
+    }
+    return is;
+}
+
+// the touches of a general pair that rest; rest (n_rest) begins with this feature or behind it
+static void set_skipped(const cr_sim *sim, const cri_motion *motion, double T, int n_rest,
+                        const int *rest, search *s) {
+    const cri_near *near = s->near;
+    for (int i = 0; i < n_rest && rest[i] < near->first + near->n_slot; i++) {
+        s->skip[s->n_skip++] = sim->scan.touch[rest[i]].id;
+    }
+    if (s->n_skip == 0) {
+        return;
+    }
+    // on a plane as far as anything may come
+    double fall = (closing_speed(sim, s, &motion->state) + s->bound * T) * T;
+    bool has_plane = !isfinite(sim->reach[near->geom[0]]);
+    s->sight = has_plane ? fmax(sight(sim, near), fall) : sight(sim, near);
+}
+
 // What to look at for a feature: all that have points; of a general pair its distance, or, when
 // some of its touches rest, the others. rest (n_rest) begins with this feature or behind it. False:
 // nothing.
@@ -448,17 +479,55 @@ static bool begin_feature(cr_sim *sim, cri_motion *motion, int feature, double T
     *s = search_begin(sim, motion, feature, T);
     s->start_gap = sim->scan.gap[feature] - sim->scan.offset[feature];
     s->start_speed = sim->scan.speed[feature];
-    for (int i = 0; is_general && i < n_rest && rest[i] < feature + near->n_slot; i++) {
-        s->skip[s->n_skip++] = sim->scan.touch[rest[i]].id;
+    if (is_general) {
+        set_skipped(sim, motion, T, n_rest, rest, s);
     }
     if (s->n_skip > 0) {
-        // on a plane as far as anything may come
-        double fall = (closing_speed(sim, s, &motion->state) + s->bound * T) * T;
-        bool has_plane = !isfinite(sim->reach[near->geom[0]]);
-        s->sight = has_plane ? fmax(sight(sim, near), fall) : sight(sim, near);
+        s->is_lifted = has_lifted(sim, near, n_rest, rest);
         *has_memory = gap_at(sim, motion, s, 0.0, &s->start_gap, &s->start_speed);
     }
     return *has_memory;
+}
+
+// sim->work stands at no time yet
+static void begin_work(cr_sim *sim, cri_motion *motion, double T) {
+    motion->t_end = T;
+    for (int u = 0; u < sim->model->mech.n_unit; u++) {
+        sim->time_of[u] = NAN;
+        sim->work.tree[u] = NULL;
+    }
+    if (sim->scan.n_feature > 0) {
+        cri_state_copy(sim->model, &motion->state, &sim->work);
+    }
+}
+
+double cri_event_cut(cr_sim *sim, cri_motion *motion, double T, int n_rest, const int *rest,
+                     bool *has_memory) {
+    CR_ASSERT(T >= 0.0 && n_rest >= 0);
+    const cri_scan *scan = &sim->scan;
+    *has_memory = true;
+    begin_work(sim, motion, T);
+    for (int n = 0, i = 0; n < scan->n_near && *has_memory; n++) {
+        const cri_near *near = &scan->near[n];
+        while (i < n_rest && rest[i] < near->first) {
+            i++;
+        }
+        if (cri_near_has_points(near) || !cri_is_capped(sim, near)) {
+            continue;
+        }
+        search s = search_begin(sim, motion, near->first, T);
+        set_skipped(sim, motion, T, n_rest - i, rest + i, &s);
+        double deepest = 1e-4 * fmin(sim->reach[near->geom[0]], sim->reach[near->geom[1]]);
+        for (int f = near->first; s.n_skip > 0 && f < near->first + near->n_slot; f++) {
+            deepest = fmax(deepest, -1.1 * scan->gap[f]); // what overlaps already may stay
+        }
+        double gap = -INFINITY, speed;
+        for (int k = 0; k < CUTS && *has_memory && gap < -deepest; k++) {
+            T = k > 0 ? 0.5 * T : T;
+            *has_memory = gap_at(sim, motion, &s, T, &gap, &speed);
+        }
+    }
+    return T;
 }
 
 double cri_event_search(cr_sim *sim, cri_motion *motion, double T, int n_rest, const int *rest,
@@ -469,14 +538,7 @@ double cri_event_search(cr_sim *sim, cri_motion *motion, double T, int n_rest, c
     int next_rest = 0;
     *feature = -1;
     *has_memory = true;
-    motion->t_end = T;
-    for (int u = 0; u < sim->model->mech.n_unit; u++) {
-        sim->time_of[u] = NAN;
-        sim->work.tree[u] = NULL;
-    }
-    if (scan->n_feature > 0) {
-        cri_state_copy(sim->model, &motion->state, &sim->work);
-    }
+    begin_work(sim, motion, T);
     for (int f = 0; f < scan->n_feature && *has_memory; f++) {
         scan->root[f] = INFINITY;
         // nothing later than the best and its neighbours matters

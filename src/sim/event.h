@@ -16,3 +16,9 @@ bool cri_event_next(const cr_sim *sim, const cri_near *near, const cri_state *st
 /// lower feature, in *feature. *has_memory false: no memory for a solve.
 double cri_event_search(cr_sim *sim, cri_motion *motion, double T, int n_rest, const int *rest,
                         int *feature, bool *has_memory);
+
+/// The longest of T, T/2, ... T/32 at whose end nothing but the resting touches of units that have
+/// had their share of impacts overlaps by more than 1e-4 of the smaller geom's radius, or by a
+/// tenth more than at the start; T/32 when there is none.
+double cri_event_cut(cr_sim *sim, cri_motion *motion, double T, int n_rest, const int *rest,
+                     bool *has_memory);

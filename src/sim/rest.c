@@ -21,7 +21,10 @@
 //
 // What else approaches is always located, until a unit has had event_cap impacts in the step: then
 // whatever may be reached in it, gap <= h (|rate| + h |g|), is a row of the motion's own solve,
-// which lets no gap close beyond zero; nothing of that unit is located any more.
+// which lets no gap close beyond zero; nothing of that unit is located any more. Of shapes with
+// many points no more than 1e-4 of the smaller radius: a row asks for -gap/h, and what several ask
+// for is met on average, so that a far one would draw a near one in. What comes down from farther
+// ends the part (cri_event_cut).
 
 #include "sim/rest.h"
 
@@ -232,8 +235,11 @@ bool cri_rests_by_cap(const cr_sim *sim, int feature, double h) {
     const cri_scan *scan = &sim->scan;
     double change = h * cri_v3_norm(cri_v3_load(sim->d.mech.gravity));
     double far = h * (change + fmax(-scan->speed[feature], 0.0));
-    return scan->gap[feature] <= fmax(sim->eps_gap, far) &&
-           cri_is_capped(sim, cri_scan_near(scan, feature));
+    const cri_near *near = cri_scan_near(scan, feature);
+    if (!cri_near_has_points(near)) {
+        far = fmin(far, 1e-4 * fmin(sim->reach[near->geom[0]], sim->reach[near->geom[1]]));
+    }
+    return scan->gap[feature] <= fmax(sim->eps_gap, far) && cri_is_capped(sim, near);
 }
 
 // does a body turn so far in a step that its contact point leaves its circle's beginning?

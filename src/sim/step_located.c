@@ -18,7 +18,8 @@
 //       (back to F2)
 //   F5  v+ = jump(y), inelastic where e |b_n| <= eps_speed
 //   F6  x = [y_q | v+],  T = T - t; a unit that has had its share of impacts has inelastic rows
-//       for all that it may reach in what is left, in short parts of fixed length
+//       for what it may reach in what is left, in short parts of fixed length, halved where
+//       something else comes down (cri_event_cut)
 //
 // Adjoint: last line first; what is carried besides x_adj is T_adj, the derivative for the time
 // left.
@@ -246,15 +247,14 @@ static double longest_motion(double spin, bool is_resting, double h, double T) {
     return part_of(ceil(fmin((is_short ? 20.0 : 2.0) * spin * h, 4096.0)), h, T);
 }
 
-// The longest motion of resting rows that stand for impacts which are no longer located, T when
-// there are none. What is not among the rows falls freely: by no more than 1e-4 of the smaller
-// body's radius, and no body turns by more than 1/100 radian. At most 256 parts of the step.
-static double longest_coast(const cr_sim *sim, int n_rest, double spin, double h, double T,
-                            bool *is_capped) {
+// The longest motion of units whose impacts are no longer located, T when there are none. What is
+// not among their rows falls freely: by no more than 1e-4 of the smaller body's radius, and no body
+// turns by more than 1/100 radian. At most 256 parts of the step.
+static double longest_coast(const cr_sim *sim, double spin, double h, double T, bool *is_capped) {
     *is_capped = false;
     double g = cri_v3_norm(cri_v3_load(sim->d.mech.gravity)), n = 1.0;
-    for (int k = 0; k < n_rest; k++) {
-        const cri_near *near = cri_scan_near(&sim->scan, sim->scan.rest[k]);
+    for (int k = 0; k < sim->scan.n_near; k++) {
+        const cri_near *near = &sim->scan.near[k];
         if (!cri_is_capped(sim, near)) {
             continue;
         }
@@ -305,10 +305,13 @@ static bool run_sub(cr_sim *sim, sub_list *trail, const cri_step_record *record,
         return false;
     }
     end = n_rest > 0 ? longest_motion(spin, true, record->h, *T) : end;
-    double coast = longest_coast(sim, n_rest, spin, record->h, *T, &is_capped);
+    double coast = longest_coast(sim, spin, record->h, *T, &is_capped);
     end = fmin(fmin(end, coast), part_of(record->h / s->motion.part, record->h, *T));
     int n_hit = n_now;
-    if (n_now == 0) {
+    if (is_capped) {
+        end = cri_event_cut(sim, &s->motion, end, n_rest, sim->scan.rest, &has_memory);
+    }
+    if (n_now == 0 && has_memory) {
         s->t = cri_event_search(sim, &s->motion, end, n_rest, sim->scan.rest, &first, &has_memory);
         n_hit = has_memory && first >= 0 ? cri_impact_hits(sim, s->t, first) : 0;
     }

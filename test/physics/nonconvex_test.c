@@ -125,6 +125,34 @@ TEST(a_gear_tumbles_in_long_steps) {
     check_mesh(&(thrown){"gearwheel.stl", 0.01, "hull", key, 60, 1.0 / 30.0, 0.417});
 }
 
+// Lies down on its flat side, many vertices at once: what lifts off beside resting ones comes back.
+TEST(a_gear_comes_to_lie) {
+    const char *key = "qpos='0 0 0.417 1.1467800968358872 -0.8850266195932266 0.7645263609186551 "
+                      "-0.989288685150784' qvel='-0.2728289321888462 -0.07110039756475528 "
+                      "0.4187636526201901 1.0026054771742725 -2.572704615819486 "
+                      "2.2487985613735493'";
+    check_mesh(&(thrown){"gearwheel.stl", 0.01, "hull", key, 200, 0.01, 0.417});
+}
+
+// More impacts in a step than are located, while the rim comes down elsewhere.
+TEST(a_gear_rattles_on_its_rim) {
+    const char *key = "qpos='0 0 0.417 -0.22786815724755932 1.5312611183771347 1.0013269397588183 "
+                      "-0.9159956064123633' qvel='0.18285264582998995 -0.8209176345532874 "
+                      "-0.02184616625147706 -2.771913181368924 -0.029763038971924338 "
+                      "-1.3566023145846264'";
+    check_mesh(&(thrown){"gearwheel.stl", 0.01, "hull", key, 60, 0.01, 0.417});
+}
+
+// Likewise with points far above the floor, which are no rows.
+TEST(bob_rocks_in_long_steps) {
+    const char *key = "qpos='0 0 1.9 -0.45272404500329455 1.4700636494690207 1.214805794588859 "
+                      "-0.6628630110149107' qvel='0.6934033238127995 -0.06742531684840958 "
+                      "-0.03331592768910041 0.966010949121836 0.6331354571848178 "
+                      "-1.1127658052065172'";
+    check_mesh(&(thrown){"bob_tri.obj", 1.0, "mesh; samples 32", key, 60, 1.0 / 30.0, 1.9});
+}
+
 CR_TEST_MAIN(a_ring_falls_on_a_peg, a_bowl_lies_in_a_bowl, spot_lands_and_tips,
              spot_lands_on_its_feet_in_long_steps, spot_tumbles_in_long_steps, bob_lands_and_rocks,
-             a_gear_rolls, a_gear_tumbles_in_long_steps)
+             a_gear_rolls, a_gear_tumbles_in_long_steps, a_gear_comes_to_lie,
+             a_gear_rattles_on_its_rim, bob_rocks_in_long_steps)
