@@ -151,8 +151,8 @@ TEST(fitted_starts_have_the_slope_of_the_motion) {
     check_shifts(CRI_LEARN_CDL, CRI_PROJECT_CLOSEST);
 }
 
-// accelerations of -9 q, seen with noise of half the amplitude: from rows they seem weaker. All rows
-// as one window, after those of ten, tell them best.
+// accelerations of -9 q, seen with noise of half the amplitude: from rows they seem weaker. All
+// rows as one window, after those of ten, tell them best.
 TEST(fitted_starts_see_through_noise) {
     enum { ROWS = 240, STEPS = 10 };
     double x[ROWS * 4], touch[ROWS] = {0}, slope[3];
