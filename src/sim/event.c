@@ -28,7 +28,9 @@
 // A pair that has just bounced has g = 0 and s > 0; the formula then jumps ahead to where it may
 // fall again. A pair that leaves from an overlap hits again when it comes back to that depth: its
 // gap counts from there. A root that is reached with a rate above -eps_speed grazes and is no
-// impact.
+// impact. A tree's Euler step moves by the velocity at its end, g = s t - a t^2 with the rate s - a
+// t: a low hop comes back to the ground when that is zero, and would sink from there. Where the gap
+// is closed at the end it is an event without a jump, after which the touch rests.
 
 #include "sim/event.h"
 
@@ -49,6 +51,7 @@ typedef struct search {
     bool is_sampled;         // a unit rests or is a tree
     bool is_slow;            // sampled, and too slow for one shape to pass through the other
     bool is_closed;          // sampled, and the gap is closed at the end
+    bool is_sunk;            // the same of a tree, by more than rest has
     bool is_round;           // centred spheres of free bodies and planes: rotation does not matter
     double bound;            // a
     int n_skip;              // resting touches of a general pair: the others are searched
@@ -320,6 +323,7 @@ static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, boo
     }
     s->bound += s->has_tree ? 4.0 * fabs(rate - v) / T : 0.0;
     s->is_closed = end <= 0.0;
+    s->is_sunk = s->has_tree && end < -sim->eps_gap;
     s->is_slow = is_slow(sim, s, &motion->state, T) && is_slow(sim, s, &sim->work, T);
     if (!(g > sim->eps_gap) || !(end > sim->eps_gap)) {
         return false;
@@ -433,7 +437,8 @@ static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, d
     }
     bool is_approaching = v < -sim->eps_speed;
     *has_memory = polish(sim, motion, &s, low, T, &t, &g, &v);
-    return is_approaching || v < -sim->eps_speed ? t : INFINITY;
+    return is_approaching || v < -sim->eps_speed || (s.is_sunk && v <= sim->eps_speed) ? t
+                                                                                       : INFINITY;
 }
 
 // does a touch of a pair leave while others of it rest?

@@ -137,7 +137,7 @@ TEST(what_rebounds_is_learned) {
         for (int i = 0; i < 400; i++) {
             CHECK_INT(cr_sim_step(sim, 0.002, x, NULL, x, &err), CR_OK);
             most[k] = fmax(most[k], x[4]);
-            CHECK(k == 1 || cr_sim_report(sim)->penetration <= 1e-6);
+            CHECK(cr_sim_report(sim)->penetration <= 1e-6);
         }
         cr_sim_destroy(sim);
     }
