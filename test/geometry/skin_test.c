@@ -68,6 +68,35 @@ TEST(the_lowest_point_of_a_triangle_is_found_to_rounding) {
     CHECK_INT(n_unsettled, 0);
 }
 
+// with a bound the same point, or none: never one that is not below
+TEST(a_search_below_a_bound_finds_the_same_point_or_none) {
+    static const char *const name[] = {"sphere", "rounded_box", "ellipsoid"};
+    cr_test_rng rng = cr_test_rng_of(23);
+    int n_found = 0, n_none = 0;
+    for (int k = 0; k < 300; k++) {
+        fixture_field f;
+        fixture_field_find(name[k % 3], &f);
+        cri_vec3 c[3], at = fixture_point(&rng, 1.5);
+        for (int l = 0; l < 3; l++) {
+            c[l] = cri_v3_add(at, fixture_point(&rng, 0.3));
+        }
+        cri_triangle_min all, m;
+        const double corner[3] = {1.0, 0.0, 0.0};
+        cri_triangle_min_find(&f.field, c, corner, &all);
+        if (!(all.v.phi > 0.01)) {
+            continue; // convex outside only
+        }
+        CHECK(cri_triangle_min_below(&f.field, c, corner, all.v.phi + 1e-9, &m));
+        CHECK_CLOSE(m.v.phi, all.v.phi, 1e-12, 0.0);
+        CHECK(!cri_triangle_min_below(&f.field, c, corner, all.v.phi - 1e-9, &m));
+        bool is = cri_triangle_min_below(&f.field, c, corner, 0.3, &m);
+        CHECK(is == (all.v.phi < 0.3));
+        n_found += is;
+        n_none += !is;
+    }
+    CHECK(n_found > 30 && n_none > 30);
+}
+
 // ---- skins -------------------------------------------------------------------------------------
 
 /// A field, its mesh and its tree.
@@ -181,6 +210,47 @@ TEST(a_box_on_a_floor_stands_on_its_corners) {
             CHECK_INT(n_corner, 4);
         }
     }
+}
+
+// unit gradient of a body's field at a point of the world, in the world
+static cri_vec3 normal_at(const body *b, const cri_pose *pose, cri_vec3 x) {
+    cri_field_value v;
+    cri_field_eval(&b->field.field, cri_m3_tmul(&pose->R, cri_v3_sub(x, pose->pos)),
+                   CRI_FIELD_GRADIENT, &v);
+    cri_vec3 g = cri_m3_mul(&pose->R, v.g);
+    return cri_v3_scale(1.0 / cri_v3_norm(g), g);
+}
+
+// A large ball and a small one: beside the line of their centres the normals differ. Whoever's
+// vertex it is, that of the large one counts, in either order.
+TEST(the_normal_is_that_of_the_flatter_body) {
+    begin();
+    body ball[2];
+    const double radius[2] = {1.0, 0.2};
+    for (int i = 0; i < 2; i++) {
+        fixture_field_leaf(CRI_FIELD_SPHERE, 1, &radius[i], &ball[i].field);
+        march_body(&ball[i], 40);
+    }
+    int n_owned[2] = {0};
+    double differ = 0.0;
+    for (int swap = 0; swap < 2; swap++) {
+        const cri_pose at[2] = {pose_at(0, 0, 0, 0.2, 0.1, 0.3), pose_at(0, 0, 1.19, 0.5, 0.7, 0)};
+        const cri_pose pose[2] = {at[swap], at[1 - swap]};
+        int n = collide(&ball[swap], &ball[1 - swap], pose, 2e-3);
+        for (int k = 0; k < n; k++) {
+            bool is_second = touch[k].cache.kind & CRI_SKIN_OWNER;
+            int owner = is_second != swap; // 1: the small one has the vertex
+            cri_vec3 x = touch[k].point[is_second];
+            cri_vec3 large = normal_at(&ball[0], &at[0], x);
+            large = cri_v3_scale(swap ? -1.0 : 1.0, large);
+            cri_vec3 small = cri_v3_scale(swap ? 1.0 : -1.0, normal_at(&ball[1], &at[1], x));
+            CHECK(cri_v3_norm(cri_v3_sub(touch[k].normal, large)) < 1e-12);
+            CHECK(!(touch[k].cache.kind & CRI_SKIN_OWN) == (owner == 1));
+            differ = fmax(differ, cri_v3_norm(cri_v3_sub(large, small)));
+            n_owned[owner]++;
+        }
+    }
+    CHECK(n_owned[0] > 0 && n_owned[1] > 0 && differ > 0.05);
 }
 
 // neither has a corner over the other: the patch is found by pieces of the large triangles
@@ -298,7 +368,9 @@ TEST(a_second_look_makes_no_heap_calls) {
 }
 
 CR_TEST_MAIN(the_lowest_point_of_a_triangle_is_found_to_rounding,
-             a_sphere_on_a_floor_has_its_exact_gap, a_box_on_a_floor_stands_on_its_corners,
+             a_search_below_a_bound_finds_the_same_point_or_none,
+             the_normal_is_that_of_the_flatter_body, a_sphere_on_a_floor_has_its_exact_gap,
+             a_box_on_a_floor_stands_on_its_corners,
              planks_across_each_other_touch_over_their_crossing, a_torus_hangs_on_a_peg,
              the_order_of_two_skins_does_not_matter, spot_stands_on_a_floor,
              a_second_look_makes_no_heap_calls)
