@@ -302,7 +302,7 @@ cri_descent cri_implicit_problem(cri_implicit *step) {
                          .bend = bend,
                          .size = size,
                          .tolerance = 1e-9,
-                         .most = 200};
+                         .most = 600}; // a tangle at 40 m/s took more than 200
 }
 
 // ---- a step begins -----------------------------------------------------------------------------
