@@ -247,8 +247,12 @@ static uint64_t problem_of(const cri_points_training *t) {
     const double given[] = {sc->dt, sc->p[sc->law.i_epsilon], t->learner->learns_epsilon};
     hash = cri_hash(hash, given, sizeof given);
     hash = cri_hash_text(cri_hash_text(hash, sc->name), sc->law.law->name);
-    size_t n = (size_t)t->train->n * CRI_WINDOW_STATES * (size_t)sc->n_x;
-    return cri_hash(hash, t->train->x, n * sizeof *t->train->x);
+    const cri_points_data *data[] = {t->train, t->valid};
+    for (int k = 0; k < 2; k++) {
+        size_t n = (size_t)data[k]->n * CRI_WINDOW_STATES * (size_t)sc->n_x;
+        hash = cri_hash(hash, data[k]->x, n * sizeof *data[k]->x);
+    }
+    return hash;
 }
 
 // baselines, which bring no mechanics, take as many steps of smaller batches as in the paper

@@ -170,6 +170,13 @@ class Points(unittest.TestCase):
         kept = ["--checkpoint", self.path("e.k.h5")]
         self.learn("cp3", *self.data, *words, *kept)
         self.learn("cp3", *self.data, *words, *kept, "--epsilon", "0.2", code=1)
+        # so is one of other recordings, be they for training or for validation
+        first, second, third = self.data[:3]
+        kept = ["--epochs", "1", "--checkpoint", self.path("d.k.h5")]
+        self.learn("cp3", first, second, *kept)
+        for files in ((first, third), (third, second)):
+            self.assertIn("d.k.h5", self.learn("cp3", *files, *kept, code=1).stderr)
+        self.learn("cp3", first, second, *kept)
         for text in ("0", "-1", "nan", "some"):
             told = self.learn("cp3", "--model", "cmr-clnn", "--epsilon", text, code=2).stderr
             self.assertIn("--epsilon " + text, told)
