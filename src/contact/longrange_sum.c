@@ -19,8 +19,7 @@
 
 #include <string.h>
 
-/// Four numbers at once, anywhere in arrays of them.
-typedef double row4 __attribute__((vector_size(32), aligned(8), may_alias));
+typedef cri_row4 row4;
 
 // ---- affine gradients --------------------------------------------------------------------------
 

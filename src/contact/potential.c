@@ -43,6 +43,14 @@ static void fit_mantle(const cri_potential *p, cri_mantle *t) {
     }
 }
 
+// spheres of leaves, once the tree is there
+static void measure_leaves(cri_mantle *t) {
+    t->leaf = INFINITY;
+    for (int i = 0; i < t->tree.n_node; i++) {
+        t->leaf = t->tree.right[i] ? t->leaf : fmin(t->leaf, t->tree.radius[i]);
+    }
+}
+
 static cr_status push_mantle(cri_potential *p, int g, cr_arena *arena, cr_error *err) {
     const cri_geom *geom = &p->model->geom[g];
     cri_mantle *t = &p->mantle[p->n_mantle];
@@ -67,6 +75,7 @@ static cr_status push_mantle(cri_potential *p, int g, cr_arena *arena, cr_error 
                                   t->shape.n_triangle, t->shape.triangle, arena, &t->tree, &why);
     }
     if (status == CR_OK && t->vertex) {
+        measure_leaves(t);
         t->owner = cri_barrier_owners(&t->tree, arena);
     }
     if (status == CR_OK && !t->owner) {
@@ -82,6 +91,7 @@ void cri_potential_fit(cri_potential *p) {
     for (int i = 0; i < p->n_mantle; i++) {
         fit_mantle(p, &p->mantle[i]);
         cri_sphere_tree_fit(&p->mantle[i].tree, p->mantle[i].vertex);
+        measure_leaves(&p->mantle[i]);
     }
 }
 
@@ -241,8 +251,23 @@ static bool find_normal(const void *context, int first, int second, cri_vec3 *n)
     return true;
 }
 
-double cri_potential_limit(const cri_potential *p, const cri_pose *from, const cri_pose *to) {
-    const double keep = 0.1; // of each gap
+// of each gap
+static const double keep = 0.1;
+
+/// A pair that moves by less than its gap, as the last sum noted it. What that did not solve for is
+/// apart by a shell of its spheres at least.
+static bool is_far_from(const cri_potential *p, const cri_mantle_pair *pair, double room,
+                        const cri_moving_mesh *a, const cri_moving_mesh *b) {
+    const cri_mantle *first = &p->mantle[pair->mantle[0]], *second = &p->mantle[pair->mantle[1]];
+    double gap = fmin(room, pair->options.eps * (first->leaf + second->leaf));
+    double move = cri_v3_norm(cri_v3_sub(a->v, b->v)) + cri_v3_norm(a->w) * first->reach +
+                  cri_v3_norm(b->w) * second->reach;
+    // a little less than what stays
+    return p->form == CRI_POTENTIAL_LONGRANGE && move < (0.99 - keep) * gap;
+}
+
+double cri_potential_limit(const cri_potential *p, const cri_potential_touch *touch,
+                           const cri_pose *from, const cri_pose *to) {
     double part = 1.0;
     if (p->form == CRI_POTENTIAL_PENALTY) {
         return part;
@@ -259,6 +284,9 @@ double cri_potential_limit(const cri_potential *p, const cri_pose *from, const c
             part = cri_step_limit_half(&a, half.n, half.offset, keep, part);
         } else {
             cri_moving_mesh b = moving_of(p, &p->mantle[pair->mantle[1]], from, to);
+            if (touch && is_far_from(p, pair, touch[k].gap, &a, &b)) {
+                continue;
+            }
             const plane_hints planes = {&pair->warm, b.tree->n_triangle, &a.pose.R};
             const cri_step_hints hints = {find_normal, &planes};
             part = cri_step_limit(&a, &b, keep, part, &hints);

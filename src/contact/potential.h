@@ -39,6 +39,7 @@ typedef struct cri_mantle {
     cri_sphere_tree tree;
     double *vertex;             // (n_vertex, 3)
     double reach;               // largest distance of a vertex from the body's origin
+    double leaf;                // least radius of a triangle's sphere
     const unsigned char *owner; // of barriers on distances
 } cri_mantle;
 
@@ -115,9 +116,10 @@ void cri_potential_bodies(const cri_potential *potential, int pair, int body[2])
 
 /// The part of a motion from one set of poses to another (a turn and a shift of each body at
 /// constant rates) that keeps all surfaces apart by a tenth of their gaps at least, at most 1. A
-/// penalty has no such limit.
-double cri_potential_limit(const cri_potential *potential, const cri_pose *from,
-                           const cri_pose *to);
+/// penalty has no such limit. touch (n_pair + n_half) is what the last sum noted where the motion
+/// begins, NULL: nothing; it saves time and changes nothing.
+double cri_potential_limit(const cri_potential *potential, const cri_potential_touch *touch,
+                           const cri_pose *from, const cri_pose *to);
 
 /// Two surfaces that share a point, decided exactly; false when there are none.
 bool cri_potential_meet(const cri_potential *potential, const cri_pose *pose, int geom[2]);

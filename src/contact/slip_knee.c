@@ -14,7 +14,7 @@
 #include "contact/slip_parts.h"
 
 #include "contact/strongest.h"
-#include "math/dense.h"
+#include "math/lane.h"
 
 #include <math.h>
 
@@ -43,7 +43,7 @@ double cri_slip_bend(const cri_slip_knees *knees, double speed, const double *mo
     double sum = 0.0;
     for (int k = 0; k < knees->n; k++) {
         const cri_slip_knee *knee = &knees->at[k];
-        double d[2] = {cri_dot(12, knee->g[0], motion), cri_dot(12, knee->g[1], motion)};
+        double d[2] = {cri_row12_dot(knee->g[0], motion), cri_row12_dot(knee->g[1], motion)};
         double z[2] = {knee->y[0] + d[0], knee->y[1] + d[1]}, from[2], to[2], K[3], M[3];
         double f = root_at(knee->y, speed, from, K), A = knee->strength;
         if (fabs(d[0]) + fabs(d[1]) < straight * f) {
@@ -53,13 +53,13 @@ double cri_slip_bend(const cri_slip_knees *knees, double speed, const double *mo
         double rise = root_at(z, speed, to, M) - f;
         sum += A * (rise - (from[0] + 0.5 * turn[0]) * d[0] - (from[1] + 0.5 * turn[1]) * d[1]);
         for (int j = 0; j < 2; j++) {
-            cri_add_scaled(12, A * (to[j] - from[j] - turn[j]), knee->g[j], g);
+            cri_row12_add(A * (to[j] - from[j] - turn[j]), knee->g[j], g);
         }
         double a = A * (M[0] - K[0]), b = A * (M[1] - K[1]), c = A * (M[2] - K[2]);
         for (int i = 0; H && i < 12; i++) {
             double p = knee->g[0][i], q = knee->g[1][i];
-            cri_add_scaled(12 - i, a * p + b * q, knee->g[0] + i, H + 13 * i);
-            cri_add_scaled(12 - i, b * p + c * q, knee->g[1] + i, H + 13 * i);
+            cri_row12_add_upper(i, a * p + b * q, knee->g[0], H);
+            cri_row12_add_upper(i, b * p + c * q, knee->g[1], H);
         }
     }
     return sum;

@@ -79,6 +79,33 @@ static inline cri_mask cri_mask_first(int n) {
     return (cri_mask){0, 1, 2, 3} < (cri_mask){n, n, n, n};
 }
 
+// ---- rows of twelve, the numbers of two bodies ------------------------------------------------
+
+/// Four numbers anywhere in an array.
+typedef double cri_row4 __attribute__((vector_size(32), aligned(8), may_alias));
+
+static inline double cri_row12_dot(const double *a, const double *b) {
+    cri_lane sum = {0.0, 0.0, 0.0, 0.0};
+    for (int j = 0; j < 12; j += 4) {
+        sum += *(const cri_row4 *)(a + j) * *(const cri_row4 *)(b + j);
+    }
+    return cri_lane_sum(sum);
+}
+
+/// out += s a
+static inline void cri_row12_add(double s, const double *a, double *out) {
+    for (int j = 0; j < 12; j += 4) {
+        *(cri_row4 *)(out + j) += s * *(const cri_row4 *)(a + j);
+    }
+}
+
+/// Row i of H (12, 12) += s a, from the block of four of the diagonal on
+static inline void cri_row12_add_upper(int i, double s, const double *a, double *H) {
+    for (int j = i & ~3; j < 12; j += 4) {
+        *(cri_row4 *)(H + 12 * i + j) += s * *(const cri_row4 *)(a + j);
+    }
+}
+
 // ---- vectors -----------------------------------------------------------------------------------
 
 typedef struct cri_lane3 {

@@ -13,6 +13,7 @@
 #include "sim/implicit.h"
 
 #include "math/dense.h"
+#include "math/lane.h"
 
 #include <math.h>
 #include <string.h>
@@ -178,7 +179,8 @@ static double limit(void *self, const double *d) {
     // way to one pose is so on the way to a nearer one with a little to spare
     for (int i = 0; i < 60; i++) {
         move(self, part, d);
-        double room = cri_potential_limit(s->sim->potential, s->stand.pose, s->tried.pose);
+        double room =
+            cri_potential_limit(s->sim->potential, s->touch, s->stand.pose, s->tried.pose);
         if (!s->sim->has_tree || room >= 1.0) {
             return part * room;
         }
@@ -197,7 +199,7 @@ static double bend_pair(const cri_longrange_poles *poles, const double *motion, 
     double sum = 0.0;
     for (int k = 0; k < poles->n; k++) {
         const cri_longrange_pole *pole = &poles->at[k];
-        double y = cri_dot(12, pole->g, motion), b = 0.5 * pole->bend * y, t = 1.0 / (1.0 - b);
+        double y = cri_row12_dot(pole->g, motion), b = 0.5 * pole->bend * y, t = 1.0 / (1.0 - b);
         if (b >= 0.999) {
             return INFINITY;
         }
@@ -206,9 +208,9 @@ static double bend_pair(const cri_longrange_poles *poles, const double *motion, 
         }
         double curve = pole->bend * (t * t * t - 1.0);
         sum += y * b * b * t;
-        cri_add_scaled(12, t * t - 1.0 - 2.0 * b, pole->g, g);
+        cri_row12_add(t * t - 1.0 - 2.0 * b, pole->g, g);
         for (int i = 0; H && i < 12; i++) {
-            cri_add_scaled(12 - i, curve * pole->g[i], pole->g + i, H + 13 * i);
+            cri_row12_add_upper(i, curve * pole->g[i], pole->g, H);
         }
     }
     return sum;
