@@ -36,18 +36,18 @@ static bool is_asked_for(const void *context, const cri_narrow_touch *touch) {
                                                       q->motion) < -q->next->least_speed;
 }
 
-// of what cri_near_touches has
-static bool next_of_outline(const question *q, double margin, cri_narrow_touch *out) {
+// Of what cri_near_touches has. On a plane those that approach come first, as a resting touch of a
+// smooth field may come under another id; elsewhere the lowest that is not to be skipped.
+static bool next_of_outline(question q, bool has_plane, double margin, cri_narrow_touch *out) {
     cri_narrow_touch touch[CRI_MOST_SLOT];
-    cri_near_touches(q->world, q->near, q->state, margin, touch);
+    cri_near_touches(q.world, q.near, q.state, margin, touch);
     out->gap = INFINITY;
-    for (int k = 0; k < q->near->n_slot && isfinite(touch[k].gap); k++) {
-        bool is_skipped = false;
-        for (int i = 0; i < q->next->n_skip; i++) {
-            is_skipped = is_skipped || q->next->skip[i] == touch[k].id;
-        }
-        if (!is_skipped && touch[k].gap < out->gap) {
-            *out = touch[k];
+    for (int pass = has_plane ? 0 : 1; pass < 2 && !isfinite(out->gap); pass++) {
+        q.least_gap = pass == 0 ? INFINITY : has_plane ? q.next->least_gap : -INFINITY;
+        for (int k = 0; k < q.near->n_slot && isfinite(touch[k].gap); k++) {
+            if (touch[k].gap < out->gap && is_asked_for(&q, &touch[k])) {
+                *out = touch[k];
+            }
         }
     }
     return isfinite(out->gap);
@@ -99,8 +99,9 @@ bool cri_near_next(const cri_world *w, const cri_near *near, const cri_state *st
     // a smooth field touches with its own lowest points
     bool has_all = b->shape == CRI_SHAPE_MESH ||
                    (near->is_field && !cri_form_skin(&w->d->forms->form[near->geom[1]]).is_round);
-    if (a->shape != CRI_SHAPE_PLANE || !has_all) {
-        return next_of_outline(&q, margin, touch);
+    bool has_plane = a->shape == CRI_SHAPE_PLANE;
+    if (!has_plane || !has_all) {
+        return next_of_outline(q, has_plane, margin, touch);
     }
     if (next_of_all(&q, margin, touch)) {
         return true;

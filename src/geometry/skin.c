@@ -224,7 +224,7 @@ static void search_pieces(search *s, triangle *t, const double w[3][3], int dept
         return;
     }
     if (c.radius <= piece * s->reach || depth == PIECES_DEEP) {
-        search_from(s, t, c.mid, INFINITY);
+        search_from(s, t, c.mid, s->margin * s->slope);
         return;
     }
     for (int k = 0; k < 3; k++) {

@@ -45,6 +45,21 @@ TEST(a_ring_falls_on_a_peg) {
     CHECK(hypot(x[0], x[1]) < 0.04 && x[2] < 0.1 && x[2] > 0.03);
 }
 
+// On its flat side points near the floor come down while one of a smooth field rests.
+TEST(a_ring_comes_to_lie) {
+    double x[13];
+    double overlap = overlap_of(
+        "<mujoco><custom><text name='carom:shape:ring' data='difference 0.01 (cylinder 0.2 0.05, "
+        "cylinder 0.1 0.2); cells 10'/><text name='carom:inertia:ring' data='shape'/></custom>"
+        "<worldbody><geom type='plane' size='9 9 1'/><body name='ring'><freejoint/>"
+        "<geom name='ring' type='cylinder' size='0.2 0.05'/></body></worldbody>"
+        "<keyframe><key qpos='0 0 0.1 1 0.114 0.056 0.1' qvel='0.1 0 0 0 1.6 "
+        "0.3'/></keyframe></mujoco>",
+        130, 0.005, x);
+    CHECK(overlap <= 1e-6);
+    CHECK_CLOSE(x[2], 0.05, 1e-4, 0.0);
+}
+
 TEST(a_bowl_lies_in_a_bowl) {
     double x[13];
     double overlap = overlap_of(
@@ -152,7 +167,7 @@ TEST(bob_rocks_in_long_steps) {
     check_mesh(&(thrown){"bob_tri.obj", 1.0, "mesh; samples 32", key, 60, 1.0 / 30.0, 1.9});
 }
 
-CR_TEST_MAIN(a_ring_falls_on_a_peg, a_bowl_lies_in_a_bowl, spot_lands_and_tips,
+CR_TEST_MAIN(a_ring_falls_on_a_peg, a_ring_comes_to_lie, a_bowl_lies_in_a_bowl, spot_lands_and_tips,
              spot_lands_on_its_feet_in_long_steps, spot_tumbles_in_long_steps, bob_lands_and_rocks,
              a_gear_rolls, a_gear_tumbles_in_long_steps, a_gear_comes_to_lie,
              a_gear_rattles_on_its_rim, bob_rocks_in_long_steps)
