@@ -54,15 +54,16 @@ static const lrc_task tasks[] = {
      .contact_push = 0.1},
     {.scene = "gather",
      .controls = "u:rod_x[*],u:rod_y[*],u:rod_z[*],u:rod_turn[*]",
-     .bound = {"u:rod_x=-1:4", "u:rod_y=-2:2", "u:rod_z=-0.05:0.05", "u:rod_turn=-3:3"},
-     .target = {ALL("0.6", "0")},
+     .bound = {"u:rod_x=-1:4", "u:rod_y=-2:2", "u:rod_z=-0.05:0.5", "u:rod_turn=-3:3"},
+     .target = {ALL("0", "0")},
      .radius = 0.5,
-     .rate = {0.05, 0.05},
+     .rate = {0.1, 0.1},
      .n_iteration = {3, 20},
      .n_paper = 60,
      .n_step = {8, 300},
      .horizon = {8, 32},
      .execute = {8, 16},
+     .n_focus = 1,
      .n_knot = 8,
      .spread = 0.3},
     {.scene = "sort",
@@ -72,12 +73,13 @@ static const lrc_task tasks[] = {
                 "c4:0,0.7,0.1@all", "c5:0,-0.7,0.1@all", "c6:0,0.7,0.1@all", "c7:0,-0.7,0.1@all",
                 "c8:0,0.7,0.1@all", "c9:0,-0.7,0.1@all"},
      .radius = 0.5,
-     .rate = {0.05, 0.05},
+     .rate = {0.1, 0.1},
      .n_iteration = {3, 20},
      .n_paper = 100,
      .n_step = {8, 700},
      .horizon = {8, 16},
      .execute = {8, 8},
+     .n_focus = 1,
      .n_knot = 8,
      .spread = 0.3},
     {.scene = "ant",
@@ -93,15 +95,16 @@ static const lrc_task tasks[] = {
      .spread = 0.3},
     {.scene = "bunny",
      .controls = "u:rod_x[*],u:rod_y[*],u:rod_z[*],u:rod_turn[*]",
-     .bound = {"u:rod_x=-1:4", "u:rod_y=-2:2", "u:rod_z=-0.05:0.05", "u:rod_turn=-3:3"},
-     .target = {ALL("0.6", "0")},
+     .bound = {"u:rod_x=-1:4", "u:rod_y=-2:2", "u:rod_z=-0.05:0.5", "u:rod_turn=-3:3"},
+     .target = {ALL("0", "0")},
      .radius = 0.5,
-     .rate = {0.05, 0.05},
+     .rate = {0.1, 0.1},
      .n_iteration = {2, 20},
      .n_paper = 60,
      .n_step = {3, 550},
      .horizon = {3, 32},
      .execute = {3, 16},
+     .n_focus = 1,
      .n_knot = 8,
      .spread = 0.3,
      .is_fine = true},
@@ -179,8 +182,12 @@ static cr_status enter_all(lrc_contest *c, cr_error *err) {
     static const char *const title[LRC_N_START] = {"From a start where nothing moves",
                                                    "From the best of some draws",
                                                    "From a start in contact"};
+    static const char *const word[LRC_N_START] = LRC_START_WORDS;
     int n_start = c->task->contact_target ? LRC_N_START : LRC_TOUCHING;
     for (int start = 0; start < n_start; start++) {
+        if (c->o->start && strcmp(c->o->start, word[start]) != 0) {
+            continue;
+        }
         int chart = chart_of(c, title[start]);
         for (int k = 0; k < N_RIVAL && !c->out->is_interrupted; k++) {
             lrc_entry entry = {.name = rivals[k].name,
