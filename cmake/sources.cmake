@@ -172,6 +172,7 @@ set(CAROM_SOURCES
     src/contact/jump_thin.c
     src/contact/jump_vjp.c
     src/contact/laws.c
+    src/contact/longrange_exact.c
     src/contact/longrange_half.c
     src/contact/longrange_pair.c
     src/contact/longrange_shape.c
@@ -183,6 +184,7 @@ set(CAROM_SOURCES
     src/contact/slip.c
     src/contact/slip_diff.c
     src/contact/slip_knee.c
+    src/contact/slip_sum.c
     src/contact/ncp.c
     src/contact/cone.c
     src/contact/lcp.c

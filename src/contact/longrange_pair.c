@@ -13,9 +13,10 @@
 //   dg = C' e - gA
 //
 // From d2 on a pair of nodes is one term; up to d1 it is its children. Second derivatives only need
-// the value and gradient of A, so they are added with the product of (1 - phi) on the way down, and
-// a stack of open shells holds values and gradients. Twice differentiable everywhere; needs only
-// that C <= A in a shell, which holds for layered and wrapped spheres.
+// the value and gradient of A, so they are added with the product of (1 - phi) on the way down. A
+// pool of shells holds values and gradients: exact pairs wait until four can be solved at once
+// (longrange_exact.c), shells until what is in them is known. Twice differentiable everywhere;
+// needs only that C <= A in a shell, which holds for layered and wrapped spheres.
 
 #include "contact/longrange_parts.h"
 
@@ -62,33 +63,6 @@ bool cri_longrange_place(const cri_sphere_tree *tree, const double *vertex, cons
     return true;
 }
 
-// ---- remembered planes -------------------------------------------------------------------------
-
-/// The slot of a pair of triangles, NULL without warm data.
-static cri_longrange_slot *slot_of(const walk *w, int ta, int tb, uint64_t *key) {
-    *key = 1 + (uint64_t)ta * (uint64_t)w->b->tree->n_triangle + (uint64_t)tb;
-    if (!w->warm || w->warm->n_slot < 1) {
-        return NULL;
-    }
-    // multiplicative hashing, by 2^64 over the golden ratio
-    uint64_t hash = (*key * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
-    return w->warm->slot + (hash & (uint64_t)(w->warm->n_slot - 1));
-}
-
-static cri_plane_hint recall(const walk *w, const cri_longrange_slot *slot) {
-    cri_plane_hint hint;
-    hint.n = cri_m3_mul(&w->a->pose.R, cri_v3_load(slot->n));
-    hint.offset = slot->offset - cri_v3_dot(hint.n, w->between);
-    return hint;
-}
-
-static void remember(const walk *w, uint64_t key, const cri_plane_pair *p,
-                     cri_longrange_slot *slot) {
-    slot->key = key;
-    cri_v3_store(cri_m3_tmul(&w->a->pose.R, p->n), slot->n);
-    slot->offset = -cri_v3_dot(p->n, cri_v3_sub(p->c, w->between));
-}
-
 // ---- terms -------------------------------------------------------------------------------------
 
 static double constant_of(const walk *w) {
@@ -109,7 +83,7 @@ static void centred_of(const walk *w, int i, int j, double L, double C[3]) {
 }
 
 static void add_centred(walk *w, int i, int j, const cri_longrange_line *line) {
-    shell *top = &w->shells[w->n_shell - 1];
+    shell *top = &w->shells[w->top];
     double C[3];
     centred_of(w, i, j, line->L, C);
     w->out->n_centred++;
@@ -126,72 +100,29 @@ static void add_centred(walk *w, int i, int j, const cri_longrange_line *line) {
     }
 }
 
-/// What a plane leaves between two triangles.
-static double room_of(const double s[6]) {
-    return fmin(s[0], fmin(s[1], s[2])) + fmin(s[3], fmin(s[4], s[5]));
-}
-
-/// Two triangles. False when they touch.
+/// Two leaves wait for their plane. False when triangles touch.
 static bool add_exact(walk *w, int i, int j) {
+    w->out->n_exact++;
     if (w->is_counting) {
-        w->out->n_exact++;
-        w->n_near_shell += w->n_shell - 1;
+        w->n_near_shell += w->shells[w->top].depth;
         return true;
     }
-    const cri_sphere_tree *ta = w->a->tree, *tb = w->b->tree;
-    const int *va = ta->triangle + 3 * (size_t)ta->leaf[i];
-    const int *vb = tb->triangle + 3 * (size_t)tb->leaf[j];
-    cri_vec3 r[6], x[6];
-    for (int k = 0; k < 3; k++) {
-        r[k] = cri_v3_load(w->a->r + 3 * (size_t)va[k]);
-        r[k + 3] = cri_v3_load(w->b->r + 3 * (size_t)vb[k]);
-        x[k] = cri_v3_add(r[k], w->between);
-        x[k + 3] = r[k + 3];
-    }
-    uint64_t key;
-    cri_longrange_slot *slot = slot_of(w, ta->leaf[i], tb->leaf[j], &key);
-    bool is_known = slot && slot->key == key;
-    cri_plane_hint hint = is_known ? recall(w, slot) : (cri_plane_hint){{0, 0, 0}, 0};
-    cri_plane_force f;
-    if (!cri_plane_solve(x, is_known ? &hint : NULL, &f.plane)) {
-        return false;
-    }
-    if (slot) {
-        remember(w, key, &f.plane, slot);
-    }
-    cri_plane_forces(&f.plane, w->options->ell, &f);
-    shell *top = &w->shells[w->n_shell - 1];
-    w->out->n_exact++;
-    w->out->n_step += f.plane.n_step;
-    w->out->worst_gap = fmax(w->out->worst_gap, fabs(f.plane.gap));
-    w->out->gap = fmin(w->out->gap, room_of(f.plane.s));
-    top->part.value += f.excess + constant_of(w);
-    if (w->order >= CRI_LONGRANGE_GRADIENT) {
-        cri_longrange_add_pair(&f, r, &top->part.affine);
-    }
-    if (w->order >= CRI_LONGRANGE_HESSIAN) {
-        cri_longrange_add_pair_hessian(&f, r, top->inner, &w->sum, &w->out->poles);
-    }
-    if (w->shape) {
-        cri_longrange_shape_exact(w, va, vb, &f);
-    }
-    if (w->taker) {
-        cri_longrange_near near = {
-            .triangle = {ta->leaf[i], tb->leaf[j]}, .weight = top->inner, .force = &f};
-        cri_longrange_weigh(w, &near);
-        w->taker->take(w->taker->context, &near);
-    }
-    return true;
+    w->late[w->n_late++] = (cri_leaf_pair){{i, j}, w->top};
+    return w->n_late < CRI_LANES || cri_longrange_solve_late(w);
 }
 
 // ---- shells ------------------------------------------------------------------------------------
 
 static void open_shell(walk *w, int i, int j, const cri_longrange_line *line, double d1) {
-    CR_ASSERT(w->n_shell < CRI_LONGRANGE_SHELLS);
+    CR_ASSERT(w->n_shell < CRI_LONGRANGE_POOL);
     shell *s = &w->shells[w->n_shell];
-    s->outer = w->shells[w->n_shell - 1].inner;
-    w->n_shell++;
+    const shell *around = &w->shells[w->top];
     memset(&s->part, 0, sizeof s->part);
+    s->around = w->top;
+    s->depth = around->depth + 1;
+    s->is_done = false;
+    s->outer = around->inner;
+    w->top = w->n_shell++;
     s->line = *line;
     s->node = (cri_node_pair){i, j};
     centred_of(w, i, j, line->L, s->C);
@@ -213,8 +144,8 @@ static void add_scaled(double s, const cri_affine_gradient *a, cri_affine_gradie
     }
 }
 
-static void close_shell(walk *w) {
-    shell *s = &w->shells[--w->n_shell], *around = s - 1;
+static void close_shell(walk *w, const shell *s) {
+    shell *around = &w->shells[s->around];
     const double *C = s->C, *phi = s->phi;
     double fall = C[0] - s->part.value;
     double k = phi[0] * C[1] + fall * phi[1];
@@ -235,6 +166,35 @@ static void close_shell(walk *w) {
     if (w->shape) {
         cri_longrange_shape_close(w, s);
     }
+}
+
+/// Adds what waits and all shells that are done to what is around them; open ones move up. False
+/// when triangles touch.
+static bool settle(walk *w) {
+    if (!cri_longrange_solve_late(w)) {
+        return false;
+    }
+    for (int i = w->n_shell - 1; i > 0; i--) {
+        if (w->shells[i].is_done) {
+            close_shell(w, &w->shells[i]);
+        }
+    }
+    int n = 1;
+    for (int i = 1; i < w->n_shell; i++) {
+        if (!w->shells[i].is_done) {
+            w->shells[n] = w->shells[i];
+            w->shells[n].around = n - 1;
+            n++;
+        }
+    }
+    w->n_shell = n;
+    w->top = n - 1;
+    return true;
+}
+
+static void leave_shell(walk *w) {
+    w->shells[w->top].is_done = true;
+    w->top = w->shells[w->top].around;
 }
 
 // ---- the walk ----------------------------------------------------------------------------------
@@ -278,13 +238,16 @@ static bool visit(walk *w, int i, int j) {
             add_centred(w, i, j, &line);
             return true;
         }
+        if (w->n_shell == CRI_LONGRANGE_POOL && !settle(w)) {
+            return false;
+        }
         open_shell(w, i, j, &line, d1);
         is_open = true;
     }
     if (!w->a->tree->right[i] && !w->b->tree->right[j]) {
         bool is_apart = add_exact(w, i, j);
         if (is_open) {
-            close_shell(w);
+            leave_shell(w);
         }
         return is_apart;
     }
@@ -301,6 +264,8 @@ bool cri_longrange_walk_down(walk *w) {
     w->between = cri_v3_sub(w->a->pose.pos, w->b->pose.pos);
     w->n_shell = 1;
     w->n_wait = 0;
+    w->n_late = 0;
+    w->top = 0;
     memset(&w->sum, 0, sizeof w->sum);
     memset(&w->shells[0], 0, sizeof w->shells[0]);
     w->shells[0].inner = 1.0;
@@ -310,12 +275,12 @@ bool cri_longrange_walk_down(walk *w) {
     while (w->n_wait > 0) {
         cri_node_pair next = w->waits[--w->n_wait];
         if (next.first < 0) {
-            close_shell(w);
+            leave_shell(w);
         } else if (!visit(w, next.first, next.second)) {
             return false;
         }
     }
-    return true;
+    return settle(w);
 }
 
 /// All but the stacks, which are large.

@@ -52,7 +52,7 @@ static void push_line(const walk *w, cri_node_pair node, cri_vec3 f, cri_vec3 f_
 
 void cri_longrange_shape_centred(walk *w, cri_node_pair node, const cri_longrange_line *line,
                                  const double C[3]) {
-    shell *top = &w->shells[w->n_shell - 1];
+    shell *top = &w->shells[w->top];
     cri_vec3 u_tan;
     double L_tan = line_rate(w, line, &u_tan);
     double s = top->inner * C[1];
@@ -62,9 +62,9 @@ void cri_longrange_shape_centred(walk *w, cri_node_pair node, const cri_longrang
               cri_v3_mad(cri_v3_scale(s_tan, line->u), s, u_tan));
 }
 
-void cri_longrange_shape_exact(walk *w, const int va[3], const int vb[3],
+void cri_longrange_shape_exact(walk *w, int in, const int va[3], const int vb[3],
                                const cri_plane_force *f) {
-    shell *top = &w->shells[w->n_shell - 1];
+    shell *top = &w->shells[in];
     double x_tan[18], g_tan[18], value_tan;
     for (int k = 0; k < 3; k++) {
         cri_vec3 ra = cri_v3_load(w->a->r + 3 * (size_t)va[k]);
@@ -85,7 +85,7 @@ void cri_longrange_shape_exact(walk *w, const int va[3], const int vb[3],
 }
 
 void cri_longrange_shape_open(const walk *w, shell *s) {
-    const shell *around = s - 1;
+    const shell *around = &w->shells[s->around];
     s->value_tan = 0.0;
     s->outer_tan = around->inner_tan;
     s->L_tan = line_rate(w, &s->line, &s->u_tan);
@@ -93,7 +93,7 @@ void cri_longrange_shape_open(const walk *w, shell *s) {
 }
 
 void cri_longrange_shape_close(walk *w, const shell *s) {
-    shell *around = &w->shells[w->n_shell - 1];
+    shell *around = &w->shells[s->around];
     const double *C = s->C, *phi = s->phi;
     double L = s->line.L, L_tan = s->L_tan;
     double fall = C[0] - s->part.value;

@@ -12,7 +12,7 @@
 //   g_k = (r_k x n, n)               C_side = sum h_k g_k (tau_k, 1)' - sigma [ra x t, 0; Q t, 0]
 //   H = sum h_k g_k g_k' (own blocks) - C A^-1 C' - c g g',      ra = sum q_k r_k, Q = sum q_k
 //   F_side = -sigma Q n,             N_side = -sigma n ra'
-// No derivative in the corners is formed.
+// No derivative in the corners is formed. Four pairs are taken at once, a lane each.
 
 #include "contact/longrange_parts.h"
 #include "contact/strongest.h"
@@ -103,16 +103,15 @@ void cri_longrange_add_moments(const cri_longrange_line *line, double alpha, dou
 
 void cri_longrange_add_product(const cri_longrange_line *line, double weight, const double g[12],
                                cri_longrange_sum *sum) {
-    double e[12];
+    double e[12] = {0};
     cri_v3_store(cri_v3_cross(line->ra, line->u), e);
     cri_v3_store(line->u, e + 3);
     cri_v3_store(cri_v3_cross(line->u, line->rb), e + 6);
-    cri_v3_store(cri_v3_scale(-1.0, line->u), e + 9);
     // blocks of four on and above the diagonal
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 9; i++) {
         for (int j = i & ~3; j < 12; j += 4) {
             row4 over = e[i] * *(const row4 *)(g + j) + g[i] * *(const row4 *)(e + j);
-            *(row4 *)(sum->dense + 12 * i + j) += weight * over;
+            *(row4 *)(sum->shells[i] + j) += weight * over;
         }
     }
 }
@@ -120,64 +119,91 @@ void cri_longrange_add_product(const cri_longrange_line *line, double weight, co
 // ---- exact pairs -------------------------------------------------------------------------------
 
 /// Sums of a side: Q = sum q and Q times the centre of pressure.
-static cri_vec3 pressure(const cri_plane_force *f, const cri_vec3 r[6], int side, double *Q) {
-    cri_vec3 sum = {0, 0, 0};
-    *Q = 0.0;
-    for (int k = 3 * side; k < 3 * side + 3; k++) {
-        sum = cri_v3_mad(sum, f->q[k], r[k]);
-        *Q += f->q[k];
+static cri_lane3 pressure(const cri_longrange_lanes *x, int side, cri_lane *Q) {
+    const cri_lane *q = x->q + 3 * side;
+    const cri_lane3 *r = x->r + 3 * side;
+    *Q = q[0] + q[1] + q[2];
+    return cri_l3_mad(cri_l3_mad(cri_l3_scale(q[0], r[0]), q[1], r[1]), q[2], r[2]);
+}
+
+/// out = a b'
+static void store_outer(cri_lane3 a, cri_lane3 b, cri_lane out[9]) {
+    const cri_lane row[3] = {a.x, a.y, a.z};
+    for (int i = 0; i < 3; i++) {
+        out[3 * i] = row[i] * b.x;
+        out[3 * i + 1] = row[i] * b.y;
+        out[3 * i + 2] = row[i] * b.z;
     }
-    return sum;
 }
 
-void cri_longrange_add_pair(const cri_plane_force *f, const cri_vec3 r[6],
-                            cri_affine_gradient *out) {
-    double Q[2];
-    cri_vec3 ra = pressure(f, r, 0, &Q[0]);
-    cri_vec3 rb = pressure(f, r, 1, &Q[1]);
+void cri_longrange_pair_gradients(const cri_longrange_lanes *x, cri_lane part[21]) {
+    cri_lane Q[2];
+    cri_lane3 n = x->plane.n, minus = cri_l3_scale(cri_lane_of(-1.0), n);
+    cri_lane3 ra = pressure(x, 0, &Q[0]), rb = pressure(x, 1, &Q[1]);
     // both are the same but for rounding, and momentum is to be kept
-    cri_v3_accumulate(cri_v3_scale(-0.5 * (Q[0] + Q[1]), f->plane.n), out->F);
-    add_outer(-1.0, f->plane.n, ra, out->N[0]);
-    add_outer(1.0, f->plane.n, rb, out->N[1]);
+    cri_lane Q2 = 0.5 * (Q[0] + Q[1]);
+    part[0] = Q2 * minus.x;
+    part[1] = Q2 * minus.y;
+    part[2] = Q2 * minus.z;
+    store_outer(minus, ra, part + 3);
+    store_outer(n, rb, part + 12);
 }
 
-/// What a side adds: columns of C for the tilts and the offset, the gradient, and its own block.
-/// Six numbers, in rows of eight.
-typedef struct side_sum {
-    double column[4][8];
-    double own[6][8];
-} side_sum;
-
-/// out = (a, b)
-static void store6(cri_vec3 a, cri_vec3 b, double out[8]) {
-    cri_v3_store(a, out);
-    cri_v3_store(b, out + 3);
+static void store3(cri_lane3 v, cri_lane *out) {
+    out[0] = v.x;
+    out[1] = v.y;
+    out[2] = v.z;
 }
 
-/// out += s a, in rows of eight
-static void add8(double s, const double a[8], double out[8]) {
-    *(row4 *)out += s * *(const row4 *)a;
-    *(row4 *)(out + 4) += s * *(const row4 *)(a + 4);
-}
-
-static void sum_side(const cri_plane_force *f, const cri_vec3 r[6], int side, side_sum *out) {
-    const cri_plane_pair *p = &f->plane;
-    double sign = side ? 1.0 : -1.0, Q;
-    memset(out, 0, sizeof *out);
-    cri_vec3 ra = cri_v3_scale(sign, pressure(f, r, side, &Q));
-    store6(cri_v3_cross(ra, p->t1), cri_v3_scale(sign * Q, p->t1), out->column[0]);
-    store6(cri_v3_cross(ra, p->t2), cri_v3_scale(sign * Q, p->t2), out->column[1]);
-    store6(cri_v3_cross(ra, p->n), cri_v3_scale(sign * Q, p->n), out->column[3]);
-    for (int k = 3 * side; k < 3 * side + 3; k++) {
-        double g[8] = {0}, h = f->h[k];
-        store6(cri_v3_cross(r[k], p->n), p->n, g);
-        add8(h * p->tau[0][k], g, out->column[0]);
-        add8(h * p->tau[1][k], g, out->column[1]);
-        add8(h, g, out->column[2]);
-        for (int i = 0; i < 6; i++) {
-            add8(h * g[i], g, out->own[i]);
+/// H += s v v' at and above the diagonal from place
+static void add_square(cri_lane s, cri_lane3 v, int place, cri_lane H[9][9]) {
+    const cri_lane a[3] = {v.x, v.y, v.z};
+    for (int i = 0; i < 3; i++) {
+        for (int j = i; j < 3; j++) {
+            H[place + i][place + j] += s * a[i] * a[j];
         }
     }
+}
+
+/// Columns of C for tilts and offset, and the gradient, of a side; and its own block. The shift of
+/// the second side is left out.
+static void add_side(const cri_longrange_lanes *x, int side, cri_lane c[4][9], cri_lane H[9][9]) {
+    const cri_plane_lanes *p = &x->plane;
+    cri_lane zero = cri_lane_of(0.0), S[3] = {zero, zero, zero}, Q;
+    cri_lane3 none = {zero, zero, zero}, arm[3] = {none, none, none};
+    int at = 6 * side;
+    for (int k = 3 * side; k < 3 * side + 3; k++) {
+        const cri_lane h[3] = {x->h[k] * p->tau[0][k], x->h[k] * p->tau[1][k], x->h[k]};
+        for (int i = 0; i < 3; i++) {
+            S[i] += h[i];
+            arm[i] = cri_l3_mad(arm[i], h[i], x->r[k]);
+        }
+        add_square(x->weight * x->h[k], cri_l3_cross(x->r[k], p->n), at, H);
+    }
+    cri_lane3 r = pressure(x, side, &Q);
+    double sign = side ? 1.0 : -1.0;
+    const cri_lane3 t[2] = {p->t1, p->t2};
+    r = cri_l3_scale(cri_lane_of(sign), r);
+    for (int i = 0; i < 2; i++) {
+        store3(cri_l3_add(cri_l3_cross(r, t[i]), cri_l3_cross(arm[i], p->n)), c[i] + at);
+    }
+    cri_lane3 turn = cri_l3_cross(arm[2], p->n);
+    store3(turn, c[2] + at);
+    store3(cri_l3_cross(r, p->n), c[3] + at);
+    if (side) {
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        store3(cri_l3_mad(cri_l3_scale(S[i], p->n), sign * Q, t[i]), c[i] + 3);
+    }
+    store3(cri_l3_scale(S[2], p->n), c[2] + 3);
+    store3(cri_l3_scale(sign * Q, p->n), c[3] + 3);
+    cri_lane block[9];
+    store_outer(cri_l3_scale(x->weight, turn), p->n, block);
+    for (int i = 0; i < 9; i++) {
+        H[i / 3][3 + i % 3] += block[i];
+    }
+    add_square(x->weight * S[2], p->n, 3, H);
 }
 
 cri_longrange_pole *cri_longrange_pole_place(cri_longrange_poles *poles, double strength) {
@@ -186,61 +212,59 @@ cri_longrange_pole *cri_longrange_pole_place(cri_longrange_poles *poles, double 
     return i >= 0 ? &poles->at[i] : NULL;
 }
 
-/// Distances of the corners to the plane, which follows: ds_k = sigma_k (g_k - C A^-1 (tau_k, 1)),
-/// columns c of C by the pivots, as below.
-static void add_poles(const cri_plane_force *f, const cri_vec3 r[6], double weight, double c[4][12],
-                      cri_longrange_poles *poles) {
-    const cri_plane_pair *p = &f->plane;
-    for (int k = 0; k < 6; k++) {
-        double q = weight * f->q[k], sign = k < 3 ? -q : q;
-        cri_longrange_pole *pole = cri_longrange_pole_place(poles, q);
-        if (!pole) {
-            continue;
-        }
-        double z[3] = {p->tau[0][k] / p->a, (p->tau[1][k] - p->m * p->tau[0][k]) / p->d,
-                       1.0 / p->o};
-        pole->strength = q;
-        pole->bend = q > 0.0 ? 2.0 / (q * p->s[k]) : 0.0;
-        for (int i = 0; i < 12; i++) {
-            double plane = z[0] * c[0][i] + z[1] * c[1][i] + z[2] * c[2][i];
-            pole->g[i] = -sign * f->ratio * plane;
-        }
-        cri_v3_accumulate(cri_v3_scale(sign, cri_v3_cross(r[k], p->n)), pole->g + 6 * (k / 3));
-        cri_v3_accumulate(cri_v3_scale(sign, p->n), pole->g + 6 * (k / 3) + 3);
+/// Distance of corner k of one lane to its plane, which follows: ds_k = sigma_k (g_k - C A^-1
+/// (tau_k, 1)), columns c of C by the pivots, as below.
+static void add_pole(const cri_longrange_lanes *x, int lane, int k, cri_lane c[4][9],
+                     cri_longrange_poles *poles) {
+    const cri_plane_lanes *p = &x->plane;
+    double q = x->weight[lane] * x->q[k][lane], sign = k < 3 ? -q : q, *g;
+    cri_longrange_pole *pole = cri_longrange_pole_place(poles, q);
+    if (!pole) {
+        return;
     }
+    double tau = p->tau[0][k][lane];
+    double z[3] = {tau / p->a[lane], (p->tau[1][k][lane] - p->m[lane] * tau) / p->d[lane],
+                   1.0 / p->o[lane]};
+    cri_vec3 n = cri_l3_get(&p->n, lane), r = cri_l3_get(&x->r[k], lane);
+    pole->strength = q;
+    pole->bend = q > 0.0 ? 2.0 * x->plane.inverse[k][lane] / q : 0.0;
+    g = pole->g;
+    for (int i = 0; i < 9; i++) {
+        double plane = z[0] * c[0][i][lane] + z[1] * c[1][i][lane] + z[2] * c[2][i][lane];
+        g[i] = -sign * x->ratio[lane] * plane;
+    }
+    cri_v3_accumulate(cri_v3_scale(sign, cri_v3_cross(r, n)), g + 6 * (k / 3));
+    if (k < 3) {
+        cri_v3_accumulate(cri_v3_scale(sign, n), g + 3);
+    }
+    cri_v3_store(cri_v3_scale(-1.0, cri_v3_load(g + 3)), g + 9);
 }
 
-void cri_longrange_add_pair_hessian(const cri_plane_force *f, const cri_vec3 r[6], double weight,
-                                    cri_longrange_sum *sum, cri_longrange_poles *poles) {
-    const cri_plane_pair *p = &f->plane;
-    double c[4][12];
-    for (int side = 0; side < 2; side++) {
-        side_sum part;
-        sum_side(f, r, side, &part);
-        for (int k = 0; k < 4; k++) {
-            memcpy(c[k] + 6 * side, part.column[k], 6 * sizeof(double));
-        }
-        for (int i = 0; i < 6; i++) {
-            double *row = sum->dense + 12 * (6 * side + i) + 6 * side;
-            for (int j = 0; j < 6; j++) {
-                row[j] += weight * part.own[i][j];
-            }
-        }
-    }
-    for (int i = 0; i < 12; i++) {
+void cri_longrange_add_pair_hessians(const cri_longrange_lanes *x, cri_longrange_sum *sum,
+                                     cri_longrange_poles *poles) {
+    const cri_plane_lanes *p = &x->plane;
+    cri_lane c[4][9];
+    add_side(x, 0, c, sum->pairs);
+    add_side(x, 1, c, sum->pairs);
+    for (int i = 0; i < 9; i++) {
         c[1][i] -= p->m * c[0][i];
     }
-    add_poles(f, r, weight, c, poles);
-    // A^-1 by the pivots of the plane, and the square of the gradient
-    double over = -weight * f->ratio;
-    double s[4] = {over / p->a, over / p->d, over / p->o, -weight * f->scale};
-    for (int i = 0; i < 12; i++) {
-        for (int j = i & ~3; j < 12; j += 4) {
-            row4 row = *(row4 *)(sum->dense + 12 * i + j);
-            for (int k = 0; k < 4; k++) {
-                row += s[k] * c[k][i] * *(const row4 *)(c[k] + j);
+    for (int k = 0; k < 6; k++) {
+        cri_lane q = x->weight * x->q[k];
+        cri_mask is_strong = poles->n < CRI_LONGRANGE_POLES ? x->weight > 0.0 : q > poles->least;
+        for (int i = 0; i < CRI_LANES && cri_mask_any(is_strong); i++) {
+            if (is_strong[i]) {
+                add_pole(x, i, k, c, poles);
             }
-            *(row4 *)(sum->dense + 12 * i + j) = row;
+        }
+    }
+    // A^-1 by the pivots of the plane, and the square of the gradient
+    cri_lane over = -x->weight * x->ratio;
+    const cri_lane s[4] = {over / p->a, over / p->d, over / p->o, -x->weight * x->scale};
+    for (int i = 0; i < 9; i++) {
+        const cri_lane d[4] = {s[0] * c[0][i], s[1] * c[1][i], s[2] * c[2][i], s[3] * c[3][i]};
+        for (int j = i; j < 9; j++) {
+            sum->pairs[i][j] += d[0] * c[0][j] + d[1] * c[1][j] + d[2] * c[2][j] + d[3] * c[3][j];
         }
     }
 }
@@ -275,46 +299,33 @@ static void product_of_bodies(const cri_longrange_sum *sum, int i, int j, double
 }
 
 void cri_longrange_expand(const cri_longrange_sum *sum, double H[144]) {
-    // e = (p, u, -q, -u): which block of the direction sum is that of two of its parts
-    static const int part[4] = {0, 1, 2, 1};
+    // e = (p, u, -q): which block of the direction sum is that of two of its parts
     static const int block[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
     double product[3][36];
     product_of_bodies(sum, 0, 0, product[0]);
     product_of_bodies(sum, 0, 1, product[1]);
     product_of_bodies(sum, 1, 1, product[2]);
-    for (int i = 0; i < 12; i++) {
-        for (int j = i; j < 12; j++) {
-            int a = part[i / 3], b = part[j / 3];
+    for (int i = 0; i < 9; i++) {
+        for (int j = i; j < 9; j++) {
+            int a = i / 3, b = j / 3;
             double sign = (i < 6) == (j < 6) ? 1.0 : -1.0;
             double value = entry(sum->direction[block[a][b]], a > b, i % 3, j % 3);
             value += product[i / 6 + j / 6][6 * (i % 6) + j % 6];
-            value = sum->dense[12 * i + j] + sign * value;
+            value = sum->shells[i][j] + cri_lane_sum(sum->pairs[i][j]) + sign * value;
             H[12 * i + j] = value;
             H[12 * j + i] = value;
         }
     }
-}
-
-void cri_longrange_weigh(const cri_longrange_walk *w, cri_longrange_near *near) {
-    double *grad = near->weight_grad;
-    for (int i = 1; i < w->n_shell; i++) {
-        const cri_longrange_shell *s = &w->shells[i];
-        const cri_longrange_line *line = &s->line;
-        double slope = -s->phi[1];
-        for (int k = 1; k < w->n_shell; k++) {
-            slope *= k == i ? 1.0 : 1.0 - w->shells[k].phi[0];
+    // a shift of the second is one of the first back
+    for (int i = 0; i < 9; i++) {
+        for (int j = 9; j < 12; j++) {
+            H[12 * i + j] = -H[12 * i + j - 6];
+            H[12 * j + i] = H[12 * i + j];
         }
-        if (slope == 0.0) {
-            continue;
+    }
+    for (int i = 9; i < 12; i++) {
+        for (int j = 9; j < 12; j++) {
+            H[12 * i + j] = H[12 * (i - 6) + j - 6];
         }
-        cri_vec3 u = cri_v3_scale(slope, line->u);
-        cri_v3_accumulate(cri_v3_cross(line->ra, u), grad);
-        cri_v3_accumulate(u, grad + 3);
-        cri_v3_accumulate(cri_v3_cross(u, line->rb), grad + 6);
-        cri_v3_accumulate(cri_v3_scale(-1.0, u), grad + 9);
-        double d1 = w->a->node[s->node.first].radius + w->b->node[s->node.second].radius;
-        CR_ASSERT(near->n_shell < CRI_NEAR_SHELLS);
-        near->shell[near->n_shell++] =
-            (cri_near_shell){{s->node.first, s->node.second}, slope, line->L / d1, line->u};
     }
 }

@@ -12,8 +12,7 @@
 //   gradient in x'_k   a_k e_k/(rho_k h)
 //   Hessian            T (blockdiag K - K (sum K)^-1 K') T/h^2, positive semidefinite
 //
-// Slips lie in the plane, so u has two numbers. Pairs share vertices: forces and T K T are summed
-// by vertex before they become a body's.
+// Slips lie in the plane, so u has two numbers. Four slips are solved at once, a lane each.
 //
 // N_k = w q_k: the corner's force times the product w of (1 - phi) around the pair, which is
 // bounded by the true force, and equal to the published one inside of all shells. The published
@@ -30,71 +29,75 @@ enum { MAX_STEP = 60 };
 
 // ---- the velocity of a plane -------------------------------------------------------------------
 
-// slips, their matrices and the force left over at a velocity of the plane
-static void look(const cri_slip *s, double speed, const double w[12], const double u[2],
-                 cri_slip_flat *out) {
-    double value[6], force[2][6], v2 = speed * speed;
+// slips, their matrices and the force left over at velocities of the planes
+static void look(const cri_slip_lanes *s, double speed, const cri_lane u[2], cri_slip_flat *out) {
+    cri_lane zero = cri_lane_of(0.0), sum[6] = {zero, zero, zero, zero, zero, zero};
+    double v2 = speed * speed;
     for (int k = 0; k < 6; k++) {
-        double x = w[k] - u[0], y = w[6 + k] - u[1];
-        double rho2 = x * x + y * y + v2, rho = sqrt(rho2), q = s->a[k] / rho, p = q / rho2;
+        cri_lane x = s->w[0][k] - u[0], y = s->w[1][k] - u[1];
+        cri_lane xx = x * x, yy = y * y, rho2 = xx + yy + v2, rho = cri_lane_sqrt(rho2);
+        cri_lane q = s->a[k] / rho, p = q / rho2;
         out->e[0][k] = x;
         out->e[1][k] = y;
-        out->rho[k] = rho;
-        out->K[0][k] = p * (y * y + v2);
+        out->q[k] = q;
+        out->K[0][k] = p * (yy + v2);
         out->K[1][k] = -p * x * y;
-        out->K[2][k] = p * (x * x + v2);
-        value[k] = s->a[k] * rho;
-        force[0][k] = q * x;
-        force[1][k] = q * y;
-    }
-    double sum[6] = {0};
-    for (int k = 0; k < 6; k++) {
+        out->K[2][k] = p * (xx + v2);
         sum[0] += out->K[0][k];
         sum[1] += out->K[1][k];
         sum[2] += out->K[2][k];
-        sum[3] += force[0][k];
-        sum[4] += force[1][k];
-        sum[5] += value[k];
+        sum[3] += q * x;
+        sum[4] += q * y;
+        sum[5] += s->a[k] * rho;
     }
     memcpy(out->sum, sum, sizeof out->sum);
     memcpy(out->left, sum + 3, sizeof out->left);
     out->value = sum[5];
 }
 
-void cri_slip_flatten(const cri_slip *s, double speed, const double w[12], double shift[2],
-                      cri_slip_flat *out) {
-    double mean[2] = {0.0, 0.0}, total = 0.0, fastest = 0.0;
+// the weighted mean of the velocities, and the fastest of them
+static void measure(const cri_slip_lanes *s, cri_lane mean[2], cri_lane *fastest) {
+    cri_lane total = cri_lane_of(0.0);
+    mean[0] = mean[1] = *fastest = total;
     for (int k = 0; k < 6; k++) {
-        mean[0] += s->a[k] * w[k];
-        mean[1] += s->a[k] * w[6 + k];
+        mean[0] += s->a[k] * s->w[0][k];
+        mean[1] += s->a[k] * s->w[1][k];
         total += s->a[k];
-        double fast = fabs(w[k]) + fabs(w[6 + k]);
-        fastest = fast > fastest ? fast : fastest;
+        cri_lane fast = cri_lane_abs(s->w[0][k]) + cri_lane_abs(s->w[1][k]);
+        *fastest = cri_lane_larger(fast, *fastest);
     }
     mean[0] /= total;
     mean[1] /= total;
-    double u[2] = {mean[0] + shift[0], mean[1] + shift[1]};
-    look(s, speed, w, u, out);
-    for (int step = 0; step < MAX_STEP; step++) {
-        const double *S = out->sum, *f = out->left;
-        double det = S[0] * S[2] - S[1] * S[1], value = out->value, part = 1.0;
-        double du[2] = {(S[2] * f[0] - S[1] * f[1]) / det, (S[0] * f[1] - S[1] * f[0]) / det};
-        double fall = du[0] * f[0] + du[1] * f[1];
+}
+
+void cri_slip_flatten(const cri_slip_lanes *s, double speed, cri_lane shift[2],
+                      cri_slip_flat *out) {
+    cri_lane mean[2], fastest;
+    measure(s, mean, &fastest);
+    cri_lane u[2] = {mean[0] + shift[0], mean[1] + shift[1]};
+    cri_mask is_open = cri_mask_first(CRI_LANES);
+    look(s, speed, u, out);
+    for (int step = 0; step < MAX_STEP && cri_mask_any(is_open); step++) {
+        const cri_lane *S = out->sum, *f = out->left;
+        cri_lane over = 1.0 / (S[0] * S[2] - S[1] * S[1]), value = out->value;
+        cri_lane du[2] = {(S[2] * f[0] - S[1] * f[1]) * over, (S[0] * f[1] - S[1] * f[0]) * over};
+        cri_lane fall = du[0] * f[0] + du[1] * f[1], part = cri_lane_of(1.0);
         // Newton's last step squares what is left
-        bool is_last = fabs(du[0]) + fabs(du[1]) <= 1e-7 * (speed + fastest);
-        double from[2] = {u[0], u[1]};
-        for (int half = 0; half < 40; half++, part *= 0.5) {
-            u[0] = from[0] + part * du[0];
-            u[1] = from[1] + part * du[1];
-            look(s, speed, w, u, out);
+        cri_mask is_last = cri_lane_abs(du[0]) + cri_lane_abs(du[1]) <= 1e-7 * (speed + fastest);
+        cri_lane from[2] = {u[0], u[1]};
+        for (int half = 0; half < 40; half++) {
+            u[0] = cri_lane_select(is_open, from[0] + part * du[0], from[0]);
+            u[1] = cri_lane_select(is_open, from[1] + part * du[1], from[1]);
+            look(s, speed, u, out);
             // what rounding leaves is no reason to turn back
-            if (is_last || out->value <= value - 1e-4 * part * fall + 1e-15 * value) {
+            cri_mask is_low = out->value <= value - 1e-4 * part * fall + 1e-15 * value;
+            cri_mask is_bad = is_open & ~is_last & ~is_low;
+            if (!cri_mask_any(is_bad)) {
                 break;
             }
+            part = cri_lane_select(is_bad, 0.5 * part, part);
         }
-        if (is_last) {
-            break;
-        }
+        is_open &= ~is_last;
     }
     shift[0] = u[0] - mean[0];
     shift[1] = u[1] - mean[1];
@@ -113,21 +116,25 @@ static void lift(const cri_vec3 *t, const double *M, double *out) {
 }
 
 void cri_slip_solve(const cri_slip *s, double speed, const cri_vec3 w[6], cri_slip_plane *out) {
-    double flat[12] = {0}, shift[2] = {s->shift[0], s->shift[1]};
+    cri_slip_lanes flat;
+    cri_lane shift[2] = {cri_lane_of(s->shift[0]), cri_lane_of(s->shift[1])};
     cri_slip_flat f;
-    for (int k = 0; k < s->n; k++) {
-        flat[k] = cri_v3_dot(s->t[0], w[k]);
-        flat[6 + k] = cri_v3_dot(s->t[1], w[k]);
+    for (int k = 0; k < 6; k++) {
+        flat.a[k] = cri_lane_of(k < s->n ? s->a[k] : 0.0);
+        flat.w[0][k] = cri_lane_of(k < s->n ? cri_v3_dot(s->t[0], w[k]) : 0.0);
+        flat.w[1][k] = cri_lane_of(k < s->n ? cri_v3_dot(s->t[1], w[k]) : 0.0);
     }
-    cri_slip_flatten(s, speed, flat, shift, &f);
+    cri_slip_flatten(&flat, speed, shift, &f);
     for (int k = 0; k < s->n; k++) {
-        const double K[3] = {f.K[0][k], f.K[1][k], f.K[2][k]};
-        out->e[k] = cri_v3_mad(cri_v3_scale(f.e[0][k], s->t[0]), f.e[1][k], s->t[1]);
-        out->rho[k] = f.rho[k];
+        const double K[3] = {f.K[0][k][0], f.K[1][k][0], f.K[2][k][0]};
+        double x = f.e[0][k][0], y = f.e[1][k][0];
+        out->e[k] = cri_v3_mad(cri_v3_scale(x, s->t[0]), y, s->t[1]);
+        out->rho[k] = sqrt(x * x + y * y + speed * speed);
         lift(s->t, K, out->K[k]);
     }
-    double det = f.sum[0] * f.sum[2] - f.sum[1] * f.sum[1];
-    const double inv[3] = {f.sum[2] / det, -f.sum[1] / det, f.sum[0] / det};
+    const double S[3] = {f.sum[0][0], f.sum[1][0], f.sum[2][0]};
+    double det = S[0] * S[2] - S[1] * S[1];
+    const double inv[3] = {S[2] / det, -S[1] / det, S[0] / det};
     lift(s->t, inv, out->inv);
 }
 
@@ -359,237 +366,4 @@ cr_status cri_slip_find(cri_potential *p, const cri_pose *pose, double h, double
               list_all_points(p, arena, scratch, out);
     cri_arena_rewind(scratch, mark);
     return is_good ? CR_OK : cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
-}
-
-// ---- the sum -----------------------------------------------------------------------------------
-
-/// Four numbers at once, anywhere in arrays of them.
-typedef double row4 __attribute__((vector_size(32), aligned(8), may_alias));
-
-/// A vertex over the step, and what its slips add up to.
-typedef struct moved_point {
-    cri_vec3 w, r; // (x' - x)/h, and x' from the body's origin
-    double f[3];   // gradient times h
-    double G[6];   // T K T
-} moved_point;
-
-/// What a pair adds.
-typedef struct pair_sum {
-    double value, F[2][3], N[2][9], H[144];
-} pair_sum;
-
-/// H -= Y' (sum K)^-1 Y, in blocks of four on and above the diagonal; Y (2, 12)
-static void take_product(const double S[3], double Y[2][12], double *H) {
-    double m = S[1] / S[0], inv[2] = {-1.0 / S[0], -1.0 / (S[2] - m * S[1])};
-    for (int i = 0; i < 12; i++) {
-        Y[1][i] -= m * Y[0][i];
-    }
-    for (int i = 0; i < 12; i++) {
-        double a = inv[0] * Y[0][i], b = inv[1] * Y[1][i];
-        for (int j = i & ~3; j < 12; j += 4) {
-            *(row4 *)(H + 12 * i + j) +=
-                a * *(const row4 *)(Y[0] + j) + b * *(const row4 *)(Y[1] + j);
-        }
-    }
-}
-
-/// Lists a slip among the strongest of its pair.
-static void add_knee(const cri_slip *s, double h, const double w[12], const moved_point *point,
-                     cri_slip_knees *knees) {
-    double total[2] = {0.0, 0.0};
-    for (int k = 0; k < s->n; k++) {
-        total[k / 3] += s->a[k];
-    }
-    cri_slip_knee *knee = cri_slip_knee_place(knees, total[0]);
-    if (!knee) {
-        return;
-    }
-    memset(knee, 0, sizeof *knee);
-    knee->strength = total[0];
-    for (int k = 0; k < s->n; k++) {
-        if (s->point[k] < 0) {
-            continue;
-        }
-        double part = (k < 3 ? 1.0 : -1.0) * s->a[k] / total[k / 3];
-        for (int j = 0; j < 2; j++) {
-            double *g = knee->g[j] + 6 * (k / 3);
-            cri_vec3 along = cri_v3_scale(part / h, s->t[j]);
-            cri_v3_accumulate(cri_v3_cross(point[s->point[k]].r, along), g);
-            cri_v3_accumulate(along, g + 3);
-            knee->y[j] += part * w[6 * j + k];
-        }
-    }
-}
-
-static void add_slip(cri_slip *s, double speed, double h, cri_slip_knees *knees, bool has_H,
-                     moved_point *point, pair_sum *out) {
-    double w[12] = {0}, Y[2][12] = {{0}};
-    cri_slip_flat flat;
-    for (int k = 0; k < s->n; k++) {
-        if (s->point[k] >= 0) {
-            w[k] = cri_v3_dot(s->t[0], point[s->point[k]].w);
-            w[6 + k] = cri_v3_dot(s->t[1], point[s->point[k]].w);
-        }
-    }
-    cri_slip_flatten(s, speed, w, s->shift, &flat);
-    out->value += flat.value;
-    if (knees) {
-        add_knee(s, h, w, point, knees);
-    }
-    for (int k = 0; k < s->n; k++) {
-        if (s->point[k] < 0) {
-            continue;
-        }
-        moved_point *at = &point[s->point[k]];
-        double q = s->a[k] / flat.rho[k];
-        cri_vec3 f = cri_v3_mad(cri_v3_scale(q * flat.e[0][k], s->t[0]), q * flat.e[1][k], s->t[1]);
-        cri_v3_accumulate(f, at->f);
-        if (!has_H) {
-            continue;
-        }
-        const double K[3] = {flat.K[0][k], flat.K[1][k], flat.K[2][k]};
-        double G[6];
-        lift(s->t, K, G);
-        for (int i = 0; i < 6; i++) {
-            at->G[i] += G[i];
-        }
-        for (int j = 0; j < 2; j++) {
-            cri_vec3 c = cri_v3_mad(cri_v3_scale(K[j], s->t[0]), K[j + 1], s->t[1]);
-            cri_v3_accumulate(cri_v3_cross(at->r, c), Y[j] + 6 * (k / 3));
-            cri_v3_accumulate(c, Y[j] + 6 * (k / 3) + 3);
-        }
-    }
-    if (has_H) {
-        take_product(flat.sum, Y, out->H);
-    }
-}
-
-/// H += J' G J of a side, on and above the diagonal
-static void add_own(const double G[6], cri_vec3 r, double *H) {
-    const cri_vec3 g[3] = {{G[0], G[3], G[4]}, {G[3], G[1], G[5]}, {G[4], G[5], G[2]}};
-    // columns of [r]x G, and rows of [r]x G [r]x'
-    double M[3][3];
-    for (int j = 0; j < 3; j++) {
-        cri_vec3 c = cri_v3_cross(r, g[j]);
-        M[0][j] = c.x;
-        M[1][j] = c.y;
-        M[2][j] = c.z;
-    }
-    for (int i = 0; i < 3; i++) {
-        double turn[3];
-        cri_v3_store(cri_v3_cross(r, cri_v3_load(M[i])), turn);
-        for (int j = i; j < 3; j++) {
-            H[12 * i + j] += turn[j];
-            H[12 * (i + 3) + j + 3] += i == j ? G[i] : G[i + j + 2];
-        }
-        for (int j = 0; j < 3; j++) {
-            H[12 * i + j + 3] += M[i][j];
-        }
-    }
-}
-
-// from points to the bodies of a pair
-static void gather(const cri_slip_list *list, int pair, bool has_H, const moved_point *point,
-                   pair_sum *out) {
-    double inv = 1.0 / list->h;
-    int n = list->first_point[pair + 1] - list->first_point[pair];
-    for (int i = 0; i < n; i++) {
-        const moved_point *at = &point[i];
-        int side = list->point[list->first_point[pair] + i].side;
-        for (int j = 0; j < 3; j++) {
-            double f = inv * at->f[j];
-            out->F[side][j] += f;
-            cri_v3_accumulate(cri_v3_scale(f, at->r), out->N[side] + 3 * j);
-        }
-        if (has_H) {
-            add_own(at->G, at->r, out->H + (side ? 6 * 12 + 6 : 0));
-        }
-    }
-    for (int i = 0; has_H && i < 12; i++) {
-        for (int j = i; j < 12; j++) {
-            out->H[12 * i + j] *= inv * inv;
-            out->H[12 * j + i] = out->H[12 * i + j];
-        }
-    }
-}
-
-static cri_pose pose_of(const cri_potential *p, int mantle, const cri_pose *pose) {
-    int body = p->mantle[mantle].body;
-    return body >= 0 ? pose[body] : cri_model_static_pose(p->model, -1);
-}
-
-static void sum_pair(const cri_potential *p, const cri_slip_list *list, int pair,
-                     const cri_pose *pose, bool has_H, cri_slip_knees *knees, moved_point *point,
-                     pair_sum *out) {
-    memset(out, 0, sizeof *out);
-    const cri_slip_point *from = list->point + list->first_point[pair];
-    int n = list->first_point[pair + 1] - list->first_point[pair];
-    for (int i = 0; i < n; i++) {
-        int mantle = p->pair[pair].mantle[from[i].side];
-        cri_pose at = pose_of(p, mantle, pose);
-        cri_vec3 local = cri_v3_load(p->mantle[mantle].vertex + 3 * (size_t)from[i].vertex);
-        memset(&point[i], 0, sizeof point[i]);
-        point[i].r = cri_m3_mul(&at.R, local);
-        cri_vec3 x = cri_v3_add(at.pos, point[i].r);
-        point[i].w = cri_v3_scale(1.0 / list->h, cri_v3_sub(x, from[i].x));
-    }
-    for (int i = list->first[pair]; i < list->first[pair + 1]; i++) {
-        if (list->slip[i].n > 0) {
-            add_slip(&list->slip[i], p->slip, list->h, knees, has_H, point, out);
-        }
-    }
-    gather(list, pair, has_H, point, out);
-}
-
-static void add_to_bodies(const cri_potential *p, int pair, const cri_frames *frames,
-                          const pair_sum *one, const cri_body_sum *sum) {
-    int body[2];
-    cri_potential_bodies(p, pair, body);
-    for (int i = 0; i < 2; i++) {
-        for (int k = 0; sum->F && body[i] >= 0 && k < 3; k++) {
-            sum->F[3 * body[i] + k] += one->F[i][k];
-        }
-        for (int k = 0; sum->F && body[i] >= 0 && k < 9; k++) {
-            sum->N[9 * body[i] + k] += one->N[i][k];
-        }
-    }
-    if (sum->H) {
-        cri_frames_add_block(frames, body[0], body[0], one->H, 12, sum->H);
-        cri_frames_add_block(frames, body[1], body[1], one->H + 12 * 6 + 6, 12, sum->H);
-        cri_frames_add_block(frames, body[0], body[1], one->H + 6, 12, sum->H);
-    }
-}
-
-double cri_slip_sum(const cri_potential *p, const cri_slip_list *list, const cri_frames *frames,
-                    const cri_body_sum *sum, cri_slip_knees *knees, cr_arena *scratch) {
-    int n_all = p->n_pair + p->n_half;
-    double value = 0.0;
-    cri_arena_mark mark = cri_arena_get_mark(scratch);
-    pair_sum *one = CR_PUSH_RAW(scratch, pair_sum, n_all);
-    moved_point *point = CR_PUSH_RAW(scratch, moved_point, list->first_point[n_all]);
-    if (!one || !point) {
-        cri_arena_rewind(scratch, mark);
-        return NAN;
-    }
-#ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic, 1) if (p->work >= CRI_MUCH_WORK)
-#endif
-    for (int k = 0; k < n_all; k++) {
-        cri_slip_knees *at = knees ? &knees[k] : NULL;
-        if (at) {
-            at->n = 0;
-        }
-        if (list->first[k + 1] > list->first[k]) {
-            moved_point *own = point + list->first_point[k];
-            sum_pair(p, list, k, frames->pose, sum->H != NULL, at, own, &one[k]);
-        }
-    }
-    for (int k = 0; k < n_all; k++) {
-        if (list->first[k + 1] > list->first[k]) {
-            value += one[k].value;
-            add_to_bodies(p, k, frames, &one[k], sum);
-        }
-    }
-    cri_arena_rewind(scratch, mark);
-    return value;
 }

@@ -7,18 +7,24 @@
 #include "contact/potential_law.h"
 #include "contact/slip.h"
 
-/// A slip solved, in the two directions along its plane: min over u of sum a_k rho_k, rho_k^2 =
-/// |e_k|^2 + v^2, e_k = w_k - u.
+/// Four slips, a lane each, in the two directions along their planes: weights and velocities of
+/// corners. Corners that a slip does not have weigh nothing.
+typedef struct cri_slip_lanes {
+    cri_lane a[6], w[2][6];
+} cri_slip_lanes;
+
+/// Solved: min over u of sum a_k rho_k, rho_k^2 = |e_k|^2 + v^2, e_k = w_k - u.
 typedef struct cri_slip_flat {
-    double e[2][6], rho[6];
-    double K[3][6]; // a/rho (1 - e e'/rho^2): 11, 12, 22
-    double sum[3];  // of K
-    double left[2]; // force on the plane that is left
-    double value;
+    cri_lane e[2][6];
+    cri_lane q[6];    // a/rho
+    cri_lane K[3][6]; // a/rho (1 - e e'/rho^2): 11, 12, 22
+    cri_lane sum[3];  // of K
+    cri_lane left[2]; // force on the plane that is left
+    cri_lane value;
 } cri_slip_flat;
 
-/// w (2, 6), flat: velocities of the corners along the plane; shift as in cri_slip.
-void cri_slip_flatten(const cri_slip *slip, double speed, const double w[12], double shift[2],
+/// shift as in cri_slip.
+void cri_slip_flatten(const cri_slip_lanes *slips, double speed, cri_lane shift[2],
                       cri_slip_flat *out);
 
 /// The same in space; everything is along the plane.

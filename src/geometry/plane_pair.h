@@ -8,9 +8,7 @@
 
 #pragma once
 
-#include "math/vec3.h"
-
-#include <stdbool.h>
+#include "math/lane.h"
 
 /// Where to begin: n . x + offset = 0, in the coordinates of the corners. Any plane will do.
 typedef struct cri_plane_hint {
@@ -32,6 +30,29 @@ typedef struct cri_plane_pair {
     double kappa; // size of the pair over its gap; rounding leaves no less than some ulp kappa
     int n_step;   // of Newton's method
 } cri_plane_pair;
+
+/// The same for four pairs, a lane each.
+typedef struct cri_plane_lanes {
+    cri_lane3 n, t1, t2, c;
+    cri_lane s[6], inverse[6]; // distances, and one over them
+    cri_lane tau[2][6];
+    cri_lane W, a, m, d, o, gap, kappa, n_step;
+} cri_plane_lanes;
+
+/// Where four of them begin; lanes that are not known have none.
+typedef struct cri_plane_hints {
+    cri_mask is_known;
+    cri_lane3 n;
+    cri_lane offset;
+} cri_plane_hints;
+
+/// Finds the planes of four pairs, each with the bits that it has alone. The lanes that are found;
+/// others touch.
+cri_mask cri_plane_solve_lanes(const cri_lane3 x[6], const cri_plane_hints *hints,
+                               cri_plane_lanes *out);
+
+/// One of the four.
+void cri_plane_of_lane(const cri_plane_lanes *from, int lane, cri_plane_pair *out);
 
 /// Finds the plane. hint may be NULL. False when the triangles touch, to rounding: closer than
 /// CRI_PLANE_TOUCH of their size; out is then unusable.

@@ -152,6 +152,41 @@ TEST(every_solve_carries_a_certificate) {
     }
 }
 
+// four at once: from touching to far apart, with and without hints
+TEST(a_lane_has_the_bits_that_its_pair_has_alone) {
+    cr_test_rng rng = cr_test_rng_of(7);
+    for (int k = 0; k < 200; k++) {
+        cri_vec3 x[CRI_LANES][6];
+        cri_lane3 all[6];
+        cri_plane_lanes lanes;
+        cri_plane_hints hints = {.is_known = {-1, 0, -1, 0}};
+        cri_plane_hint hint = {cri_v3(0, 0.6, 0.8), cr_test_uniform(&rng, -1, 1)};
+        hints.n = cri_l3_of(hint.n);
+        hints.offset = cri_lane_of(hint.offset);
+        for (int i = 0; i < CRI_LANES; i++) {
+            fixture_triangles(&rng, gaps[(k + i) % 6], x[i]);
+            if (i == 3 && k % 3 == 0) {
+                x[i][3] = x[i][0]; // this one touches
+            }
+            for (int j = 0; j < 6; j++) {
+                cri_l3_set(&all[j], i, x[i][j]);
+            }
+        }
+        cri_mask is_found = cri_plane_solve_lanes(all, &hints, &lanes);
+        for (int i = 0; i < CRI_LANES; i++) {
+            cri_plane_pair one, alone;
+            bool is_alone = cri_plane_solve(x[i], i % 2 == 0 ? &hint : NULL, &alone);
+            CHECK_INT(is_found[i] != 0, is_alone);
+            CHECK_INT(is_alone, !(i == 3 && k % 3 == 0));
+            cri_plane_of_lane(&lanes, i, &one);
+            CHECK(!is_alone || (one.W == alone.W && one.c.x == alone.c.x && one.d == alone.d &&
+                                one.gap == alone.gap && one.n_step == alone.n_step &&
+                                memcmp(&one.n, &alone.n, sizeof one.n) == 0 &&
+                                memcmp(one.s, alone.s, sizeof one.s) == 0));
+        }
+    }
+}
+
 /// Shrinks a triangle about a point of it to a speck, or across an edge to a needle.
 static void squash(cri_vec3 t[3], cri_vec3 about, bool is_needle, double part) {
     cri_vec3 e = cri_v3_sub(t[1], t[0]);
@@ -442,6 +477,7 @@ CR_TEST_MAIN(the_reference_pair_is_met_to_fifteen_digits,
              other_lengths_and_a_closer_pair_meet_the_reference,
              half_space_centred_and_blend_meet_the_reference,
              parallel_triangles_have_the_centred_potential, every_solve_carries_a_certificate,
+             a_lane_has_the_bits_that_its_pair_has_alone,
              specks_and_needles_of_any_size_are_certified, the_barrier_lies_between_its_bounds,
              forces_push_along_a_line_that_joins_the_triangles,
              forces_do_not_vanish_at_a_million_sizes, the_origin_may_be_kilometres_away,
