@@ -33,6 +33,23 @@ static int list(const cli_options *options) {
     return CLI_DONE;
 }
 
+// one of the words of a list with spaces between, or not given
+static int check_word(const char *option, const char *word, const char *experiment,
+                      const char *list) {
+    if (!word) {
+        return CLI_DONE;
+    }
+    const char *words = list ? list : "";
+    size_t n = strlen(word);
+    for (const char *at = words; n > 0 && (at = strstr(at, word)); at += n) {
+        bool is_begin = at == words || at[-1] == ' ';
+        if (is_begin && (at[n] == ' ' || at[n] == '\0')) {
+            return CLI_DONE;
+        }
+    }
+    return cli_usage("%s %.60s: %s has %s", option, word, experiment, *words ? words : "none");
+}
+
 static int find(const cli_options *options, const cri_experiment **out) {
     const char *name = options->word[0];
     *out = cri_experiment_find(name);
@@ -45,18 +62,10 @@ static int find(const cli_options *options, const cri_experiment **out) {
     if (options->plan.checkpoint && !cri_experiment_keeps_runs(*out)) {
         return cli_usage("--checkpoint: %s keeps no runs; leave it out", name);
     }
-    if (!options->model) {
-        return CLI_DONE;
-    }
-    const char *models = (*out)->models ? (*out)->models : "";
-    size_t n = strlen(options->model);
-    for (const char *at = models; (at = strstr(at, options->model)); at += n) {
-        bool is_begin = at == models || at[-1] == ' ';
-        if (is_begin && (at[n] == ' ' || at[n] == '\0')) {
-            return CLI_DONE;
-        }
-    }
-    return cli_usage("--model %.60s: %s has %s", options->model, name, *models ? models : "none");
+    int code = check_word("--model", options->model, name, (*out)->models);
+    return code != CLI_DONE
+               ? code
+               : check_word("--start", options->start, name, cri_experiment_starts(*out));
 }
 
 static void put_number(double value) {
@@ -117,6 +126,7 @@ static int run_one(const cli_options *options, const cri_experiment *experiment,
     cri_experiment_options o = {.is_full = options->is_full,
                                 .seed = options->seed,
                                 .model = options->model,
+                                .start = options->start,
                                 .n_run = options->n_run,
                                 .n_thread = count_threads(),
                                 .checkpoint = options->plan.checkpoint,
@@ -176,6 +186,7 @@ const cli_command cli_experiment = {
             "  --full                the paper's size, in minutes\n"
             "  --seed K              of noise and first weights, else 0\n"
             "  --model M             one of its models, else all\n"
+            "  --start S             one of its starts (lrc- tasks), else all\n"
             "  --runs N              runs that differ by their seed\n"
             "  --checkpoint FILE     keeps finished runs, and goes on from them\n"
             "  --json FILE           all rows as JSON\n"

@@ -225,6 +225,7 @@ static int take_value(const cli_command *command, const char *name, const char *
         {"--seed", CLI_PROBLEMS | CLI_EXPERIMENT | CLI_LEARN | CLI_SHAPE, NULL, NULL, NULL},
         {"--runs", CLI_EXPERIMENT, NULL, NULL, NULL},
         {"--model", CLI_EXPERIMENT | CLI_LEARN, &out->model, NULL, NULL},
+        {"--start", CLI_EXPERIMENT, &out->start, NULL, NULL},
     };
     int code =
         take_from(command, name, value, (int)(sizeof texts / sizeof *texts), texts, out, is_known);

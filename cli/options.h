@@ -41,7 +41,7 @@ typedef enum cli_known {
     CLI_CHECKPOINT = 1 << 17,
     CLI_REPORT = 1 << 18,
     CLI_FIT = 1 << 19,        // --noise, --robust, --prior, --bound, --holdout, --depth
-    CLI_EXPERIMENT = 1 << 20, // --quick, --full, --seed, --model, --runs
+    CLI_EXPERIMENT = 1 << 20, // --quick, --full, --seed, --model, --start, --runs
     CLI_LEARN = 1 << 21,      // --touch, --q, --v, --time, --epochs, --rate, --l2, ...
     CLI_SHAPE = 1 << 22,      // --codes, --net, --code, --epochs, --rate, --seed
     CLI_RUN = CLI_OVERLAP | CLI_LAW | CLI_STEPPER | CLI_DT | CLI_SET | CLI_KEY,
@@ -72,6 +72,7 @@ typedef struct cli_options {
     const char *keep;    // folder
     const char *control; // file of controls over time
     const char *model;   // that learns, NULL: not given
+    const char *start;   // of an experiment, NULL: not given
     const char *touch[CLI_REPEAT_LIMIT];
     const char *touch_held;  // "each" or "first": rows of a touch that lasts
     const char *starts;      // "rows" or "fitted": first states of windows

@@ -119,6 +119,9 @@ static int check_options(const cli_options *options) {
     if (o->execute > 0 && (o->horizon == 0 || o->execute > o->horizon)) {
         return cli_usage("--execute %d: expected at most the steps of --horizon", o->execute);
     }
+    if (o->n_focus > 0 && o->horizon == 0) {
+        return cli_usage("--focus %d: expected with --horizon", o->n_focus);
+    }
     if (o->checkpoint && o->resume) {
         return cli_usage("--checkpoint and --resume: give one, both save and go on");
     }
@@ -158,6 +161,7 @@ static int hash_problem(const cli_planning *t, uint64_t *out) {
                               p->minimise.halve,
                               o->plan.horizon,
                               o->plan.execute,
+                              o->plan.n_focus,
                               (int64_t)o->plan.seed};
     h = cri_hash(h, numbers, sizeof numbers);
     h = cri_hash(h, wholes, sizeof wholes);
@@ -329,6 +333,7 @@ static int plan_receding(cli_planning *t, cr_error *err) {
                             .dt = t->aim.schedule.dt[0],
                             .horizon = o->horizon,
                             .execute = or_else_whole(o->execute, 1 + (o->horizon - 1) / 4),
+                            .n_focus = o->n_focus,
                             .cost = o->cost};
     cri_receding result = {0};
     t->scene.has_control = true;
@@ -423,7 +428,9 @@ const cli_command cli_plan = {
         "  --surrogate longrange gradients of that law's steps along the motion: bodies feel what\n"
         "                        they have not touched; adam unless --method says otherwise\n"
         "  --horizon H           receding horizon: plan H steps, carry out E, plan again\n"
-        "  --execute E           the E of --horizon, else a quarter of H\n\n"
+        "  --execute E           the E of --horizon, else a quarter of H\n"
+        "  --focus N             of the bodies out of place N count in a window, the farthest,\n"
+        "                        each until it is there; else all\n\n"
         "What to keep:\n"
         "  --checkpoint FILE     save there every 10 iterations, at Ctrl-C and at the end; go on\n"
         "                        from it when it is there, to the same bits\n"

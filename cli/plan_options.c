@@ -71,6 +71,7 @@ int cli_plan_take(const char *name, const char *value, cli_plan_options *out, bo
         {"--threads", NULL, NULL, &out->n_thread},
         {"--horizon", NULL, NULL, &out->horizon},
         {"--execute", NULL, NULL, &out->execute},
+        {"--focus", NULL, NULL, &out->n_focus},
         {"--seed", NULL, NULL, NULL},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {

@@ -25,6 +25,7 @@ typedef struct cli_plan_options {
     int n_thread;
     int horizon; // steps
     int execute; // steps
+    int n_focus; // targets out of place that count at once, 0: all
     uint64_t seed;
     double rate;
     double tolerance; // m

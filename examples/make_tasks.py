@@ -82,9 +82,13 @@ EPS = '''
     <numeric name="carom:potential:eps%s" data="%s"/>'''
 
 ROD = """    <body name="rod" pos="%s">
-%s      <geom name="rod" type="box" size="0.05 0.4 0.05"/>
+%s      <geom name="rod" type="box" size="%s"/>
     </body>
 """
+
+# half lengths: lying along y, and upright where it does not turn and has to come between cubes
+LYING = "0.05 0.4 0.05"
+UPRIGHT = "0.05 0.05 0.4"
 
 # kg/m^3, the paper's for its own shapes: a force from afar moves what is light
 LIGHT = 3
@@ -93,7 +97,7 @@ AXIS = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1", "turn": "0 0 1", "pitch": "0 1
         "roll": "1 0 0"}
 
 
-def rod(at, axes):
+def rod(at, axes, size=LYING):
     """A rod with a servo for each of the axes; returns its body and the actuators."""
     joints = drives = ""
     for axis in axes.split():
@@ -101,7 +105,7 @@ def rod(at, axes):
         joints += (f'      <joint name="rod_{axis}" type="{kind}" axis="{AXIS[axis]}" '
                    f'damping="{kp // 5}"/>\n')
         drives += f'    <position name="rod_{axis}" joint="rod_{axis}" kp="{kp}"/>\n'
-    return ROD % (at, joints), f"  </worldbody>\n  <actuator>\n{drives}  </actuator>\n</mujoco>\n"
+    return ROD % (at, joints, size), f"  </worldbody>\n  <actuator>\n{drives}  </actuator>\n</mujoco>\n"
 
 
 def widen(text, eps, geom=None):
@@ -133,10 +137,11 @@ def halton(i, base):
     return x
 
 
-def many(name, figure, axes):
-    """Ten cubes in a square of 2 m, by the numbers of Halton so that none overlap."""
-    text = widen(HEAD % (figure, name, "3e-8", LIGHT), 2, "rod")
-    body, drive = rod("-1.6 0 0.12", axes)
+def many(name, figure, axes, at="-1.6 0 0.12", size=LYING):
+    """Ten cubes in a square of 2 m, by the numbers of Halton so that none overlap. With shells of
+    five radii the rod's push falls with distance up to 1.6 m; with two it has a hill at 1.5 m."""
+    text = widen(HEAD % (figure, name, "3e-8", LIGHT), 5, "rod")
+    body, drive = rod(at, axes, size)
     text += body
     for i in range(10):
         at = (2.0 * halton(i + 1, 2) - 1.0, 2.0 * halton(i + 1, 3) - 1.0, 0.11)
@@ -316,7 +321,8 @@ SCENES = {
     "billiards": billiards,
     "push": push,
     "gather": lambda: many("gather", "Fig. 7: a rod gathers ten cubes.", "x y z turn"),
-    "sort": lambda: many("sort", "Fig. 8: a rod sorts ten cubes to two sides.", "x y z"),
+    "sort": lambda: many("sort", "Fig. 8: a rod sorts ten cubes to two sides.", "x y z",
+                         "-1.6 0 0.47", UPRIGHT),
     "ant": ant,
     "bunny": bunny,
     "arm": arm,

@@ -14,6 +14,7 @@ typedef struct cri_experiment_options {
     bool is_full;           // the paper's size; else the trend in seconds
     uint64_t seed;          // of noise and of first weights
     const char *model;      // one of those the experiment has, NULL: all
+    const char *start;      // one of those the experiment has, NULL: all
     int n_run;              // 0: as the experiment has it
     int n_thread;           // at least 1
     const char *checkpoint; // file of finished runs, NULL: none
@@ -46,6 +47,9 @@ const cri_experiment *cri_experiment_find(const char *name);
 
 /// Does it keep finished runs in a file, and go on from them?
 bool cri_experiment_keeps_runs(const cri_experiment *experiment);
+
+/// Names for --start, with spaces between; NULL: it has none.
+const char *cri_experiment_starts(const cri_experiment *experiment);
 
 /// Adds a row; paper NAN: it has no such figure. Rows beyond the limit are dropped by assertion.
 void cri_experiment_add(cri_experiment_result *result, const char *unit, const char *better,

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const start_word[LRC_N_START] = {"trivial", "sampled", "touching"};
+static const char *const start_word[LRC_N_START] = LRC_START_WORDS;
 
 cr_status lrc_contest_open(lrc_contest *c, const lrc_task *task, cr_error *err) {
     c->task = task;
@@ -36,10 +36,10 @@ void lrc_contest_close(lrc_contest *c) {
 static void name_run(const lrc_run *r, const char *entry, char text[200]) {
     const lrc_task *t = r->task;
     bool f = r->o->is_full;
-    (void)snprintf(text, 200, "%s %s %s %s %g seed %lld rate %.9g dt %.9g %d %d %d %d %d", t->scene,
-                   entry, r->rival->law, start_word[r->start], r->rival->mu, (long long)r->seed,
-                   r->rate, r->dt, r->n_step, t->horizon[f], t->execute[f], t->n_iteration[f],
-                   t->n_finish[f]);
+    (void)snprintf(text, 200, "%s %s %s %s %g seed %lld rate %.9g dt %.9g %d %d %d %d %d %d",
+                   t->scene, entry, r->rival->law, start_word[r->start], r->rival->mu,
+                   (long long)r->seed, r->rate, r->dt, r->n_step, t->horizon[f], t->execute[f],
+                   t->n_iteration[f], t->n_finish[f], t->n_focus);
 }
 
 /// Searches, or takes what a file has.

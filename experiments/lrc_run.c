@@ -128,7 +128,8 @@ static cr_status plan_windows(lrc_run *r, cr_error *err) {
                             .n_step = r->n_step,
                             .dt = r->dt,
                             .horizon = horizon < r->n_step ? horizon : r->n_step,
-                            .execute = steps_of(r, t->execute[r->o->is_full])};
+                            .execute = steps_of(r, t->execute[r->o->is_full]),
+                            .n_focus = t->n_focus};
     // one window in contact: a box without friction cannot be held back later
     bool is_whole = r->start == LRC_TOUCHING || def.execute > def.horizon;
     def.execute = is_whole ? def.horizon : def.execute;

@@ -23,6 +23,7 @@ typedef struct lrc_task {
     int n_step[2];
     int horizon[2]; // 0: the whole run at once
     int execute[2]; // steps of a window that are carried out
+    int n_focus;    // objects out of place that count at once, 0: all
     int n_knot;     // of a window or of the run, 0: a value every step
     int n_sine;     // of each control, 0: none
     double spread;  // of sampled starts
@@ -50,6 +51,9 @@ typedef enum lrc_start {
     LRC_TOUCHING, // in contact, with a target near by
     LRC_N_START
 } lrc_start;
+
+#define LRC_START_WORDS                                                                            \
+    { "trivial", "sampled", "touching" }
 
 /// One search, and what came out of it.
 typedef struct lrc_run {

@@ -111,6 +111,18 @@ bool cri_experiment_keeps_runs(const cri_experiment *experiment) {
     return false;
 }
 
+const char *cri_experiment_starts(const cri_experiment *experiment) {
+    static const cri_experiment *const tasks[] = {&cri_lrc_billiards, &cri_lrc_gather,
+                                                  &cri_lrc_sort,      &cri_lrc_ant,
+                                                  &cri_lrc_bunny,     &cri_lrc_arm};
+    for (size_t k = 0; k < sizeof tasks / sizeof *tasks; k++) {
+        if (tasks[k] == experiment) {
+            return "trivial sampled";
+        }
+    }
+    return experiment == &cri_lrc_push ? "trivial sampled touching" : NULL;
+}
+
 void cri_experiment_add(cri_experiment_result *result, const char *unit, const char *better,
                         double value, double paper, const char *format, ...) {
     CR_ASSERT(result->n_row < CRI_EXPERIMENT_ROW_MOST);

@@ -11,6 +11,10 @@
 #include <math.h>
 #include <string.h>
 
+// part of its radius by which a target out of focus may be farther than where a window begins:
+// without it the faintest push from afar would count
+#define FOCUS_SLACK 0.1
+
 typedef struct run {
     const cri_receding_def *def;
     const cri_plan_options *options;
@@ -19,6 +23,7 @@ typedef struct run {
     double *x;        // (n_x) of the plant
     double *u;        // (n_step, n_u) carried out up to done, planned behind
     int64_t count[4]; // steps done, windows, iterations, idle windows
+    int64_t *focus;   // (n_target) 1: counts in this window, if it is out of place
     cr_arena *scratch;
     cri_receding *out;
 } run;
@@ -62,12 +67,44 @@ static bool is_preceded(const run *r, const cri_target *t, int first) {
     return false;
 }
 
+static bool is_in_place(const run *r, const cri_target *t) {
+    return cri_target_distance(t, r->x) <= fmax(r->options->tolerance, t->radius);
+}
+
+/// Those that were in focus and are still out of place stay there, then come the farthest.
+static void choose_focus(run *r) {
+    const cri_receding_def *def = r->def;
+    int n = 0;
+    for (int i = 0; i < def->n_target; i++) {
+        r->focus[i] = r->focus[i] && !is_in_place(r, &def->target[i]);
+        n += r->focus[i] != 0;
+    }
+    for (int far = 0; far >= 0 && n < def->n_focus; n++) {
+        double most = 0.0;
+        far = -1;
+        for (int i = 0; i < def->n_target; i++) {
+            double d = cri_target_distance(&def->target[i], r->x);
+            if (!r->focus[i] && d > most && !is_in_place(r, &def->target[i])) {
+                most = d;
+                far = i;
+            }
+        }
+        if (far >= 0) {
+            r->focus[far] = 1;
+        }
+    }
+}
+
 /// The targets as a window of n steps from step first sees them; returns how many.
 static int window_targets(const run *r, int first, int n, cri_target *target) {
     int n_target = 0;
     for (int i = 0; i < r->def->n_target; i++) {
         cri_target t = r->def->target[i];
         long step = step_of(r, &t) - first;
+        if (r->def->n_focus > 0 && !r->focus[i] && !is_in_place(r, &t)) {
+            // may not be moved away by more than this
+            t.radius = cri_target_distance(&t, r->x) + FOCUS_SLACK * t.radius;
+        }
         if (step > 0 && (step <= n || !is_preceded(r, &t, first))) {
             t.has_time = true;
             t.time = (double)(step < n ? step : n) * r->def->dt;
@@ -131,6 +168,7 @@ static cr_status advance(run *r, cr_error *err) {
     if (!target) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for %d targets", def->n_target);
     }
+    choose_focus(r);
     int n_target = window_targets(r, first, n, target);
     if (n_target > 0) {
         int n_knot = def->n_knot < n ? def->n_knot : n;
@@ -158,9 +196,10 @@ static cr_status use_checkpoint(run *r, bool is_save, cr_error *err) {
         {"count", NULL, r->count, 4, 4},
         {"controls", r->u, NULL, n_u, n_u},
         {"history", r->out->history, NULL, r->count[1], r->def->n_step},
+        {"focus", NULL, r->focus, r->def->n_target, r->def->n_target},
     };
-    return is_save ? cri_checkpoint_write(o->checkpoint, o->problem, 3, array, err)
-                   : cri_checkpoint_read(o->checkpoint, o->problem, 3, array, err);
+    return is_save ? cri_checkpoint_write(o->checkpoint, o->problem, 4, array, err)
+                   : cri_checkpoint_read(o->checkpoint, o->problem, 4, array, err);
 }
 
 // ---- run ---------------------------------------------------------------------------------------
@@ -168,12 +207,11 @@ static cr_status use_checkpoint(run *r, bool is_save, cr_error *err) {
 static cr_status windows(run *r, cr_error *err) {
     const cri_plan_options *o = r->options;
     r->out->stop = CRI_PLAN_MISSED;
-    for (int since = 0; r->count[0] < r->def->n_step; since++) {
+    while (r->count[0] < r->def->n_step) {
         double last = r->count[1] > 0 ? r->out->history[r->count[1] - 1] : NAN;
         cri_progress_state state = {"step", r->count[0], r->def->n_step, last};
         bool is_stopped = !cri_progress_tell(o->progress, &state);
-        if (o->checkpoint && (is_stopped || since % o->save_every == 0) &&
-            use_checkpoint(r, true, err) != CR_OK) {
+        if (o->checkpoint && use_checkpoint(r, true, err) != CR_OK) {
             r->out->stop = CRI_PLAN_UNSAVED;
             return CR_OK;
         }
@@ -240,7 +278,8 @@ cr_status cri_receding_run(const cri_receding_def *def, const cri_plan_options *
     r.x = CR_PUSH(arena, double, r.sizes.n_x);
     out->history = CR_PUSH(arena, double, def->n_step);
     out->distance = CR_PUSH(arena, double, def->n_target);
-    if (!r.x || !out->history || !out->distance) {
+    r.focus = CR_PUSH(arena, int64_t, def->n_target);
+    if (!r.x || !out->history || !out->distance || !r.focus) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for a run of %d steps", def->n_step);
     }
     cr_status status = begin(&r, err);

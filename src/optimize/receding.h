@@ -8,6 +8,10 @@
 // the same controls. A target beyond the window counts at the window's end, unless its body has
 // another one before; a target that lies behind no longer counts. The next window starts from the
 // rest of the plan, its last step held.
+//
+// Pulls towards many targets may cancel where nothing is reached. With a focus only so many
+// of those out of place count, the farthest, each until it is there; the others only must not be
+// moved out of place, or farther than they are.
 
 #pragma once
 
@@ -30,6 +34,7 @@ typedef struct cri_receding_def {
     double dt;                // s
     int horizon;              // steps of a window
     int execute;              // steps carried out of each
+    int n_focus;              // targets out of place that count at once, 0: all
     double cost;
 } cri_receding_def;
 

@@ -233,6 +233,20 @@ class Tasks(unittest.TestCase):
         self.assertAlmostEqual(start, 1.0, 2)
         self.assertLess(rows["soft, touching start, farthest object"][0], 0.2 * start)
 
+    def test_a_start_can_be_run_alone(self):
+        laws = subprocess.run([CAROM, "laws"], check=True, capture_output=True, text=True).stdout
+        if "longrange" not in laws:
+            self.skipTest("the law longrange is not there")
+        rows = Potential.rows(self, "lrc-push", "--model", "soft", "--start", "trivial")
+        self.assertTrue(rows and all("trivial start" in name for name in rows))
+        for name, start, has in (("lrc-push", "rest", "trivial sampled touching"),
+                                 ("lrc-gather", "touching", "trivial sampled"),
+                                 ("cdl-ball", "trivial", "none")):
+            done = subprocess.run([CAROM, "experiment", name, "--start", start],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.stderr, f"carom: --start {start}: {name} has {has}\n")
+
 
 if __name__ == "__main__":
     unittest.main()

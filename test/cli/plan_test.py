@@ -188,6 +188,7 @@ class Plan(Command):
         self.bad(2, "LOW:HIGH", *plan, "--bound", "u:push=3")
         self.bad(2, "is left", *plan, "--bound", "u:push=7:8")
         self.bad(2, "--execute", *plan, "--execute", "4")
+        self.bad(2, "--focus 1: expected with --horizon", *plan, "--focus", "1")
         self.bad(2, "--cost", "plan", self.scene, *THROW, "--cost", "1")
         self.bad(2, "no controls over time", "plan", self.scene, *THROW, "--plan", "plan.csv")
         self.bad(2, "--knots", "plan", self.cart, "--target", "cart:1,0,0", "--steps", "2000000",

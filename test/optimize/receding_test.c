@@ -86,6 +86,32 @@ TEST(what_is_carried_out_reaches_the_targets_in_the_simulator) {
     task_close(&c.t);
 }
 
+// one target out of place counts, the farther; the other one's loss begins beyond where it is
+TEST(a_focus_counts_the_farthest_alone) {
+    static const char *const still[] = {"u:push=0:0"};
+    for (int n_focus = 0; n_focus < 3; n_focus++) {
+        cart c;
+        open_cart(&c);
+        for (int i = 0; i < 2; i++) {
+            c.t.target[i].time = N_STEP * 0.02;
+            c.t.target[i].point[0] = i == 0 ? 0.4 : -0.5;
+            c.t.target[i].radius = 0.05;
+            c.t.target[i].is_throughout = true;
+        }
+        c.def.n_focus = n_focus;
+        c.def.horizon = N_STEP;
+        c.def.execute = N_STEP;
+        c.def.bound = still;
+        c.def.n_bound = 1;
+        cri_plan_options options = cri_plan_options_default(CRI_METHOD_ADAM);
+        cri_receding out = run(&c, &options);
+        double near = 0.16 - 0.0025, far = 0.25 - 0.0025;
+        CHECK_CLOSE(out.history[0], N_STEP * (n_focus == 1 ? far : near + far), 0.0, 1e-9);
+        CHECK_CLOSE(out.distance[0], 0.4, 0.0, 1e-9);
+        task_close(&c.t);
+    }
+}
+
 static bool count_down(void *context, const cri_progress_state *state) {
     (void)state;
     return (*(int *)context)-- > 0;
@@ -169,4 +195,5 @@ TEST(a_linearised_step_is_that_of_differences) {
 }
 
 CR_TEST_MAIN(what_is_carried_out_reaches_the_targets_in_the_simulator,
-             an_interrupted_run_goes_on_to_the_same_bits, a_linearised_step_is_that_of_differences)
+             a_focus_counts_the_farthest_alone, an_interrupted_run_goes_on_to_the_same_bits,
+             a_linearised_step_is_that_of_differences)
