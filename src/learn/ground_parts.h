@@ -44,6 +44,7 @@ typedef struct cri_ground_solved {
     double applied[CRI_GROUND_ROWS]; // inputs for what forces made
     bool is_plain;                   // nothing can rebound there
     double push[CRI_GROUND_ROWS];    // normal impulses at the ends
+    double slip;                     // m/s along the surface that a gap of what sticks makes
 } cri_ground_solved;
 
 /// law may be one of nets. Error: no planar body, nothing that touches, no memory. Close it anyhow.

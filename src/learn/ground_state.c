@@ -5,11 +5,12 @@
 //
 //   e         u/-c at the closing end that pushes most, within 0 and 1; 0 where it is below 0.02
 //   detach    a |g_i| <= max(1e-8 s, noise) for all i
-//   static    |u_0| <= w, and |u_i - e max(0, -c_i)| <= w at all ends
+//   static    |u_0| <= w + slip, and |u_i - e max(0, -c_i)| <= w at all ends
 //   dynamic   else
 //
 // The velocity decides, not the displacement over a step, by which turning bodies would seldom
-// stick. Without restitution static is what stands still.
+// stick. Without restitution static is what stands still. slip: two bodies that turn as one move
+// by the spin times the gap at an end that is still open, where each has a point of its own.
 
 #include "learn/ground_parts.h"
 
@@ -218,6 +219,18 @@ static double *solve_jump(cri_ground_sampler *s, cri_jump *jump, const double *v
     return first;
 }
 
+// the largest gap times the spin after, of two bodies
+static double open_slip(const cri_ground_sampler *s, int n, const cri_contact_ref *ref,
+                        const double *v) {
+    double gap = 0.0;
+    for (int i = 0; i < n && s->ground.other >= 0; i++) {
+        gap = fmax(gap, fabs(ref[i].touch->gap));
+    }
+    return s->ground.other >= 0
+               ? gap * fmax(fabs(v[s->ground.hinge]), fabs(v[s->ground.other_hinge]))
+               : 0.0;
+}
+
 bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, double *v_out,
                       cri_ground_solved *out) {
     cri_contact_ref ref[CRI_GROUND_NEAR_MOST * CRI_MAX_TOUCH];
@@ -244,6 +257,7 @@ bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, doub
     cri_contact_problem problem = {.n = n, .A = jump.A, .b = jump.b, .target = jump.target};
     problem.place = places(s, &jump);
     out->is_plain = true;
+    out->slip = open_slip(s, n, ref, after);
     for (int i = 0; i < n; i++) {
         out->is_plain = out->is_plain && jump.e[i] == 0.0;
     }
@@ -288,7 +302,7 @@ static cri_ground_class label_of(const cri_ground_solved *of, double noise, doub
     *restitution = e;
     for (int i = 0; i < k; i++) {
         double goal = i >= n_t ? e * fmax(0.0, -ground->c[i]) : 0.0;
-        off = fmax(off, fabs(u[i] - goal));
+        off = fmax(off, fabs(u[i] - goal) - (i < n_t ? of->slip : 0.0));
     }
     if (a * most_g <= fmax(1e-8 * s, noise)) {
         return CRI_GROUND_DETACH;

@@ -51,7 +51,7 @@ typedef struct search {
     bool is_sampled;         // a unit rests or is a tree
     bool is_slow;            // sampled, and too slow for one shape to pass through the other
     bool is_closed;          // sampled, and the gap is closed at the end
-    bool is_sunk;            // the same of a tree, by more than rest has
+    bool is_sunk;            // the same of a tree's point on a plane, by more than rest has
     bool is_round;           // centred spheres of free bodies and planes: rotation does not matter
     double bound;            // a
     int n_skip;              // resting touches of a general pair: the others are searched
@@ -323,7 +323,7 @@ static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, boo
     }
     s->bound += s->has_tree ? 4.0 * fabs(rate - v) / T : 0.0;
     s->is_closed = end <= 0.0;
-    s->is_sunk = s->has_tree && end < -sim->eps_gap;
+    s->is_sunk = s->has_tree && cri_near_has_points(s->near) && end < -sim->eps_gap;
     s->is_slow = is_slow(sim, s, &motion->state, T) && is_slow(sim, s, &sim->work, T);
     if (!(g > sim->eps_gap) || !(end > sim->eps_gap)) {
         return false;
