@@ -36,14 +36,15 @@ static bool is_asked_for(const void *context, const cri_narrow_touch *touch) {
                                                       q->motion) < -q->next->least_speed;
 }
 
-// Of what cri_near_touches has. On a plane those that approach come first, as a resting touch of a
-// smooth field may come under another id; elsewhere the lowest that is not to be skipped.
+// Of what cri_near_touches has, as a resting touch may come under another id: on a plane those that
+// approach come first, elsewhere those that approach or do not touch yet, then whatever is there.
 static bool next_of_outline(question q, bool has_plane, double margin, cri_narrow_touch *out) {
     cri_narrow_touch touch[CRI_MOST_SLOT];
     cri_near_touches(q.world, q.near, q.state, margin, touch);
     out->gap = INFINITY;
-    for (int pass = has_plane ? 0 : 1; pass < 2 && !isfinite(out->gap); pass++) {
-        q.least_gap = pass == 0 ? INFINITY : has_plane ? q.next->least_gap : -INFINITY;
+    const double least_gap[] = {INFINITY, q.next->least_gap, -INFINITY};
+    for (int pass = 0; pass < 2 && !isfinite(out->gap); pass++) {
+        q.least_gap = least_gap[has_plane ? pass : pass + 1];
         for (int k = 0; k < q.near->n_slot && isfinite(touch[k].gap); k++) {
             if (touch[k].gap < out->gap && is_asked_for(&q, &touch[k])) {
                 *out = touch[k];
