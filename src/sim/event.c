@@ -380,6 +380,13 @@ static double step_of(const cr_sim *sim, const search *s, const cri_state *state
     return fmax(tau, floor);
 }
 
+// gap and rate at the start of a sampled search; false: nothing to find, or no memory
+static bool begin_sampled(cr_sim *sim, cri_motion *motion, search *s, double end, double *g,
+                          double *v, bool *has_memory) {
+    return !stays_open(sim, motion, s, end, has_memory) && *has_memory &&
+           (*has_memory = gap_at(sim, motion, s, 0.0, g, v));
+}
+
 // time of the first impact of one feature in (0, T], infinite when there is none; end >= T is that
 // of the sub-step
 static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, double T, double end,
@@ -395,10 +402,7 @@ static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, d
         sim->scan.now[feature] = sim->scan.touch[feature];
     }
     if (s.is_sampled) {
-        if (stays_open(sim, motion, &s, end, has_memory) || !*has_memory) {
-            return INFINITY;
-        }
-        if (!(*has_memory = gap_at(sim, motion, &s, 0.0, &g, &v))) {
+        if (!begin_sampled(sim, motion, &s, end, &g, &v, has_memory)) {
             return INFINITY;
         }
         state = &sim->work;
@@ -409,8 +413,9 @@ static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, d
             return INFINITY;
         }
     }
-    // 1000 is far beyond what any search was seen to take
-    for (int k = 0; k < 1000; k++) {
+    enum { MOST = 1000 }; // far beyond what any search was seen to take
+    bool is_approaching = false;
+    for (int k = 0; k < MOST; k++) {
         bool is_floor;
         double tau = step_of(sim, &s, state, g, v, T, &is_floor);
         low = t;
@@ -428,15 +433,22 @@ static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, d
         }
         state = &sim->work;
         // 1e-3, 1e-9: close enough for Newton's quadratic range
-        if (g <= 1e-3 * sim->eps_gap || (v < 0.0 && tau < 1e-9 * motion->h)) {
+        bool is_near = g <= 1e-3 * sim->eps_gap || (v < 0.0 && tau < 1e-9 * motion->h);
+        if (!is_near && k + 1 < MOST) {
+            continue;
+        }
+        if (g > 0.0 && v >= -sim->eps_speed) {
+            return INFINITY;
+        }
+        is_approaching = v < -sim->eps_speed;
+        if (!(*has_memory = polish(sim, motion, &s, low, T, &t, &g, &v))) {
+            return INFINITY;
+        }
+        // a touch that came to rest on the way is another's turn: the search goes on with that
+        if (s.n_skip == 0 || !(g > sim->eps_gap && t < T)) {
             break;
         }
     }
-    if (g > 0.0 && v >= -sim->eps_speed) {
-        return INFINITY;
-    }
-    bool is_approaching = v < -sim->eps_speed;
-    *has_memory = polish(sim, motion, &s, low, T, &t, &g, &v);
     return is_approaching || v < -sim->eps_speed || (s.is_sunk && v <= sim->eps_speed) ? t
                                                                                        : INFINITY;
 }
