@@ -415,7 +415,7 @@ static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, d
     }
     enum { MOST = 1000 }; // far beyond what any search was seen to take
     bool is_approaching = false;
-    for (int k = 0; k < MOST; k++) {
+    for (int k = 0, n_turn = 0; k < MOST; k++) {
         bool is_floor;
         double tau = step_of(sim, &s, state, g, v, T, &is_floor);
         low = t;
@@ -444,8 +444,8 @@ static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, d
         if (!(*has_memory = polish(sim, motion, &s, low, T, &t, &g, &v))) {
             return INFINITY;
         }
-        // a touch that came to rest on the way is another's turn: the search goes on with that
-        if (s.n_skip == 0 || !(g > sim->eps_gap && t < T)) {
+        // a touch that came to rest on the way: the search goes on with the next one, once
+        if (s.n_skip == 0 || n_turn++ > 0 || !(g > sim->eps_gap && t < T)) {
             break;
         }
     }
