@@ -152,6 +152,10 @@ static int take_from(const cli_command *command, const char *name, const char *v
         if (!value || !*value) {
             return cli_usage("%s needs a value; see 'carom help %s'", name, command->name);
         }
+        if (strncmp(value, "--", 2) == 0) {
+            return cli_usage("%s needs a value, not the option %.40s; see 'carom help %s'", name,
+                             value, command->name);
+        }
         if (option->known == CLI_DT) {
             return put_dt(value, out);
         }

@@ -11,6 +11,8 @@
 
 #include "nn/adam.h"
 
+#include "nn/lanes.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -45,22 +47,44 @@ static void prepare(const cri_adam_group *g, const double *w, double *w_adj) {
     }
 }
 
+/// Numbers of a step that all weights of a group share.
+typedef struct group_step {
+    double b1, b2, c1, c2, eps;
+    double rate, decay, pull, home;
+} group_step;
+
+// m, s, w_adj and w begin at the group
+CRI_INLINE void move_weights_body(const group_step *at, int n, const double *restrict w_adj,
+                                  double *restrict m, double *restrict s, double *restrict w) {
+    for (int i = 0; i < n; i++) {
+        double slope = w_adj[i];
+        m[i] = at->b1 * m[i] + (1.0 - at->b1) * slope;
+        s[i] = at->b2 * s[i] + (1.0 - at->b2) * slope * slope;
+        double move = m[i] * at->c1 / (sqrt(s[i] * at->c2) + at->eps);
+        double away = w[i] - at->home;
+        double back = away > 1.0 ? 1.0 : away < -1.0 ? -1.0 : away;
+        w[i] -= at->rate * (move + at->decay * w[i] + at->pull * back);
+    }
+}
+
+CRI_LANES(move_weights,
+          (const group_step *at, int n, const double *w_adj, double *m, double *s, double *w),
+          (at, n, w_adj, m, s, w))
+
 static void step_group(cri_adam *adam, double rate, const cri_adam_group *g, const double *w_adj,
                        double *w) {
-    double c1 = 1.0 / (1.0 - pow(adam->beta1, (double)adam->n_step));
-    double c2 = 1.0 / (1.0 - pow(adam->beta2, (double)adam->n_step));
-    double b1 = adam->beta1, b2 = adam->beta2, own = rate * g->rate;
-    double pull = adam->pull * g->pull;
-    double *restrict m = adam->mean, *restrict s = adam->square;
-    for (int i = g->first; i < g->first + g->n; i++) {
-        double slope = w_adj[i];
-        m[i] = b1 * m[i] + (1.0 - b1) * slope;
-        s[i] = b2 * s[i] + (1.0 - b2) * slope * slope;
-        double move = m[i] * c1 / (sqrt(s[i] * c2) + adam->eps);
-        double home = fmax(-1.0, fmin(1.0, w[i] - g->home));
-        w[i] -= own * (move + g->decay * w[i] + pull * home);
-    }
-    for (int i = g->first; g->lower < g->upper && i < g->first + g->n; i++) {
+    group_step at = {.b1 = adam->beta1,
+                     .b2 = adam->beta2,
+                     .c1 = 1.0 / (1.0 - pow(adam->beta1, (double)adam->n_step)),
+                     .c2 = 1.0 / (1.0 - pow(adam->beta2, (double)adam->n_step)),
+                     .eps = adam->eps,
+                     .rate = rate * g->rate,
+                     .decay = g->decay,
+                     .pull = adam->pull * g->pull,
+                     .home = g->home};
+    int i = g->first;
+    move_weights(&at, g->n, w_adj + i, adam->mean + i, adam->square + i, w + i);
+    for (; g->lower < g->upper && i < g->first + g->n; i++) {
         w[i] = fmin(fmax(w[i], g->lower), g->upper);
     }
 }

@@ -22,7 +22,9 @@
 #include <dlfcn.h>
 #endif
 
-enum { TILE_ROW = 6, TILE_THIN = 2, TILE_THREE = 3, TILE_COL = CRI_PART, DEPTH = 256 };
+enum { TILE_ROW = 6, TILE_THIN = 2, TILE_THREE = 3, TILE_FOUR = 4, TILE_COL = CRI_PART };
+
+enum { SHALLOW = 2, DEPTH = 256 };
 
 /// A matrix by its steps in memory.
 typedef struct view {
@@ -45,80 +47,99 @@ typedef struct product {
 CRI_INLINE void pack(const product *x, int p, int depth, int j, double *out) {
     int n = x->n - j < TILE_COL ? x->n - j : TILE_COL;
     const double *from = x->b.at + p * x->b.row + j * x->b.col;
-    for (int i = 0; i < depth; i++, from += x->b.row) {
-        for (int c = 0; c < TILE_COL; c++) {
-            out[i * TILE_COL + c] = c < n ? from[c * x->b.col] : 0.0;
+    if (n < TILE_COL) {
+        memset(out, 0, sizeof *out * (size_t)(depth * TILE_COL));
+    }
+    for (int c = 0; c < n; c++) {
+        for (int i = 0; i < depth; i++) {
+            out[i * TILE_COL + c] = from[i * x->b.row + c * x->b.col];
         }
     }
 }
 
-// 8 numbers of C, of which n exist
-CRI_INLINE void load_row(const product *x, const double *from, int n, double *row) {
-    memset(row, 0, sizeof *row * TILE_COL);
-    if (n == TILE_COL && x->c_col == 1) {
-        memcpy(row, from, sizeof *row * TILE_COL);
-    } else {
-        for (int c = 0; c < n; c++) {
-            row[c] = from[c * x->c_col];
-        }
-    }
-}
-
-CRI_INLINE void store_row(const product *x, const double *row, int n, double *to) {
-    if (n == TILE_COL && x->c_col == 1) {
-        memcpy(to, row, sizeof *row * TILE_COL);
-    } else {
-        for (int c = 0; c < n; c++) {
-            to[c * x->c_col] = row[c];
-        }
-    }
-}
-
-/// Rows of A and 8 columns of B.
+/// Rows of A, 8 columns of B and where their product goes.
 typedef struct strip {
     const double *a[TILE_ROW];
     const double *b;
     long a_step, b_step;
     int depth;
+    bool is_fresh; // C is not read
+    double *c[TILE_ROW];
 } strip;
 
-// sum += A B for n_row rows, two registers a row, or one; both are constants where this is inlined
-CRI_INLINE void add_narrow(const strip *s, int n_row, bool is_half, double sum[][TILE_COL]) {
+// C = A B or C += A B for n_row rows, two registers a row, or one; both are constants where
+// this is inlined
+CRI_INLINE void add_narrow(const strip *s, int n_row, bool is_half) {
     cri_lanes left[TILE_ROW], right[TILE_ROW];
+#pragma GCC unroll 6 // TILE_ROW
     for (int r = 0; r < n_row; r++) {
-        cri_lanes_load(sum[r], &left[r]);
-        cri_lanes_load(sum[r] + CRI_LANE, &right[r]);
+        if (s->is_fresh) {
+            left[r] = right[r] = (cri_lanes){0.0};
+        } else {
+            cri_lanes_load(s->c[r], &left[r]);
+            cri_lanes_load(s->c[r] + CRI_LANE, &right[r]);
+        }
     }
     for (int q = 0; q < s->depth; q++) {
         cri_lanes b_left, b_right;
         cri_lanes_load(s->b + q * s->b_step, &b_left);
         cri_lanes_load(s->b + q * s->b_step + CRI_LANE, &b_right);
+#pragma GCC unroll 6
         for (int r = 0; r < n_row; r++) {
-            left[r] += s->a[r][q * s->a_step] * b_left;
+            double a = s->a[r][q * s->a_step];
+            left[r] += a * b_left;
             if (!is_half) {
-                right[r] += s->a[r][q * s->a_step] * b_right;
+                right[r] += a * b_right;
             }
         }
     }
+#pragma GCC unroll 6
     for (int r = 0; r < n_row; r++) {
-        cri_lanes_store(&left[r], sum[r]);
-        cri_lanes_store(&right[r], sum[r] + CRI_LANE);
+        cri_lanes_store(&left[r], s->c[r]);
+        cri_lanes_store(&right[r], s->c[r] + CRI_LANE);
     }
 }
 
-// sum += A B, one register a row: AVX-512
-CRI_INLINE void add_wide(const strip *s, double sum[TILE_ROW][TILE_COL]) {
+// as add_narrow, one register a row: AVX-512
+CRI_INLINE void add_wide(const strip *s) {
     typedef double wide __attribute__((vector_size(sizeof(double) * TILE_COL)));
     wide row[TILE_ROW];
-    memcpy(row, sum, sizeof row);
+#pragma GCC unroll 6
+    for (int r = 0; r < TILE_ROW; r++) {
+        if (s->is_fresh) {
+            row[r] = (wide){0.0};
+        } else {
+            memcpy(&row[r], s->c[r], sizeof row[r]);
+        }
+    }
     for (int q = 0; q < s->depth; q++) {
         wide line;
         memcpy(&line, s->b + q * s->b_step, sizeof line);
+#pragma GCC unroll 6
         for (int r = 0; r < TILE_ROW; r++) {
             row[r] += s->a[r][q * s->a_step] * line;
         }
     }
-    memcpy(sum, row, sizeof row);
+#pragma GCC unroll 6
+    for (int r = 0; r < TILE_ROW; r++) {
+        memcpy(s->c[r], &row[r], sizeof row[r]);
+    }
+}
+
+CRI_INLINE void add_strip(const strip *s, int m, int n, bool is_wide) {
+    if (is_wide) {
+        add_wide(s);
+    } else if (m <= TILE_THIN) {
+        add_narrow(s, TILE_THIN, false);
+    } else if (m == TILE_THREE && n > CRI_LANE) {
+        add_narrow(s, TILE_THREE, false);
+    } else if (n <= CRI_LANE) {
+        add_narrow(s, TILE_ROW, true);
+    } else if (m == TILE_FOUR) {
+        add_narrow(s, TILE_FOUR, false);
+    } else {
+        add_narrow(s, TILE_ROW, false);
+    }
 }
 
 /// Where a tile is: its first row and column of C, its first row of B.
@@ -126,37 +147,71 @@ typedef struct place {
     int i, j, p;
 } place;
 
+// a tile at the border of C, m by n of it, by way of a whole one
+CRI_INLINE void add_border(const product *x, strip *s, double *c, int m, int n, bool is_wide) {
+    double whole[TILE_ROW][TILE_COL];
+    memset(whole, 0, sizeof whole);
+    for (int r = 0; r < TILE_ROW; r++) {
+        // rows behind the last repeat it, and are not kept
+        s->a[r] = s->a[r < m ? r : m - 1];
+        s->c[r] = whole[r];
+        for (int j = 0; j < n && r < m && !s->is_fresh; j++) {
+            whole[r][j] = c[r * x->c_row + j * x->c_col];
+        }
+    }
+    add_strip(s, m, n, is_wide);
+    for (int r = 0; r < m; r++) {
+        for (int j = 0; j < n; j++) {
+            c[r * x->c_row + j * x->c_col] = whole[r][j];
+        }
+    }
+}
+
 // one tile, over depth rows of B at b
 CRI_INLINE void add_tile(const product *x, place at, int depth, const double *b, long b_step,
                          bool is_wide) {
     int n = x->n - at.j < TILE_COL ? x->n - at.j : TILE_COL;
     int m = x->m - at.i < TILE_ROW ? x->m - at.i : TILE_ROW;
-    double sum[TILE_ROW][TILE_COL];
-    strip s = {.b = b, .a_step = x->a.col, .b_step = b_step, .depth = depth};
+    strip s; // rows behind the last are add_border's
+    s.b = b;
+    s.a_step = x->a.col;
+    s.b_step = b_step;
+    s.depth = depth;
+    s.is_fresh = !x->is_adding && at.p == 0;
     double *c = x->c + at.i * x->c_row + at.j * x->c_col;
-    for (int r = 0; r < TILE_ROW; r++) {
-        // rows behind the last repeat it, and are not kept
-        int row = r < m ? r : m - 1;
-        s.a[r] = x->a.at + (at.i + row) * x->a.row + at.p * x->a.col;
-        if (x->is_adding || at.p > 0) {
-            load_row(x, c + row * x->c_row, n, sum[r]);
-        } else {
-            memset(sum[r], 0, sizeof sum[r]);
-        }
-    }
-    if (is_wide) {
-        add_wide(&s, sum);
-    } else if (m <= TILE_THIN) {
-        add_narrow(&s, TILE_THIN, false, sum);
-    } else if (m == TILE_THREE && n > CRI_LANE) {
-        add_narrow(&s, TILE_THREE, false, sum);
-    } else if (n <= CRI_LANE) {
-        add_narrow(&s, TILE_ROW, true, sum);
-    } else {
-        add_narrow(&s, TILE_ROW, false, sum);
-    }
     for (int r = 0; r < m; r++) {
-        store_row(x, sum[r], n, c + r * x->c_row);
+        s.a[r] = x->a.at + (at.i + r) * x->a.row + at.p * x->a.col;
+        s.c[r] = c + r * x->c_row;
+    }
+    if (m == TILE_ROW && n == TILE_COL && x->c_col == 1) {
+        add_strip(&s, TILE_ROW, TILE_COL, is_wide);
+    } else {
+        add_border(x, &s, c, m, n, is_wide);
+    }
+}
+
+// A of few columns: 8 columns of B stay in registers, and all rows of C go by; n_deep is x->k, a
+// constant where this is inlined
+CRI_INLINE void add_shallow(const product *x, int n_deep, int j, const double *b, long b_step) {
+    cri_lanes left[SHALLOW], right[SHALLOW];
+    for (int q = 0; q < n_deep; q++) {
+        cri_lanes_load(b + q * b_step, &left[q]);
+        cri_lanes_load(b + q * b_step + CRI_LANE, &right[q]);
+    }
+    for (int i = 0; i < x->m; i++) {
+        const double *a = x->a.at + i * x->a.row;
+        double *c = x->c + i * x->c_row + j;
+        cri_lanes sum[2] = {{0.0}};
+        if (x->is_adding) {
+            cri_lanes_load(c, &sum[0]);
+            cri_lanes_load(c + CRI_LANE, &sum[1]);
+        }
+        for (int q = 0; q < n_deep; q++) {
+            sum[0] += a[q * x->a.col] * left[q];
+            sum[1] += a[q * x->a.col] * right[q];
+        }
+        cri_lanes_store(&sum[0], c);
+        cri_lanes_store(&sum[1], c + CRI_LANE);
     }
 }
 
@@ -172,8 +227,18 @@ CRI_INLINE void multiply_with(const product *x, bool is_wide) {
                 pack(x, p, depth, j, packed);
                 b = packed;
             }
+            bool is_whole = x->c_col == 1 && j + TILE_COL <= x->n;
+            long b_step = is_flat ? x->b.row : TILE_COL;
+            if (x->k == 1 && is_whole) {
+                add_shallow(x, 1, j, b, b_step);
+                continue;
+            }
+            if (x->k == SHALLOW && is_whole) {
+                add_shallow(x, SHALLOW, j, b, b_step);
+                continue;
+            }
             for (int i = 0; i < x->m; i += TILE_ROW) {
-                add_tile(x, (place){i, j, p}, depth, b, is_flat ? x->b.row : TILE_COL, is_wide);
+                add_tile(x, (place){i, j, p}, depth, b, b_step, is_wide);
             }
         }
     }

@@ -102,11 +102,12 @@ CRI_INLINE void push_row(const call *c, int n_in, bool is_tanh, int r, double *k
 }
 
 CRI_INLINE void push_some(const call *c, int n_in, double *keep, double *g) {
-    for (int r = 0; r < c->n_row; r++) {
-        if (c->is_tanh) {
-            push_row(c, n_in, true, r, keep, g);
+    const call own = *c; // which no store can change
+    for (int r = 0; r < own.n_row; r++) {
+        if (own.is_tanh) {
+            push_row(&own, n_in, true, r, keep, g);
         } else {
-            push_row(c, n_in, false, r, keep, g);
+            push_row(&own, n_in, false, r, keep, g);
         }
     }
 }
@@ -206,11 +207,12 @@ CRI_INLINE void pull_row(const call *c, int n_in, bool is_tanh, int r) {
 }
 
 CRI_INLINE void pull_some(const call *c, int n_in) {
-    for (int r = 0; r < c->n_row; r++) {
-        if (c->is_tanh) {
-            pull_row(c, n_in, true, r);
+    const call own = *c;
+    for (int r = 0; r < own.n_row; r++) {
+        if (own.is_tanh) {
+            pull_row(&own, n_in, true, r);
         } else {
-            pull_row(c, n_in, false, r);
+            pull_row(&own, n_in, false, r);
         }
     }
 }

@@ -36,6 +36,8 @@ class Help(Command):
         self.bad(2, "missing argument", "simulate")
         self.bad(2, "too many argument", "simulate", self.scene, self.scene)
         self.bad(2, "--steps needs a value", "simulate", self.scene, "--steps")
+        self.bad(2, "--json needs a value, not the option --quiet", "simulate", self.scene, "--json",
+                 "--quiet")
         self.bad(2, "--law comes twice", "simulate", self.scene, "--law", "ncp", "--law", "ncp")
         for steps in ("0", "-3", "1.5", "many", "nan", "1e99", ""):
             self.bad(2, "--steps", "simulate", self.scene, f"--steps={steps}")
