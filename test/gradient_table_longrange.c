@@ -287,7 +287,10 @@ TEST(bodies_have_their_derivatives) {
         check_bodies("near", cri_v3(0.6, 0.6, 0.5));
         check_bodies("between", cri_v3(0.9, 0.7, 0.9));
         check_bodies("far", cri_v3(3.0, 2.0, 1.0));
-        now.options.is_counted = true;
+        now.options.clusters = CRI_CLUSTERS_WHOLE;
+        check_bodies("between, whole", cri_v3(0.9, 0.7, 0.9));
+        check_bodies("far, whole", cri_v3(3.0, 2.0, 1.0));
+        now.options.clusters = CRI_CLUSTERS_COUNTED;
         now.options.has_constant = false;
         check_bodies("between, counted, no constant", cri_v3(0.9, 0.7, 0.9));
         now.options.is_brute = true;
@@ -392,9 +395,10 @@ static void shape_vjp(const double *x, const void *cache, const double *y_adj, d
 
 TEST(bodies_have_derivatives_in_their_shapes) {
     static const double at[][3] = {{0.6, 0.6, 0.5}, {0.9, 0.7, 0.9}, {3.0, 2.0, 1.0}};
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < 9; k++) {
         double x[N_SHAPE];
-        make_meshes(k < 3 ? CRI_SPHERE_LAYERED : CRI_SPHERE_WRAPPED, N_VERTEX);
+        make_meshes(k >= 3 && k < 6 ? CRI_SPHERE_WRAPPED : CRI_SPHERE_LAYERED, N_VERTEX);
+        now.options.clusters = k >= 6 ? CRI_CLUSTERS_WHOLE : CRI_CLUSTERS_SINGLE;
         now.pose[0] = fixture_pose(cri_v3(0.3, -0.2, 0.5), cri_v3(0.1, 0.2, -0.1));
         now.pose[1] = fixture_pose(cri_v3(-0.4, 0.3, 0.2), cri_v3_load(at[k % 3]));
         for (int i = 0; i < 2; i++) {

@@ -16,16 +16,23 @@
 
 #include <stdint.h>
 
+/// What a pair of clusters far apart counts for.
+typedef enum cri_longrange_clusters {
+    CRI_CLUSTERS_SINGLE,  // one term (as published)
+    CRI_CLUSTERS_COUNTED, // 2^(shortest way down) terms, triangles that they surely have
+    CRI_CLUSTERS_WHOLE,   // all their pairs of triangles, as far apart as they can be
+} cri_longrange_clusters;
+
 /// What the potential is. Start from cri_longrange_default.
 typedef struct cri_longrange_options {
     double ell; // length on which it falls, m, positive
     double eps; // width of the shell in which a cluster takes over from its parts, over its size
     bool has_constant; // every term falls to 12 far away (as published), else to 0
-    bool is_counted;   // clusters count for the triangles they surely have: 2^(shortest way down)
-    bool is_brute;     // all pairs of triangles, no clusters: the reference
+    cri_longrange_clusters clusters;
+    bool is_brute; // all pairs of triangles, no clusters: the reference
 } cri_longrange_options;
 
-/// ell 1, eps 0.1, has_constant.
+/// ell 1, eps 0.1, has_constant, single clusters.
 cri_longrange_options cri_longrange_default(void);
 
 /// CR_ERR_ARGUMENT, with a text that names the option, when ell or eps is not positive and finite.

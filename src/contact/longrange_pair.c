@@ -12,11 +12,19 @@
 //   Hess = (1 - phi) HA + (phi C'' + (C - A) phi'') e e' + k Hess L + phi' (e dg' + dg e'),
 //   dg = C' e - gA
 //
+// As published a pair of nodes far apart is one term C, so that a body's push falls by the number
+// of its triangles within a shell, and a descent that comes from afar meets a hill. "Whole"
+// clusters are as many terms as they have pairs of triangles, n_I n_J C(L + R_I + R_J). They are
+// below their parts as well, at any L: a pair of leaves is above 12 (1 + sqrt(ell/l))^2, l between
+// its centres, which is at most L + R_I + R_J, and layered spheres are inside of one another, so
+// that l + R + R of children is no more than that either. Far away they are the sum over all pairs.
+//
 // From d2 on a pair of nodes is one term; up to d1 it is its children. Second derivatives only need
 // the value and gradient of A, so they are added with the product of (1 - phi) on the way down. A
 // pool of shells holds values and gradients: exact pairs wait until four can be solved at once
 // (longrange_exact.c), shells until what is in them is known. Twice differentiable everywhere;
-// needs only that C <= A in a shell, which holds for layered and wrapped spheres.
+// needs only that C <= A in a shell, which holds for layered and, but for whole clusters, for
+// wrapped spheres.
 
 #include "contact/longrange_parts.h"
 
@@ -71,14 +79,19 @@ static double constant_of(const walk *w) {
 
 /// The centred potential of nodes i, j at a distance.
 static void centred_of(const walk *w, int i, int j, double L, double C[3]) {
+    const cri_sphere_tree *a = w->a->tree, *b = w->b->tree;
+    cri_longrange_clusters clusters = w->options->clusters;
+    double count = 1.0;
+    if (clusters == CRI_CLUSTERS_COUNTED) {
+        count = ldexp(1.0, a->height[i] < b->height[j] ? a->height[i] : b->height[j]);
+    } else if (clusters == CRI_CLUSTERS_WHOLE) {
+        count = (double)a->n_leaf[i] * b->n_leaf[j];
+        L += w->a->node[i].radius + w->b->node[j].radius;
+    }
     cri_centred_potential(L, w->options->ell, C);
     C[0] += constant_of(w);
-    if (w->options->is_counted) {
-        int ha = w->a->tree->height[i], hb = w->b->tree->height[j];
-        double count = ldexp(1.0, ha < hb ? ha : hb);
-        for (int k = 0; k < 3; k++) {
-            C[k] *= count;
-        }
+    for (int k = 0; k < 3; k++) {
+        C[k] *= count;
     }
 }
 

@@ -12,6 +12,7 @@
 //   exact     f = W g,     df = dW g + W H dx
 //   shell     f = W k u,   k = phi C' + (C - A) phi',  dk = ..., and, as phi depends on L/d1 alone,
 //             for the radii W (C - A) (-phi' L/d1)
+//   whole     C is that at L + d1: for the radii W C' of a centred term, W phi C' in a shell
 //
 // Centres are means of vertices and radii distances: cri_sphere_tree_fit_vjp takes them on.
 
@@ -50,6 +51,12 @@ static void push_line(const walk *w, cri_node_pair node, cri_vec3 f, cri_vec3 f_
                w->shape->centre[1] + 3 * (size_t)node.second);
 }
 
+/// The derivative in the sum of two radii.
+static void push_radii(const walk *w, cri_node_pair node, double adj) {
+    w->shape->radius[0][node.first] += adj;
+    w->shape->radius[1][node.second] += adj;
+}
+
 void cri_longrange_shape_centred(walk *w, cri_node_pair node, const cri_longrange_line *line,
                                  const double C[3]) {
     shell *top = &w->shells[w->top];
@@ -60,6 +67,9 @@ void cri_longrange_shape_centred(walk *w, cri_node_pair node, const cri_longrang
     top->value_tan += C[1] * L_tan;
     push_line(w, node, cri_v3_scale(s, line->u),
               cri_v3_mad(cri_v3_scale(s_tan, line->u), s, u_tan));
+    if (w->options->clusters == CRI_CLUSTERS_WHOLE) {
+        push_radii(w, node, w->shape->value_adj * s + s_tan);
+    }
 }
 
 void cri_longrange_shape_exact(walk *w, int in, const int va[3], const int vb[3],
@@ -113,8 +123,12 @@ void cri_longrange_shape_close(walk *w, const shell *s) {
     double slope_tan = -(phi[2] * L + phi[1]) / d1 * L_tan;
     double adj = w->shape->value_adj * s->outer * fall * slope + s->outer_tan * fall * slope +
                  s->outer * (fall_tan * slope + fall * slope_tan);
-    w->shape->radius[0][s->node.first] += adj;
-    w->shape->radius[1][s->node.second] += adj;
+    push_radii(w, s->node, adj);
+    if (w->options->clusters == CRI_CLUSTERS_WHOLE) {
+        double own = phi[0] * C[1], own_tan = (phi[1] * C[1] + phi[0] * C[2]) * L_tan;
+        push_radii(w, s->node,
+                   (w->shape->value_adj * s->outer + s->outer_tan) * own + s->outer * own_tan);
+    }
 }
 
 /// Turns n vectors into a body's own frame.

@@ -168,6 +168,7 @@ cr_status cri_potential_push(const cr_model *model, cri_potential_form form, con
     out->options = cri_longrange_default();
     out->options.ell = numbers->length;
     out->options.eps = numbers->eps;
+    out->options.clusters = numbers->has_whole_clusters ? CRI_CLUSTERS_WHOLE : CRI_CLUSTERS_SINGLE;
     cri_barrier_kind kind = form == CRI_POTENTIAL_ROUGH     ? CRI_BARRIER_GLOBAL
                             : form == CRI_POTENTIAL_PENALTY ? CRI_BARRIER_NONE
                                                             : CRI_BARRIER_LOCAL;

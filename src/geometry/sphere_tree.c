@@ -195,6 +195,7 @@ cr_status cri_sphere_tree_build(cri_sphere_kind kind, int n_vertex, const double
                              .right = g.right,
                              .leaf = g.leaf,
                              .height = g.height,
+                             .n_leaf = g.count,
                              .start = g.start,
                              .member = member,
                              .centre = CR_PUSH(arena, double, 3 * (size_t)g.n_node),

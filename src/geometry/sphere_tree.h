@@ -23,6 +23,7 @@ typedef struct cri_sphere_tree {
     const int *right;                 // (n_node) second child, 0: leaf
     const int *leaf;                  // (n_node) triangle of a leaf, -1 for other nodes
     const int *height;                // (n_node) shortest way down to a leaf
+    const int *n_leaf;                // (n_node) triangles below
     const int *start;                 // (n_node + 1) into member
     const int *member;                // distinct vertices below each node
     double *centre;                   // (n_node, 3) mean of these vertices

@@ -23,12 +23,13 @@ typedef struct cri_place {
 
 /// Numbers of contact laws that are energies (contact/potential.h).
 typedef struct cri_potential_numbers {
-    bool has_mu;   // given, so that it is a parameter
-    double mu;     // J; 0: that of the law
-    double eps;    // of shells, relative
-    double length; // on which the long-range potential falls, m
-    double reach;  // of barriers on distances, m; 0: that of the law
-    double slip;   // speed below which friction is that of a fluid, m/s
+    bool has_mu;             // given, so that it is a parameter
+    double mu;               // J; 0: that of the law
+    double eps;              // of shells, relative
+    double length;           // on which the long-range potential falls, m
+    double reach;            // of barriers on distances, m; 0: that of the law
+    double slip;             // speed below which friction is that of a fluid, m/s
+    bool has_whole_clusters; // of the long-range potential
 } cri_potential_numbers;
 
 /// How soft a contact or a limit is, with MuJoCo's meaning (contact/soft.h). Zeros stand for its

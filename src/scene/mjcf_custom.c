@@ -10,6 +10,7 @@
 //   text     carom:gyroscopic                on, off: free bodies without w x J w
 //   text     carom:shape:GEOM                a distance field (scene/shape_text.h)
 //   text     carom:vertices:GEOM             parameters: the vertices of its mesh are some
+//   text     carom:potential:clusters        single, whole: what far parts of bodies count for
 //   numeric  carom:potential:WORD            mu, eps, length, reach, slip of laws that are energies
 //   numeric  carom:potential:eps:GEOM        its pairs with other geoms, the larger of two
 //   numeric  carom:restitution:GEOM          one geom; a pair takes the larger of its two
@@ -27,10 +28,13 @@
 
 #define PREFIX "carom:"
 
-static const char *const known_entries =
-    "known: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, vertices:GEOM (text), "
-    "potential:mu, eps[:GEOM], length, reach, slip, restitution:GEOM[:GEOM], friction and "
-    "slide:GEOM:GEOM (numeric)";
+static const char *const known_texts =
+    "a text is law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, vertices:GEOM or "
+    "potential:clusters";
+
+static const char *const known_numbers =
+    "a numeric is potential:mu, eps[:GEOM], length, reach or slip, restitution:GEOM[:GEOM], "
+    "friction:GEOM:GEOM or slide:GEOM:GEOM";
 
 // ---- entries -----------------------------------------------------------------------------------
 
@@ -295,6 +299,16 @@ static cr_status set_potential(cri_mjcf *m, const cri_xml_node *node, const char
                          "'%.40s' is unknown: expected mu, eps, length, reach or slip", word);
 }
 
+// what a cluster of the long-range potential counts for
+static cr_status set_clusters(cri_mjcf *m, const cri_xml_node *node, const char *data) {
+    bool is_whole = strcmp(data, "whole") == 0;
+    if (!is_whole && strcmp(data, "single") != 0) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s': expected single or whole", data);
+    }
+    m->def->potential.has_whole_clusters = is_whole;
+    return CR_OK;
+}
+
 // what follows prefix in name, NULL when name does not begin with it
 static const char *after(const char *name, const char *prefix) {
     size_t n = strlen(prefix);
@@ -331,7 +345,10 @@ static cr_status read_text(cri_mjcf *m, const cri_xml_node *node, const char *na
     if (strcmp(name, PREFIX "weights") == 0) {
         return set_weights(m, node, data);
     }
-    return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s': %s", name, known_entries);
+    if (strcmp(name, PREFIX "potential:clusters") == 0) {
+        return set_clusters(m, node, data);
+    }
+    return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s': %s", name, known_texts);
 }
 
 static cr_status read_numeric(cri_mjcf *m, const cri_xml_node *node, const char *name) {
@@ -340,7 +357,7 @@ static cr_status read_numeric(cri_mjcf *m, const cri_xml_node *node, const char 
     const char *potential = after(name, PREFIX "potential:");
     const char *slide = after(name, PREFIX "slide:");
     if (!restitution && !friction && !slide && !potential) {
-        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s': %s", name, known_entries);
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node, "'%.40s': %s", name, known_numbers);
     }
     double value[5] = {0.0};
     int n;

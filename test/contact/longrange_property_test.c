@@ -262,8 +262,8 @@ TEST(every_vertex_is_pushed_away_and_none_is_left_out) {
                 high = fmax(high, cri_v3_dot(way, cri_v3_load(world[1] + 3 * v)));
             }
             now.pose[0].pos = cri_v3_mad(now.pose[0].pos, high - low + gap[i % 6], way);
-            now.options.is_counted = i % 2;
-            now.options.has_constant = i % 3;
+            now.options.clusters = (cri_longrange_clusters)(i % 3);
+            now.options.has_constant = i % 2;
             check_pushes();
         }
         fell();
@@ -301,12 +301,17 @@ TEST(bodies_a_million_sizes_apart_still_push) {
 // so that blending never lowers the barrier: the cluster is below what it replaces
 TEST(a_cluster_is_below_its_parts_in_every_shell) {
     cr_test_rng rng = cr_test_rng_of(23);
-    for (int k = 0; k < 8; k++) {
+    for (int k = 0; k < 10; k++) {
         fixture_box(1.0, 0.6, 0.4, &now.mesh[0]);
         fixture_ball(18, 0.5, &now.mesh[1]);
         plant(k & 1 ? CRI_SPHERE_WRAPPED : CRI_SPHERE_LAYERED);
-        now.options.is_counted = k & 2;
+        now.options.clusters = k & 2 ? CRI_CLUSTERS_COUNTED : CRI_CLUSTERS_SINGLE;
         now.options.has_constant = k & 4;
+        if (k >= 8) { // layered spheres alone
+            plant(CRI_SPHERE_LAYERED);
+            now.options.clusters = CRI_CLUSTERS_WHOLE;
+            now.options.has_constant = k == 9;
+        }
         double worst = 0.0;
         for (int i = 0; i < 40; i++) {
             now.pose[0] = random_pose(&rng, 0.1);
@@ -318,6 +323,26 @@ TEST(a_cluster_is_below_its_parts_in_every_shell) {
         CHECK(worst > 0.3 && worst < 1.0);
         fell();
     }
+}
+
+// so that a descent from afar meets no hill: far away they are the sum over all pairs
+TEST(whole_clusters_push_as_their_triangles_do) {
+    fixture_box(1.0, 0.6, 0.4, &now.mesh[0]);
+    fixture_ball(18, 0.5, &now.mesh[1]);
+    plant(CRI_SPHERE_LAYERED);
+    now.pose[0] = fixture_pose(cri_v3(0.3, -0.2, 0.5), cri_v3(0, 0, 0));
+    for (double far = 10.0; far < 2e4; far *= 10.0) {
+        now.pose[1] = fixture_pose(cri_v3(0, 0.2, 0), cri_v3(0, far, 0));
+        now.options.clusters = CRI_CLUSTERS_WHOLE;
+        double whole = evaluate(CRI_LONGRANGE_GRADIENT, NULL)->g[10];
+        CHECK_INT(now.result.n_centred, 1);
+        now.options.is_brute = true;
+        double all = evaluate(CRI_LONGRANGE_GRADIENT, NULL)->g[10];
+        now.options.is_brute = false;
+        CHECK(whole < 0.0 && whole > all); // they push as if they were farther
+        CHECK_CLOSE(whole, all, 0, 8.0 / far);
+    }
+    fell();
 }
 
 TEST(remembered_planes_save_steps_and_not_the_result) {
@@ -433,6 +458,7 @@ CR_TEST_MAIN(it_is_infinite_where_surfaces_meet_and_nowhere_else,
              second_derivatives_are_continuous_where_a_corner_leaves_a_face,
              every_vertex_is_pushed_away_and_none_is_left_out,
              bodies_a_million_sizes_apart_still_push, a_cluster_is_below_its_parts_in_every_shell,
+             whole_clusters_push_as_their_triangles_do,
              remembered_planes_save_steps_and_not_the_result, an_evaluation_makes_no_heap_call,
              a_tree_without_memory_says_so, wrong_meshes_and_options_are_named,
              degenerate_triangles_are_harmless)

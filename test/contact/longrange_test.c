@@ -172,7 +172,7 @@ TEST(trees_of_two_boxes_meet_the_reference) {
     }
     fell();
     plant_boxes(CRI_SPHERE_WRAPPED);
-    now.options.is_counted = true;
+    now.options.clusters = CRI_CLUSTERS_COUNTED;
     check_tree(&counted);
     fell();
 }

@@ -367,20 +367,23 @@ static void bad_keyframes_are_reported(void **state) {
 
 static void bad_custom_entries_are_reported(void **state) {
     (void)state;
-#define KNOWN                                                                                      \
-    "known: law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, vertices:GEOM "           \
-    "(text), "                                                                                     \
-    "potential:mu, eps[:GEOM], length, reach, slip, restitution:GEOM[:GEOM], friction and "        \
-    "slide:GEOM:GEOM (numeric)"
+#define TEXTS                                                                                      \
+    "a text is law, stepper, weights, gyroscopic, inertia:BODY, shape:GEOM, vertices:GEOM or "     \
+    "potential:clusters"
+#define NUMBERS                                                                                    \
+    "a numeric is potential:mu, eps[:GEOM], length, reach or slip, restitution:GEOM[:GEOM], "      \
+    "friction:GEOM:GEOM or slide:GEOM:GEOM"
     static const refused cases[] = {
         {CUSTOM("<text name='carom:vertices:ball' data='parameters'/>"), CR_ERR_SYNTAX, 2,
          "<text> geom 'ball' has no mesh: its size moves it"},
+        {CUSTOM("<text name='carom:potential:clusters' data='all'/>"), CR_ERR_SYNTAX, 2,
+         "<text> 'all': expected single or whole"},
         {CUSTOM("<text name='carom:lwa' data='ncp'/>"), CR_ERR_SYNTAX, 2,
-         "<text> 'carom:lwa': " KNOWN},
+         "<text> 'carom:lwa': " TEXTS},
         {CUSTOM("<numeric name='carom:mass:ball' data='1'/>"), CR_ERR_SYNTAX, 2,
-         "<numeric> 'carom:mass:ball': " KNOWN},
+         "<numeric> 'carom:mass:ball': " NUMBERS},
         {CUSTOM("<numeric name='carom:law' data='1'/>"), CR_ERR_SYNTAX, 2,
-         "<numeric> 'carom:law': " KNOWN},
+         "<numeric> 'carom:law': " NUMBERS},
         {CUSTOM("<text name='carom:law' data=''/>"), CR_ERR_SYNTAX, 2,
          "<text> data=\"\" is no name of a law"},
         {CUSTOM("<text name='carom:inertia:floor' data='shape'/>"), CR_ERR_SYNTAX, 2,
@@ -397,7 +400,8 @@ static void bad_custom_entries_are_reported(void **state) {
          "size='1'/></body></worldbody>" TAIL,
          CR_ERR_SYNTAX, 2, "<text> contradicts <inertial> of body 'b': remove one of them"},
     };
-#undef KNOWN
+#undef TEXTS
+#undef NUMBERS
     EXPECT(cases);
 }
 
