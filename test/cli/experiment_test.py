@@ -220,6 +220,12 @@ class Potential(unittest.TestCase):
         self.assertLess(rows["T = 4096, terms a triangle"][0], 21)
         self.assertLess(rows["T = 4096, exponent of T from the last"][0], 1.1)
 
+    def test_all_pairs_cost_what_trees_save(self):
+        rows = self.rows("lrc-cost", "--quick")
+        # some 80 and 2.1: both are ratios of times taken in one run
+        self.assertGreater(rows["all pairs over sphere trees, 1472 triangles"][0], 10)
+        self.assertGreater(rows["all pairs, one sum, exponent"][0], 1.5)
+
 
 class Tasks(unittest.TestCase):
     def test_a_law_without_reach_moves_what_it_touches_alone(self):
