@@ -242,74 +242,19 @@ TEST(masses_of_meshes_have_their_gradients) {
 
 // ---- marching cubes ----------------------------------------------------------------------------
 
-enum { CUBES = 4, N_CUBES = CUBES * CUBES * CUBES, VERTICES = 24 };
-
 static cr_arena *arena, *scratch;
 static cri_surface surface;
 
-// x = samples, those at the border held by the caller
-static void march_forward(const double *x, double *y, void *cache) {
-    (void)cache;
-    cri_arena_reset(arena);
-    cri_march_box box = {{CUBES, CUBES, CUBES}, {-1, -1, -1}, 0.7};
-    cr_error err;
-    assert_int_equal(cri_march(&box, x, arena, scratch, &surface, &err), CR_OK);
-    assert_int_equal(surface.n_vertex, VERTICES);
-    memcpy(y, surface.vertex, sizeof *y * 3 * VERTICES);
-}
+static const cri_march_box *lattice;
 
-static void march_vjp(const double *x, const void *cache, const double *y_adj, double *x_adj) {
-    (void)x;
-    (void)cache;
-    double adj[N_CUBES] = {0};
-    cri_march_vjp(&surface, y_adj, adj);
-    for (int k = 0; k < surface.n_sample; k++) {
-        x_adj[surface.sample[k]] += adj[k];
-    }
-}
-
-static void march_jvp(const double *x, const void *cache, const double *x_tan, double *y_tan) {
-    (void)x;
-    (void)cache;
-    double tan[N_CUBES];
-    for (int k = 0; k < surface.n_sample; k++) {
-        tan[k] = x_tan[surface.sample[k]];
-    }
-    cri_march_jvp(&surface, tan, y_tan);
-}
-
-// the eight samples inside the border are inside the surface: three crossed edges each
-TEST(marched_vertices_have_the_gradient_of_their_samples) {
-    fixture_arenas(&arena, &scratch);
-    cr_test_rng rng = cr_test_rng_of(9);
-    double phi[N_CUBES];
-    for (int i = 0; i < N_CUBES; i++) {
-        int x = i / (CUBES * CUBES), y = i / CUBES % CUBES, z = i % CUBES;
-        bool is_border = x % (CUBES - 1) == 0 || y % (CUBES - 1) == 0 || z % (CUBES - 1) == 0;
-        phi[i] = (is_border ? 1.0 : -1.0) * cr_test_uniform(&rng, 0.4, 1.0);
-    }
-    cr_test_vjp(&(cr_vjp_case){.name = "marching cubes",
-                               .vjp_name = "cri_march_vjp",
-                               .jvp_name = "cri_march_jvp",
-                               .n_in = N_CUBES,
-                               .n_out = 3 * VERTICES,
-                               .forward = march_forward,
-                               .vjp = march_vjp,
-                               .jvp = march_jvp,
-                               .points = phi,
-                               .n_points = 1});
-}
-
-enum { MASS_PARAMS = 15 };
-
-// x = parameters of the csg, y = mass of its mesh
+// x = parameters of a field, y = mass of its mesh
 static void surface_forward(const double *x, double *y, void *cache) {
     (void)cache;
     cri_arena_reset(arena);
-    memcpy(now.param, x, sizeof *x * MASS_PARAMS);
-    cri_march_box box = {{11, 9, 11}, {-0.667, -0.553, -0.461}, 0.1317};
+    memcpy(now.param, x, sizeof *x * (size_t)now.field.n_param);
     cr_error err;
-    assert_int_equal(cri_surface_of_field(&now.field, &box, arena, scratch, &surface, &err), CR_OK);
+    assert_int_equal(cri_surface_of_field(&now.field, lattice, arena, scratch, &surface, &err),
+                     CR_OK);
     cri_mesh_mass m;
     assert_true(
         cri_mesh_integrals(surface.n_vertex, surface.vertex, surface.n_face, surface.face, &m));
@@ -346,19 +291,12 @@ static void surface_jvp(const double *x, const void *cache, const double *x_tan,
     cri_arena_reset(scratch);
 }
 
-// differences move samples by less than any of them is away from zero
-TEST(masses_of_fields_have_the_gradient_of_their_sizes) {
-    fixture_arenas(&arena, &scratch);
-    fixture_field_find("csg", &now);
-    double param[MASS_PARAMS];
-    memcpy(param, now.param, sizeof param);
-    // no pose at a kink of symmetry
-    const double pose[6] = {0.011, 0.023, 0.47, 0.1, 0.2, 0.3};
-    memcpy(param + 8, pose, sizeof pose);
-    cr_test_vjp(&(cr_vjp_case){.name = "mass of a field",
+static void check_mass(const char *name, const cri_march_box *box, const double *param) {
+    lattice = box;
+    cr_test_vjp(&(cr_vjp_case){.name = name,
                                .vjp_name = "cri_surface_of_field_vjp",
                                .jvp_name = "cri_surface_of_field_jvp",
-                               .n_in = MASS_PARAMS,
+                               .n_in = now.field.n_param,
                                .n_out = 10,
                                .forward = surface_forward,
                                .vjp = surface_vjp,
@@ -367,6 +305,33 @@ TEST(masses_of_fields_have_the_gradient_of_their_sizes) {
                                .n_points = 1,
                                .step = 1e-5,
                                .tolerance = 1e-6});
+}
+
+// differences move samples by less than any of them is away from zero
+TEST(masses_of_fields_have_the_gradient_of_their_sizes) {
+    static const cri_march_box box = {{11, 9, 11}, {-0.667, -0.553, -0.461}, 0.1317};
+    fixture_arenas(&arena, &scratch);
+    fixture_field_find("csg", &now);
+    double param[FIELD_PARAMS];
+    memcpy(param, now.param, sizeof param);
+    // no pose at a kink of symmetry
+    const double pose[6] = {0.011, 0.023, 0.47, 0.1, 0.2, 0.3};
+    memcpy(param + 8, pose, sizeof pose);
+    check_mass("mass of a field", &box, param);
+}
+
+// The distance to a bar of equal half lengths has a kink where y = z, and samples stand there; the
+// surface has none.
+TEST(kinks_within_a_shape_do_not_count) {
+    static const cri_march_box box = {{13, 9, 9}, {-0.553, -0.553, -0.553}, 0.1317};
+    static const double param[11] = {0.4, 0.5, 0.15, 0.15, 0.25, 0, 0, 0, 0, 0, 0.1};
+    fixture_arenas(&arena, &scratch);
+    now = (fixture_field){.field = {.n_node = 3, .n_param = 11},
+                          .node = {{.kind = CRI_FIELD_SPHERE},
+                                   {.kind = CRI_FIELD_BOX, .is_posed = true, .first = 1},
+                                   {.kind = CRI_FIELD_UNION, .first = 10}}};
+    fixture_field_settle(&now);
+    check_mass("bar with equal half lengths", &box, param);
 }
 
 // |x| - r: a vertex at v moves along v/|v| with r, and an adjoint a on it is worth a . v/|v|
@@ -400,6 +365,5 @@ TEST(the_rule_along_the_normal_moves_a_ball_outward) {
 
 CR_TEST_MAIN(fields_have_their_gradients, grids_have_the_gradient_of_their_samples,
              fields_of_grids_have_their_gradients, masses_of_meshes_have_their_gradients,
-             marched_vertices_have_the_gradient_of_their_samples,
-             masses_of_fields_have_the_gradient_of_their_sizes,
+             masses_of_fields_have_the_gradient_of_their_sizes, kinks_within_a_shape_do_not_count,
              the_rule_along_the_normal_moves_a_ball_outward)

@@ -428,12 +428,27 @@ static void phi_batch(const cri_field *field, int n, const double *x, double *ph
 void cri_field_phi_many(const cri_field *field, int n, const double *x, double *phi) {
     const cri_field_custom *custom = only_custom(field);
     if (custom) {
-        custom->many(custom->self, field->param + field->node->first, n, x, phi);
+        custom->many(custom->self, field->param + field->node->first, n, x, phi, NULL);
         return;
     }
     for (int first = 0; first < n; first += BATCH) {
         int n_here = n - first < BATCH ? n - first : BATCH;
         phi_batch(field, n_here, x + 3 * (size_t)first, phi + first);
+    }
+}
+
+void cri_field_gradient_many(const cri_field *field, int n, const double *x, double *phi,
+                             double *g) {
+    const cri_field_custom *custom = only_custom(field);
+    if (custom) {
+        custom->many(custom->self, field->param + field->node->first, n, x, phi, g);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        cri_field_value v;
+        cri_field_eval(field, cri_v3_load(x + 3 * (size_t)i), CRI_FIELD_GRADIENT, &v);
+        phi[i] = v.phi;
+        cri_v3_store(v.g, g + 3 * (size_t)i);
     }
 }
 

@@ -60,8 +60,9 @@ typedef enum cri_field_order {
 
 /// A field that somebody else computes. The vjp is that of (phi, g) with seeds phi_adj and g_adj;
 /// it adds to x_adj and, when not NULL, to param_adj. The jvp gives the tangents of phi and g for
-/// x_tan and, when not NULL, param_tan. The last two, NULL for fields that are not faster so, do
-/// many points (n, 3) at once: phi (n), and its adjoint and tangent for the parameters.
+/// x_tan and, when not NULL, param_tan. The last three, NULL for fields that are not faster so, do
+/// many points (n, 3) at once: phi (n) and, when not NULL, g (n, 3), and the adjoint and tangent of
+/// phi for the parameters.
 typedef struct cri_field_custom {
     int n_param;
     double lipschitz;          // |g| is never above it
@@ -74,7 +75,8 @@ typedef struct cri_field_custom {
                 cri_vec3 *x_adj, double *param_adj);
     void (*jvp)(const void *self, const double *param, cri_vec3 x, cri_vec3 x_tan,
                 const double *param_tan, double *phi_tan, cri_vec3 *g_tan);
-    void (*many)(const void *self, const double *param, int n, const double *x, double *phi);
+    void (*many)(const void *self, const double *param, int n, const double *x, double *phi,
+                 double *g);
     void (*many_vjp)(const void *self, const double *param, int n, const double *x,
                      const double *phi_adj, double *param_adj);
     void (*many_jvp)(const void *self, const double *param, int n, const double *x,
@@ -115,7 +117,11 @@ double cri_field_phi(const cri_field *field, cri_vec3 x);
 /// phi (n) at points (n, 3).
 void cri_field_phi_many(const cri_field *field, int n, const double *x, double *phi);
 
-/// Its adjoint for the parameters alone: adds to param_adj (n_param).
+/// phi (n) and its gradient g (n, 3) at points (n, 3).
+void cri_field_gradient_many(const cri_field *field, int n, const double *x, double *phi,
+                             double *g);
+
+/// The adjoint of phi (n) for the parameters alone: adds to param_adj (n_param).
 void cri_field_phi_many_vjp(const cri_field *field, int n, const double *x, const double *phi_adj,
                             double *param_adj);
 

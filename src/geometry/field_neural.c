@@ -180,8 +180,9 @@ void cri_neural_many_jvp(const cri_neural *n, const double *code, int n_point, c
     }
 }
 
-static void many_of(const void *self, const double *code, int n, const double *x, double *phi) {
-    cri_neural_many(self, code, n, x, phi, NULL);
+static void many_of(const void *self, const double *code, int n, const double *x, double *phi,
+                    double *g) {
+    cri_neural_many(self, code, n, x, phi, g);
 }
 
 static void many_vjp_of(const void *self, const double *code, int n, const double *x,

@@ -3,14 +3,15 @@
 // Forms and their derivatives.
 //
 //   linear   v = sum_k theta_k T_k          theta_adj_k += T_k . v_adj
-//   marched  v = x_a + s h e, s = phi_a/(phi_a - phi_b):
-//            theta_adj += phi_adj dphi/dtheta at x_a and x_b   (surface.c has it for all vertices)
+//   marched  v on an edge along e, phi(v) = 0 (surface.c has it for all vertices):
+//            theta_adj -= (e . v_adj)/(e . g) dphi/dtheta at v
 //            or, by the rule along the normal, theta_adj -= (n . v_adj)/|g| dphi/dtheta at v
 //
 // The lattice of a marched mesh: spacings are 2^(k/2) 0.9417 m, k the largest integer that gives
 // the cells asked for along the longest side of the box around the surface; planes stand at
-// (i + 0.3819) h. Both numbers are such that sizes people write down hit neither a change of
-// spacing nor a plane of samples.
+// (i + shift) h. These numbers are such that sizes people write down hit neither a change of
+// spacing nor a plane of samples, and that no edge lies in a plane x = y or the like, where shapes
+// with equal sizes have their creases.
 
 #include "geometry/form.h"
 
@@ -18,7 +19,7 @@
 #include <string.h>
 
 static const double spacing_unit = 0.9417;
-static const double lattice_shift = 0.3819;
+static const double lattice_shift[3] = {0.3819, 0.2963, 0.4451};
 
 // ---- making ------------------------------------------------------------------------------------
 
@@ -34,9 +35,9 @@ static cri_march_box lattice_of(const cri_field *field, int n_cell) {
     cri_v3_store(upper, high);
     for (int a = 0; a < 3; a++) {
         // two cells more on each side
-        double first = floor(low[a] / box.h - lattice_shift) - 2.0;
-        double last = ceil(high[a] / box.h - lattice_shift) + 2.0;
-        start[a] = (first + lattice_shift) * box.h;
+        double first = floor(low[a] / box.h - lattice_shift[a]) - 2.0;
+        double last = ceil(high[a] / box.h - lattice_shift[a]) + 2.0;
+        start[a] = (first + lattice_shift[a]) * box.h;
         box.n[a] = last - first < 1e6 ? (int)(last - first) + 1 : 0;
     }
     box.origin = cri_v3_load(start);
@@ -121,16 +122,18 @@ cri_skin cri_form_skin(const cri_form *form) {
 
 static const cri_vec3 nothing = {0.0, 0.0, 0.0};
 
-// n/|g| at a vertex
-static cri_vec3 inverse_slope(const cri_form *form, cri_vec3 x) {
+// how far a vertex at x moves back for a unit of phi: e/(e . g) or n/|g|
+static cri_vec3 motion_of(const cri_form *form, int vertex, cri_vec3 x) {
+    const cri_surface *s = &form->surface;
+    if (form->plan->rule == CRI_VERTEX_EDGE) {
+        double back[3] = {0.0, 0.0, 0.0};
+        back[s->axis[vertex]] = s->h / s->slope[vertex];
+        return cri_v3_load(back);
+    }
     cri_field_value v;
     cri_field_eval(&form->field, x, CRI_FIELD_GRADIENT, &v);
     double square = cri_v3_dot(v.g, v.g);
     return square > 0.0 ? cri_v3_scale(1.0 / square, v.g) : nothing;
-}
-
-static cri_vec3 sample_of(const cri_surface *s, int vertex, int end) {
-    return cri_v3_load(s->sample_at + 3 * (size_t)s->end[2 * vertex + end]);
 }
 
 void cri_form_vertex_vjp(const cri_form *form, int vertex, cri_vec3 v_adj, double *param_adj) {
@@ -143,19 +146,9 @@ void cri_form_vertex_vjp(const cri_form *form, int vertex, cri_vec3 v_adj, doubl
         }
         return;
     }
-    const cri_surface *s = &form->surface;
-    if (plan->rule == CRI_VERTEX_NORMAL) {
-        cri_vec3 x = cri_v3_load(s->vertex + 3 * (size_t)vertex);
-        double w = -cri_v3_dot(inverse_slope(form, x), v_adj);
-        cri_field_vjp(&form->field, x, w, nothing, NULL, param_adj);
-        return;
-    }
-    double adj[3], share = s->share[vertex];
-    cri_v3_store(v_adj, adj);
-    double w = -s->h * adj[s->axis[vertex]] / s->slope[vertex];
-    cri_field_vjp(&form->field, sample_of(s, vertex, 0), (1.0 - share) * w, nothing, NULL,
-                  param_adj);
-    cri_field_vjp(&form->field, sample_of(s, vertex, 1), share * w, nothing, NULL, param_adj);
+    cri_vec3 x = cri_v3_load(form->surface.vertex + 3 * (size_t)vertex);
+    double w = -cri_v3_dot(motion_of(form, vertex, x), v_adj);
+    cri_field_vjp(&form->field, x, w, nothing, NULL, param_adj);
 }
 
 cri_vec3 cri_form_vertex_jvp(const cri_form *form, int vertex, const double *param_tan) {
@@ -169,20 +162,10 @@ cri_vec3 cri_form_vertex_jvp(const cri_form *form, int vertex, const double *par
         }
         return out;
     }
-    const cri_surface *s = &form->surface;
-    double phi_tan[2], tan[3] = {0.0, 0.0, 0.0}, share = s->share[vertex];
-    if (plan->rule == CRI_VERTEX_NORMAL) {
-        cri_vec3 x = cri_v3_load(s->vertex + 3 * (size_t)vertex);
-        cri_field_jvp(&form->field, x, nothing, param_tan, &phi_tan[0], &g_tan);
-        return cri_v3_scale(-phi_tan[0], inverse_slope(form, x));
-    }
-    for (int e = 0; e < 2; e++) {
-        cri_field_jvp(&form->field, sample_of(s, vertex, e), nothing, param_tan, &phi_tan[e],
-                      &g_tan);
-    }
-    tan[s->axis[vertex]] =
-        -s->h * ((1.0 - share) * phi_tan[0] + share * phi_tan[1]) / s->slope[vertex];
-    return cri_v3_load(tan);
+    cri_vec3 x = cri_v3_load(form->surface.vertex + 3 * (size_t)vertex);
+    double phi_tan;
+    cri_field_jvp(&form->field, x, nothing, param_tan, &phi_tan, &g_tan);
+    return cri_v3_scale(-phi_tan, motion_of(form, vertex, x));
 }
 
 // ---- mass --------------------------------------------------------------------------------------

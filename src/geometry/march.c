@@ -5,7 +5,6 @@
 // A vertex lies on the edge from sample a to sample b along the unit vector e:
 //
 //   v = x_a + s h e,  s = phi_a/(phi_a - phi_b)
-//   dv = -h e ((1 - s) dphi_a + s dphi_b)/(phi_b - phi_a)
 //
 // An ambiguous face cuts off its corners inside, whatever the values: both cells that share it
 // agree, and the surface is a manifold; it need not be the topology of the trilinear interpolant.
@@ -18,10 +17,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/// Numbers of vertices and samples at the two slices of a slab; -1: none yet. Entry j * nz + k.
+/// Numbers of vertices at the two slices of a slab. Entry j * nz + k.
 typedef struct slab {
     int *edge[3][2]; // along x (one only), y, z
-    int *sample[2];
 } slab;
 
 typedef struct march {
@@ -123,19 +121,6 @@ static void count(const march *m, const unsigned char n_triangle[256], long long
 
 // ---- vertices ----------------------------------------------------------------------------------
 
-// number of a sample beside the surface; side 0 or 1: slice i or i + 1
-static int sample_number(march *m, int side, int i, int j, int k) {
-    int *number = &m->slab.sample[side][j * m->row + k];
-    cri_surface *s = m->out;
-    if (*number < 0) {
-        *number = s->n_sample++;
-        s->sample[*number] = (i * m->box->n[1] + j) * m->row + k;
-        cri_vec3 x = cri_v3_mad(m->box->origin, m->box->h, cri_v3(i, j, k));
-        cri_v3_store(x, s->sample_at + 3 * (size_t)*number);
-    }
-    return *number;
-}
-
 // the vertex on the edge from (i, j, k) along axis, when it is crossed
 static void add_vertex(march *m, int axis, int side, const int at[3]) {
     const int i = at[0], j = at[1], k = at[2];
@@ -151,11 +136,8 @@ static void add_vertex(march *m, int axis, int side, const int at[3]) {
     s->axis[v] = (unsigned char)axis;
     s->slope[v] = phi_b - phi_a;
     s->share[v] = phi_a / (phi_a - phi_b);
-    s->end[2 * v] = sample_number(m, side, i, j, k);
-    s->end[2 * v + 1] =
-        sample_number(m, axis == 0 ? 1 : side, i + (axis == 0), j + (axis == 1), k + (axis == 2));
     double *x = s->vertex + 3 * (size_t)v;
-    memcpy(x, s->sample_at + 3 * (size_t)s->end[2 * v], 3 * sizeof *x);
+    cri_v3_store(cri_v3_mad(m->box->origin, s->h, cri_v3(i, j, k)), x);
     x[axis] += s->share[v] * s->h;
 }
 
@@ -212,16 +194,11 @@ static void add_triangles(march *m, int i) {
 
 static bool push_slab(march *m, cr_arena *scratch) {
     for (int side = 0; side < 2; side++) {
-        m->slab.sample[side] = CR_PUSH_RAW(scratch, int, m->slice);
         for (int axis = 0; axis < 3; axis++) {
             m->slab.edge[axis][side] = CR_PUSH_RAW(scratch, int, m->slice);
         }
     }
     return !cri_arena_has_failed(scratch);
-}
-
-static void clear_slice(march *m, int side) {
-    memset(m->slab.sample[side], 0xff, sizeof(int) * (size_t)m->slice);
 }
 
 static void swap(int **pair) {
@@ -231,14 +208,11 @@ static void swap(int **pair) {
 }
 
 static void make_surface(march *m) {
-    clear_slice(m, 0);
     add_slice(m, 0, 0, true);
     for (int i = 0; i < m->box->n[0] - 1; i++) {
-        clear_slice(m, 1);
         add_slice(m, 0, i, false);
         add_slice(m, 1, i + 1, true);
         add_triangles(m, i);
-        swap(m->slab.sample);
         swap(m->slab.edge[1]);
         swap(m->slab.edge[2]);
     }
@@ -247,13 +221,9 @@ static void make_surface(march *m) {
 static bool push_surface(cr_arena *arena, size_t n_vertex, size_t n_face, cri_surface *out) {
     out->vertex = CR_PUSH_RAW(arena, double, 3 * n_vertex);
     out->face = CR_PUSH_RAW(arena, int, 3 * n_face);
-    out->end = CR_PUSH_RAW(arena, int, 2 * n_vertex);
     out->axis = CR_PUSH_RAW(arena, unsigned char, n_vertex);
     out->share = CR_PUSH_RAW(arena, double, n_vertex);
     out->slope = CR_PUSH_RAW(arena, double, n_vertex);
-    // a sample beside the surface has at least one vertex on its edges
-    out->sample = CR_PUSH_RAW(arena, int, 2 * n_vertex);
-    out->sample_at = CR_PUSH_RAW(arena, double, 6 * n_vertex);
     return !cri_arena_has_failed(arena);
 }
 
@@ -315,24 +285,4 @@ cr_status cri_march(const cri_march_box *box, const double *sample, cr_arena *ar
     }
     cri_arena_rewind(scratch, mark);
     return status;
-}
-
-void cri_march_vjp(const cri_surface *surface, const double *vertex_adj, double *sample_adj) {
-    for (int v = 0; v < surface->n_vertex; v++) {
-        double s = surface->share[v];
-        // v = x_a + s h e, s = phi_a/(phi_a - phi_b)
-        double w = -surface->h * vertex_adj[3 * (size_t)v + surface->axis[v]] / surface->slope[v];
-        sample_adj[surface->end[2 * v]] += (1.0 - s) * w;
-        sample_adj[surface->end[2 * v + 1]] += s * w;
-    }
-}
-
-void cri_march_jvp(const cri_surface *surface, const double *sample_tan, double *vertex_tan) {
-    memset(vertex_tan, 0, sizeof *vertex_tan * 3 * (size_t)surface->n_vertex);
-    for (int v = 0; v < surface->n_vertex; v++) {
-        double s = surface->share[v];
-        double phi_tan =
-            (1.0 - s) * sample_tan[surface->end[2 * v]] + s * sample_tan[surface->end[2 * v + 1]];
-        vertex_tan[3 * (size_t)v + surface->axis[v]] = -surface->h * phi_tan / surface->slope[v];
-    }
 }

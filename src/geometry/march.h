@@ -20,24 +20,21 @@ typedef struct cri_march_box {
     double h;
 } cri_march_box;
 
-/// A mesh, and the two samples that each of its vertices lies between. Arrays live in the arena
-/// that was given.
+/// A mesh, and where each of its vertices lies on the edge between two samples a and b. Arrays live
+/// in the arena that was given.
 typedef struct cri_surface {
-    int n_vertex, n_face, n_sample; // samples beside the surface alone
+    int n_vertex, n_face;
     double h;
     double *vertex;      // (n_vertex, 3)
     int *face;           // (n_face, 3)
-    int *end;            // (n_vertex, 2) samples a, b below
     unsigned char *axis; // (n_vertex) from a to b
     double *share;       // (n_vertex) of b: v = (1 - s) x_a + s x_b
-    double *slope;       // (n_vertex) phi_b - phi_a
-    int *sample;         // (n_sample) index in the grid
-    double *sample_at;   // (n_sample, 3) place
+    double *slope;       // (n_vertex) dphi/ds there; of samples phi_b - phi_a
 } cri_surface;
 
 /// Derivative of a vertex for the field.
 typedef enum cri_vertex_rule {
-    CRI_VERTEX_EDGE,   // along its edge: that of this mesh, exactly
+    CRI_VERTEX_EDGE,   // along its edge, dv = -e dphi/(e . g): that of this mesh, exactly
     CRI_VERTEX_NORMAL, // along the normal: dv = -n dphi, of the smooth surface only
 } cri_vertex_rule;
 
@@ -45,18 +42,13 @@ typedef enum cri_vertex_rule {
 /// more on each side.
 cri_march_box cri_march_box_of(const cri_field *field, int n_longest);
 
-/// The surface of samples (n[0], n[1], n[2]). CR_ERR_ARGUMENT when there are too many, when nothing
-/// is inside or when what is inside reaches the border; scratch is rewound.
+/// The surface of samples (n[0], n[1], n[2]), linear between them. CR_ERR_ARGUMENT when there are
+/// too many, when nothing is inside or when what is inside reaches the border; scratch is rewound.
 CR_MUST_CHECK cr_status cri_march(const cri_march_box *box, const double *sample, cr_arena *arena,
                                   cr_arena *scratch, cri_surface *out, cr_error *err);
 
-/// Adjoint of the vertices for the samples, by the rule of edges: adds to sample_adj (n_sample).
-void cri_march_vjp(const cri_surface *surface, const double *vertex_adj, double *sample_adj);
-
-/// Tangents of the vertices (n_vertex, 3) for those of the samples (n_sample).
-void cri_march_jvp(const cri_surface *surface, const double *sample_tan, double *vertex_tan);
-
-/// The surface of a field. Where the slope of the field rules out a zero nothing is sampled.
+/// The surface of a field: vertices are zeros of the field on the edges, to rounding. Where the
+/// slope of the field rules out a zero nothing is sampled.
 CR_MUST_CHECK cr_status cri_surface_of_field(const cri_field *field, const cri_march_box *box,
                                              cr_arena *arena, cr_arena *scratch, cri_surface *out,
                                              cr_error *err);

@@ -4,12 +4,14 @@
 //
 // A cube with centre c and half diagonal r has no zero when |phi(c)| > L r, L the largest slope:
 // cubes are halved down to two cells a side, and only those that may have one are sampled; the
-// others get phi(c), whose sign is theirs. With v_adj the adjoint of a vertex,
+// others get phi(c), whose sign is theirs. A vertex is a zero of the field on its edge, not of the
+// line between the samples at its ends: what the field is like away from its surface, kinks inside
+// a box for one, does not count. With v_adj the adjoint of a vertex, e the direction of its edge,
 //
-//   edge     phi_a_adj, phi_b_adj by cri_march_vjp, then theta_adj += phi_adj dphi/dtheta
+//   edge     phi(v) = 0:  dv = -e dphi/(e . g),  theta_adj -= (e . v_adj)/(e . g) dphi/dtheta at v
 //   normal   theta_adj -= (n . v_adj)/|g| dphi/dtheta at v, n = g/|g|; distances have |g| = 1
 //
-// (Remelli et al. 2020 for the second.)
+// (Remelli et al. 2020 for the second.) Where an edge has several zeros the vertex is one of them.
 
 #include "geometry/march.h"
 
@@ -17,9 +19,16 @@
 #include <string.h>
 
 enum {
-    LEAF = 2,   // cells along the side of the smallest cube
-    BATCH = 256 // points at a time
+    LEAF = 2,    // cells along the side of the smallest cube
+    BATCH = 256, // points at a time
+    NEWTON = 12, // steps of Newton's method before intervals are halved
+    MOST = 60    // steps in all
 };
+
+// a step of this part of an edge is the last: the next one would be below its square
+static const double short_step = 1e-9;
+// slopes along an edge below this part of the chord's count as that
+static const double least_slope = 1e-9;
 
 cri_march_box cri_march_box_of(const cri_field *field, int n_longest) {
     CR_ASSERT(n_longest >= 1);
@@ -184,6 +193,62 @@ static bool sample_all(sampler *s, cr_arena *scratch) {
     return true;
 }
 
+// ---- zeros on edges ----------------------------------------------------------------------------
+
+/// A vertex on its way to the zero: it lies in (low, high) of its edge, whose first end is inside
+/// or outside like all before the zero.
+typedef struct zero {
+    int vertex;
+    double low, high;
+} zero;
+
+static double *along(const cri_surface *s, int v) {
+    return s->vertex + 3 * (size_t)v + s->axis[v];
+}
+
+// one step for the value and slope at the vertex; true when it was the last
+static bool approach(cri_surface *s, zero *z, int step, double phi, double slope) {
+    int v = z->vertex;
+    double t = s->share[v], next = t - phi / slope;
+    bool is_before = (phi < 0.0) == (s->slope[v] > 0.0);
+    z->low = is_before ? t : z->low;
+    z->high = is_before ? z->high : t;
+    if (step >= NEWTON || !(next >= z->low && next <= z->high)) {
+        next = phi == 0.0 ? t : 0.5 * (z->low + z->high);
+    }
+    *along(s, v) += (next - t) * s->h;
+    s->share[v] = next;
+    if (fabs(next - t) > short_step && step + 1 < MOST) {
+        return false;
+    }
+    double sign = s->slope[v] < 0.0 ? -1.0 : 1.0, chord = fabs(s->slope[v]);
+    s->slope[v] = sign * fmax(sign * slope, least_slope * chord);
+    return true;
+}
+
+// vertices first to first + n, from the zero of the chord on
+static void find_zeros(const cri_field *field, cri_surface *s, int first, int n) {
+    zero z[BATCH];
+    double at[3 * BATCH], phi[BATCH], g[3 * BATCH];
+    for (int i = 0; i < n; i++) {
+        z[i] = (zero){first + i, 0.0, 1.0};
+    }
+    for (int step = 0; n > 0; step++) {
+        for (int i = 0; i < n; i++) {
+            memcpy(at + 3 * i, s->vertex + 3 * (size_t)z[i].vertex, 3 * sizeof *at);
+        }
+        cri_field_gradient_many(field, n, at, phi, g);
+        int n_left = 0;
+        for (int i = 0; i < n; i++) {
+            double slope = s->h * g[3 * i + s->axis[z[i].vertex]];
+            if (!approach(s, &z[i], step, phi[i], slope)) {
+                z[n_left++] = z[i];
+            }
+        }
+        n = n_left;
+    }
+}
+
 cr_status cri_surface_of_field(const cri_field *field, const cri_march_box *box, cr_arena *arena,
                                cr_arena *scratch, cri_surface *out, cr_error *err) {
     CR_ASSERT(field && box && arena != scratch && out);
@@ -209,6 +274,10 @@ cr_status cri_surface_of_field(const cri_field *field, const cri_march_box *box,
     // a grid of a wrong size is refused there before it is read
     cr_status status = cri_march(box, phi, arena, scratch, out, err);
     cri_arena_rewind(scratch, mark);
+    for (int first = 0; first < out->n_vertex; first += BATCH) {
+        int n_left = out->n_vertex - first;
+        find_zeros(field, out, first, n_left < BATCH ? n_left : BATCH);
+    }
     return status;
 }
 
@@ -236,13 +305,16 @@ bool cri_surface_of_field_vjp(const cri_field *field, const cri_surface *surface
         return true;
     }
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *sample_adj = CR_PUSH(scratch, double, surface->n_sample);
-    if (sample_adj) {
-        cri_march_vjp(surface, vertex_adj, sample_adj);
-        cri_field_phi_many_vjp(field, surface->n_sample, surface->sample_at, sample_adj, param_adj);
+    double *phi_adj = CR_PUSH_RAW(scratch, double, surface->n_vertex);
+    for (int v = 0; phi_adj && v < surface->n_vertex; v++) {
+        double v_adj = vertex_adj[3 * (size_t)v + surface->axis[v]];
+        phi_adj[v] = -surface->h * v_adj / surface->slope[v];
+    }
+    if (phi_adj) {
+        cri_field_phi_many_vjp(field, surface->n_vertex, surface->vertex, phi_adj, param_adj);
     }
     cri_arena_rewind(scratch, mark);
-    return sample_adj != NULL;
+    return phi_adj != NULL;
 }
 
 bool cri_surface_of_field_jvp(const cri_field *field, const cri_surface *surface,
@@ -260,11 +332,14 @@ bool cri_surface_of_field_jvp(const cri_field *field, const cri_surface *surface
         return true;
     }
     cri_arena_mark mark = cri_arena_get_mark(scratch);
-    double *sample_tan = CR_PUSH_RAW(scratch, double, surface->n_sample);
-    if (sample_tan) {
-        cri_field_phi_many_jvp(field, surface->n_sample, surface->sample_at, param_tan, sample_tan);
-        cri_march_jvp(surface, sample_tan, vertex_tan);
+    double *phi_tan = CR_PUSH_RAW(scratch, double, surface->n_vertex);
+    if (phi_tan) {
+        cri_field_phi_many_jvp(field, surface->n_vertex, surface->vertex, param_tan, phi_tan);
+        memset(vertex_tan, 0, sizeof *vertex_tan * 3 * (size_t)surface->n_vertex);
+    }
+    for (int v = 0; phi_tan && v < surface->n_vertex; v++) {
+        vertex_tan[3 * (size_t)v + surface->axis[v]] = -surface->h * phi_tan[v] / surface->slope[v];
     }
     cri_arena_rewind(scratch, mark);
-    return sample_tan != NULL;
+    return phi_tan != NULL;
 }

@@ -73,8 +73,8 @@ static cr_status make(const cr_model *m, const double *p, cri_forms *forms, cr_e
         }
         memcpy(own, param, sizeof *own * (size_t)geom->plan->n_param);
         own += geom->plan->n_param;
-        // what derivatives of the mass will push: vertices and samples
-        size_t n = 3 * (size_t)form[g].tree.mesh.n_vertex + (size_t)form[g].surface.n_sample;
+        // what derivatives of the mass will push: vertices, and phi at those of a marched mesh
+        size_t n = 3 * (size_t)form[g].tree.mesh.n_vertex + (size_t)form[g].surface.n_vertex;
         if (!cri_arena_reserve(forms->scratch, sizeof(double) * n + 256)) {
             return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
         }
