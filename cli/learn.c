@@ -75,12 +75,13 @@ static int find_kind(const cli_options *o, int *kind) {
         return cli_usage("--model %.60s: expected cdl, cdl-notouch, resnet, resnetcontact or vin",
                          o->model);
     }
-    if (o->law || o->mu_static || o->epsilon) {
+    if (o->law || o->mu_static || o->use_place || o->epsilon) {
         return cli_usage("%s: belongs to 'carom learn %s'",
                          o->law         ? "--law"
                          : o->mu_static ? "--static"
+                         : o->use_place ? "--place"
                                         : "--epsilon",
-                         o->law || o->mu_static ? "augmented" : "points");
+                         o->law || o->mu_static || o->use_place ? "augmented" : "points");
     }
     bool is_central = *kind == CRI_LEARN_CDL || *kind == CRI_LEARN_CDL_NOTOUCH;
     const char *alien = o->damping ? "--damping" : o->restitution ? "--restitution" : NULL;
@@ -422,6 +423,7 @@ const cli_command cli_learn = {
         "  --static MU           friction of what lies still before the forces of a step act; "
         "these\n"
         "                        are then inputs too (stepper end)\n"
+        "  --place               of recordings: where on the surface is an input too\n"
         "  --model regressed     saves the nets of the rival, law regressed, instead\n"
         "  --l2 L                penalty on weights, else 0 (recordings: 0.0002)\n"
         "  -o FILE.json          the weights; a scene names them in carom:weights\n",

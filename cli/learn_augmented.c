@@ -176,7 +176,10 @@ static int prepare(const cli_options *options, const cr_model *model, cri_ground
         if (code != CLI_DONE) {
             return code;
         }
+        record->has_place = options->use_place;
         *o = cri_augmented_options_recorded(record);
+    } else if (options->use_place) {
+        return cli_usage("--place: samples know no place, only recordings do; name their files");
     }
     o->sampling.seed = options->seed;
     o->sampling.law = options->law ? options->law : o->sampling.law;

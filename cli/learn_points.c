@@ -94,6 +94,7 @@ static int refuse_aliens(const cli_options *o) {
                         : o->starts      ? "--starts"
                         : o->l2          ? "--l2"
                         : o->mu_static   ? "--static"
+                        : o->use_place   ? "--place"
                         : o->damping     ? "--damping"
                         : o->law         ? "--law"
                         : o->outside     ? "--outside"

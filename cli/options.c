@@ -258,6 +258,10 @@ static int take_option(const cli_command *command, int n_arg, char **arg, int *i
         out->use_check = true;
         return CLI_DONE;
     }
+    if (strcmp(text, "--place") == 0 && (command->known & CLI_LEARN)) {
+        out->use_place = true;
+        return CLI_DONE;
+    }
     if (strcmp(text, "--families") == 0 && (command->known & CLI_PROBLEMS)) {
         out->use_families = true;
         return CLI_DONE;

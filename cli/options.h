@@ -113,6 +113,7 @@ typedef struct cli_options {
     bool use_check;
     bool is_quick;
     bool is_full;
+    bool use_place; // where on a surface is an input
     bool use_help;
     bool use_quiet; // no progress, no warnings
 } cli_options;

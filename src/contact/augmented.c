@@ -245,6 +245,10 @@ static bool begin(const cri_contact_problem *p, cri_augmented_cache *c, cri_law_
         CR_ASSERT(p->applied && !c->is_linked);
         cri_ground_applied(&c->ground, p->applied, c->input + cri_ground_inputs(c->ground.kind));
     }
+    if (p->nets->has_place) {
+        CR_ASSERT(!c->is_linked);
+        c->input[p->nets->net[2 * (int)c->ground.kind].width[0] - 1] = p->where;
+    }
     return true;
 }
 

@@ -25,6 +25,7 @@ typedef struct pass {
     double out[MOST_OUT]; // of the regressor's outputs
     double scale;
     double A[MOST * MOST], own[MOST]; // of A and c
+    double where;                     // of the place, for nets that see it
     double *weights;                  // NULL: not wanted
 } pass;
 
@@ -61,6 +62,7 @@ static void regress_vjp(pass *s, cr_arena *scratch) {
                                       input_adj, s->weights ? s->weights + first : NULL, scratch);
     CR_ASSERT(has_room);
     cri_ground_input_vjp(&s->c->ground, input_adj, s->scale, s->A, s->own);
+    s->where = nets->has_place ? input_adj[nets->net[net].width[0] - 1] : 0.0;
 }
 
 // g_e = lcp(M = A_ee, q = c'_e + A_et g_t), of the ends that move
@@ -150,6 +152,7 @@ void cri_augmented_vjp(const cri_contact_problem *p, const void *cached, const d
         regress_vjp(&s, scratch);
     }
     *adj = (cri_contact_adj){.weights = s.weights,
+                             .where = s.where,
                              .mu = CR_PUSH(scratch, double, p->n),
                              .e = CR_PUSH(scratch, double, p->n)};
     cri_ground_reduce_vjp(p, &c->ground, s.A, s.own, adj, scratch);
@@ -164,14 +167,18 @@ typedef struct push {
     double g[MOST];
 } push;
 
-// those of all outputs, each from one vjp; weights_tan may be NULL
+// those of all outputs, each from one vjp
 static void regress_jvp(const cri_contact_problem *p, const cri_augmented_cache *c,
-                        const double *weights_tan, push *t, cr_arena *scratch) {
+                        const cri_contact_tan *tan, push *t, cr_arena *scratch) {
+    const double *weights_tan = tan->weights;
     int net = 2 * (int)c->ground.kind + 1, first = p->nets->first[net];
     const cri_mlp *mlp = &p->nets->net[net];
     int n_weight = cri_mlp_n_weight(mlp);
-    double input_tan[CRI_GROUND_INPUTS];
+    double input_tan[CRI_GROUND_INPUTS] = {0};
     t->scale = cri_ground_input_jvp(&c->ground, t->A, t->own, input_tan);
+    if (p->nets->has_place) {
+        input_tan[mlp->width[0] - 1] = tan->where;
+    }
     for (int i = 0; i < mlp->width[mlp->n_layer]; i++) {
         cri_arena_mark mark = cri_arena_get_mark(scratch);
         double *row = weights_tan ? CR_PUSH(scratch, double, n_weight) : NULL;
@@ -264,7 +271,7 @@ void cri_augmented_jvp(const cri_contact_problem *p, const void *cached, const d
     cri_ground_reduce_jvp(&c->ground, tan, t.A, t.own, scratch);
     bool has_friction = c->mode == CRI_AUGMENTED_DYNAMIC || c->mode == CRI_AUGMENTED_REGRESSED;
     if (c->has_e || has_friction) {
-        regress_jvp(p, c, tan->weights, &t, scratch);
+        regress_jvp(p, c, tan, &t, scratch);
     }
     rest_jvp(c, &t);
     switch (c->mode) {

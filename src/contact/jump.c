@@ -533,6 +533,7 @@ static void solve_by_law(const cri_world *world, cri_jump *jump, bool has_cache,
     problem.link = problem.is_foreign ? NULL : cri_jump_link(world, jump, keep, scratch);
     problem.place = problem.is_foreign ? NULL : places(world, jump, keep);
     problem.applied = applied(world, jump, keep);
+    problem.where = cri_jump_where(world, jump);
     jump->link = problem.link;
     problem.smoothing = world->smoothing;
     if (jump->has_sides) {

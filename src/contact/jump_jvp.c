@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "math/dense.h"
+#include "model/ground_nets.h"
 
 #include <string.h>
 
@@ -334,6 +335,12 @@ static tangents tangents_push(const cri_world *world, const cri_jump *jump, cons
     return t;
 }
 
+// of where = along . position of the body that nets know
+static double where_rate(const cri_world *world, const double *body_tan) {
+    const cri_ground_nets *nets = cri_jump_placed(world);
+    return nets ? cri_v3_dot(cri_v3_load(body_tan + 6 * nets->body_index), nets->along) : 0.0;
+}
+
 void cri_jump_solve_jvp(const cri_world *world, const cri_jump *jump, const cri_jump_tan *tan,
                         double *v_out_tan, cr_arena *scratch) {
     CR_ASSERT(jump->law_cache && tan->v && tan->q && tan->body_tan && tan->d);
@@ -347,6 +354,7 @@ void cri_jump_solve_jvp(const cri_world *world, const cri_jump *jump, const cri_
     // f = law(A, b, mu, e, target)
     cri_contact_tan data = data_tangents(&t, tan, v_tan);
     data.is_exact = tan->is_exact;
+    data.where = tan->is_still ? 0.0 : where_rate(world, tan->body_tan);
     cri_contact_problem problem = cri_jump_problem(world, jump);
     world->law->jvp(&problem, jump->law_cache, jump->f, &data, f_tan, scratch);
 

@@ -148,3 +148,15 @@ cri_contact_link *cri_jump_link(const cri_world *world, const cri_jump *jump, cr
     multiply(half, link->J, link->K);
     return link;
 }
+
+// ---- its place ---------------------------------------------------------------------------------
+
+const cri_ground_nets *cri_jump_placed(const cri_world *world) {
+    const cri_ground_nets *nets = world->law->needs_nets ? world->model->nets : NULL;
+    return nets && nets->has_place ? nets : NULL;
+}
+
+double cri_jump_where(const cri_world *world, const cri_jump *jump) {
+    const cri_ground_nets *nets = cri_jump_placed(world);
+    return nets ? cri_v3_dot(jump->state->pose[nets->body_index].pos, nets->along) : 0.0;
+}

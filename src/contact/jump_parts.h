@@ -54,6 +54,10 @@ cri_contact_link *cri_jump_link(const cri_world *world, const cri_jump *jump, cr
                                 cr_arena *scratch);
 size_t cri_jump_link_bytes(const cri_world *world, int n);
 
+/// Nets that ask where their body is along its surface, else NULL; and that place, m, or 0.
+const struct cri_ground_nets *cri_jump_placed(const cri_world *world);
+double cri_jump_where(const cri_world *world, const cri_jump *jump);
+
 /// Friction that depends on the way a contact slides (jump_side.c): coefficients for the velocity
 /// before; then those whose impulse is on the other side change, until none does. False: they go
 /// in circles.

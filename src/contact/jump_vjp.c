@@ -14,6 +14,7 @@
 #include "contact/jump_parts.h"
 
 #include "base/base.h"
+#include "model/ground_nets.h"
 
 #include <string.h>
 
@@ -177,6 +178,15 @@ static void coefficients_vjp(const pass *p, const cri_contact_adj *adj) {
     }
 }
 
+// where = along . position of the body that nets know
+static void add_where(const pass *p, double where_adj) {
+    const cri_ground_nets *nets = cri_jump_placed(p->world);
+    if (nets) {
+        cri_state_pose_vjp(p->world->model, p->jump->state, nets->body_index,
+                           cri_v3_scale(where_adj, nets->along), (cri_vec3){0}, p->q_adj);
+    }
+}
+
 static void inverse_mass_vjp(const pass *p) {
     for (int k = 0; k < p->jump->n_unit; k++) {
         const cri_unit *u = cri_jump_unit(p->world, p->jump, k);
@@ -251,6 +261,7 @@ void cri_jump_solve_vjp(const cri_world *world, const cri_jump *jump, const doub
     cri_contact_problem problem = cri_jump_problem(world, jump);
     world->law->vjp(&problem, jump->law_cache, jump->f, f_adj, &adj, scratch);
     coefficients_vjp(&p, &adj);
+    add_where(&p, adj.where);
     memcpy(target_adj, adj.target, sizeof *target_adj * (size_t)jump->n);
     if (jump->opening.n > 0) {
         opening_vjp(&p, &adj, target_adj);

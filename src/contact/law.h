@@ -46,6 +46,7 @@ typedef struct cri_contact_problem {
     const double *applied; // (3n) part of b that forces of the step made; NULL: not there
     const double *place;   // (n, 2) where contacts are along the tangents, m, for nets
                            // in space: choices alone hang on it; else NULL
+    double where;          // m, of the body that nets know along the surface, for those that ask
     double smoothing;      // of derivatives, relative; 0: they are those of the solution
     // pivots of A (cri_psd_pivot, to 1e-11), NULL: not there
     const struct cri_psd *pivots;
@@ -80,6 +81,7 @@ typedef struct cri_contact_adj {
     double *target;               // (n)
     double *drift;                // (3n), normal entries zero; NULL when the problem has none
     double *weights;              // set by the caller, the law adds; NULL: not wanted
+    double where;
 } cri_contact_adj;
 
 /// Tangents of the problem. A_tan is applied, never formed.
@@ -92,7 +94,8 @@ typedef struct cri_contact_tan {
     const double *target;  // (n)
     const double *drift;   // (3n), NULL when the problem has none
     const double *weights; // NULL: zero
-    bool is_exact;         // not smoothed, whatever the problem asked for
+    double where;
+    bool is_exact; // not smoothed, whatever the problem asked for
 } cri_contact_tan;
 
 /// What the right-hand side of a law's tangents is made of: A_tan f + of_b b_tan on normal rows

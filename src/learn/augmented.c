@@ -431,6 +431,13 @@ cr_status cri_augmented_train(const cr_model *model, const cri_augmented_options
                         "fixed surface",
                         nets->body);
     }
+    nets->has_place = options->record && options->record->has_place;
+    if (nets->has_place && (nets->is_spatial || nets->has_other)) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "body %.40s: its place is an input for one body in a plane, over a fixed "
+                        "surface",
+                        nets->body);
+    }
     cri_ground_nets_shape(options->n_hidden, options->width, nets);
     double *weights = CR_PUSH(arena, double, nets->n_weight);
     cri_random stream = cri_random_of(options->sampling.seed, 100);

@@ -191,7 +191,8 @@ cr_status cri_ground_sample(const cr_model *model, cri_ground_kind kind, int n,
         cri_ground_find_space(&s);
         n = (kind == CRI_GROUND_SPACE_LINE ? s.n_edge : s.n_flat) > 0 ? n : 0;
     }
-    if (status == CR_OK && !cri_ground_data_push(kind, n, sampling->mu_static > 0.0, out, arena)) {
+    if (status == CR_OK &&
+        !cri_ground_data_push(kind, n, sampling->mu_static > 0.0, false, out, arena)) {
         status = cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
     }
     if (status == CR_OK) {

@@ -37,7 +37,8 @@ typedef struct cri_ground_data {
     double *scale;        // (n) kg m/s
     double *restitution;  // (n) of the closing end that pushes most
     bool has_restitution; // of some sample
-    bool has_applied;     // inputs end with what forces made
+    bool has_applied;     // inputs have what forces made
+    bool has_place;       // and end with the place along the surface
     int *label;           // (n) cri_ground_class
 } cri_ground_data;
 
@@ -50,6 +51,7 @@ typedef struct cri_ground_record {
     double noise;                 // m/s: velocities below it are zero
     double reach;                 // m: what touches besides the lowest point
     double gap;                   // m: what is higher does not touch
+    bool has_place;               // where on the surface it happens is an input, in a plane
 } cri_ground_record;
 
 /// The samples of one kind among them. Those where nothing moves are left out.

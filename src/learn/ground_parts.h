@@ -42,6 +42,7 @@ typedef struct cri_ground_solved {
     double g[CRI_GROUND_ROWS];       // of the rows that nets see
     double u[CRI_GROUND_ROWS];       // velocity after it, less what is to be reached
     double applied[CRI_GROUND_ROWS]; // inputs for what forces made
+    double where;                    // m, of the body along the surface
     bool is_plain;                   // nothing can rebound there
     double push[CRI_GROUND_ROWS];    // normal impulses at the ends
     double slip;                     // m/s along the surface that a gap of what sticks makes
@@ -90,5 +91,5 @@ double cri_ground_draw_pair(cri_ground_sampler *s, cri_ground_kind kind,
 void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_ground_data *out);
 
 /// Arrays for n samples; false for lack of memory.
-bool cri_ground_data_push(cri_ground_kind kind, int n, bool has_applied, cri_ground_data *out,
-                          cr_arena *arena);
+bool cri_ground_data_push(cri_ground_kind kind, int n, bool has_applied, bool has_place,
+                          cri_ground_data *out, cr_arena *arena);

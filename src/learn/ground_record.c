@@ -48,7 +48,8 @@ cr_status cri_ground_take_record(const cr_model *model, cri_ground_kind kind,
     *out = (cri_ground_data){0};
     cri_ground_sampler s;
     cr_status status = cri_ground_open(model, cri_law_find("lcp"), &s, err);
-    if (status == CR_OK && !cri_ground_data_push(kind, record->n, false, out, arena)) {
+    if (status == CR_OK &&
+        !cri_ground_data_push(kind, record->n, false, record->has_place, out, arena)) {
         status = cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
     }
     int n = 0;

@@ -258,6 +258,7 @@ bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, doub
     problem.place = places(s, &jump);
     out->is_plain = true;
     out->slip = open_slip(s, n, ref, after);
+    out->where = cri_v3_dot(s->state.pose[s->ground.body].pos, s->ground.along);
     for (int i = 0; i < n; i++) {
         out->is_plain = out->is_plain && jump.e[i] == 0.0;
     }
@@ -328,6 +329,9 @@ void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_g
         memcpy(input + cri_ground_inputs(out->kind), from->applied,
                sizeof *input * (size_t)out->n_row);
     }
+    if (out->has_place) {
+        input[out->n_input - 1] = from->where;
+    }
     memcpy(out->input + (size_t)at * (size_t)out->n_input, input,
            sizeof *input * (size_t)out->n_input);
     double own[CRI_GROUND_ROWS];
@@ -341,11 +345,12 @@ void cri_ground_store(const cri_ground_solved *from, double noise, int at, cri_g
     out->has_restitution = out->has_restitution || out->restitution[at] > 0.0;
 }
 
-bool cri_ground_data_push(cri_ground_kind kind, int n, bool has_applied, cri_ground_data *out,
-                          cr_arena *arena) {
+bool cri_ground_data_push(cri_ground_kind kind, int n, bool has_applied, bool has_place,
+                          cri_ground_data *out, cr_arena *arena) {
     *out = (cri_ground_data){.kind = kind, .n = n, .n_row = cri_ground_rows(kind)};
-    out->n_input = cri_ground_all_inputs(kind, has_applied);
+    out->n_input = cri_ground_all_inputs(kind, has_applied, has_place);
     out->has_applied = has_applied;
+    out->has_place = has_place;
     out->input = CR_PUSH(arena, double, n * out->n_input);
     out->impulse = CR_PUSH(arena, double, n * out->n_row);
     out->scale = CR_PUSH(arena, double, n);

@@ -293,11 +293,12 @@ cr_status cri_ground_check_nets(const cr_model *m, const cri_derived *d, cri_gro
                     (m->mech.n_unit == 1 && m->mech.unit[0].n_body == 1);
     CR_TRY(is_alone ? cri_ground_find(m, &ground, err)
                     : cri_ground_find_linked(m, nets->body, &ground, err));
-    if (nets->has_applied && (ground.is_linked || ground.other >= 0)) {
+    if ((nets->has_applied || nets->has_place) && (ground.is_linked || ground.other >= 0)) {
         return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
-                        "the weights of body %.40s take applied forces, which they know for a body "
-                        "alone on a plane; train them without --static",
-                        nets->body);
+                        "the weights of body %.40s take %s, which they know for a body "
+                        "alone on a plane; train them without %s",
+                        nets->body, nets->has_applied ? "applied forces" : "its place",
+                        nets->has_applied ? "--static" : "--place");
     }
     nets->along = ground.along;
     nets->body_index = ground.body;

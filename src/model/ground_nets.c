@@ -19,7 +19,7 @@ void cri_ground_nets_shape(int n_hidden, const int *width, cri_ground_nets *nets
             continue;
         }
         *net = (cri_mlp){.n_layer = n_hidden + 1, .act = CRI_ACT_TANH};
-        net->width[0] = cri_ground_all_inputs(kind, nets->has_applied);
+        net->width[0] = cri_ground_all_inputs(kind, nets->has_applied, nets->has_place);
         for (int l = 0; l < n_hidden; l++) {
             CR_ASSERT(width[l] >= 1 && width[l] <= CRI_GROUND_WIDTH);
             net->width[l + 1] = width[l];

@@ -46,6 +46,7 @@ typedef struct cri_ground_nets {
     double upper[CRI_GROUND_KINDS][CRI_GROUND_INPUTS];
     bool is_spatial;      // the body moves freely: kinds are those of space
     bool has_applied;     // inputs have the part of velocities that forces of the step made
+    bool has_place;       // inputs end with where the body is along the surface
     bool has_restitution; // regressors have one output more, the coefficient of restitution
     char law[32];         // that labelled, or recorded
     bool is_regressed;    // nets of the rival: regressors know every state, classifiers nothing
@@ -98,9 +99,10 @@ static inline int cri_ground_outputs(cri_ground_kind kind, bool has_restitution)
     return cri_ground_rows(kind) + (has_restitution ? 1 : 0);
 }
 
-/// Inputs with those for applied forces, one a row, behind the others.
-static inline int cri_ground_all_inputs(cri_ground_kind kind, bool has_applied) {
-    return cri_ground_inputs(kind) + (has_applied ? cri_ground_rows(kind) : 0);
+/// Inputs with those for applied forces, one a row, behind the others, and the place last.
+static inline int cri_ground_all_inputs(cri_ground_kind kind, bool has_applied, bool has_place) {
+    return cri_ground_inputs(kind) + (has_applied ? cri_ground_rows(kind) : 0) +
+           (has_place ? 1 : 0);
 }
 
 /// Fills net, first and n_weight, for the is_spatial and has_.. that are there: all nets of their

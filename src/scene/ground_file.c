@@ -7,7 +7,8 @@
 //    "nets": {"point/class": [..], "point/friction": [..], "line/class": [..], ..},
 //    "ranges": {"point": [lower.., upper..], "line": ..}}
 //
-// "applied": true says that forces are inputs, "other": [mass, inertia] that "surface" is another
+// "applied": true says that forces are inputs, "place": true that the place along the surface is
+// one, "other": [mass, inertia] that "surface" is another
 // body, which moves and has "other shape". A body in space has "space": true, surfaces beside
 // points and lines, and six numbers for its inertia.
 //
@@ -77,7 +78,7 @@ static cr_status take_ranges(const char *path, const json_t *root, cri_ground_ne
         if (!cri_ground_has(nets->is_spatial, k)) {
             continue;
         }
-        int n = cri_ground_all_inputs((cri_ground_kind)k, nets->has_applied);
+        int n = cri_ground_all_inputs((cri_ground_kind)k, nets->has_applied, nets->has_place);
         double both[2 * CRI_GROUND_INPUTS];
         const json_t *ranges =
             json_object_get(json_object_get(root, "ranges"), cri_ground_kind_name(k));
@@ -100,7 +101,8 @@ static bool take_body(const json_t *root, cri_ground_nets *nets) {
     double both[2] = {0.0, 0.0};
     nets->has_other = other != NULL;
     nets->has_applied = json_is_true(json_object_get(root, "applied"));
-    if (nets->has_applied && nets->is_spatial) {
+    nets->has_place = json_is_true(json_object_get(root, "place"));
+    if ((nets->has_applied || nets->has_place) && nets->is_spatial) {
         return false;
     }
     if (other && (!take_numbers(other, 2, both) || both[0] <= 0.0 || both[1] <= 0.0)) {
@@ -226,7 +228,7 @@ static json_t *ranges_of(const cri_ground_nets *nets) {
         if (!cri_ground_has(nets->is_spatial, k)) {
             continue;
         }
-        int n = cri_ground_all_inputs((cri_ground_kind)k, nets->has_applied);
+        int n = cri_ground_all_inputs((cri_ground_kind)k, nets->has_applied, nets->has_place);
         double both[2 * CRI_GROUND_INPUTS];
         memcpy(both, nets->lower[k], sizeof *both * (size_t)n);
         memcpy(both + n, nets->upper[k], sizeof *both * (size_t)n);
@@ -258,6 +260,9 @@ cr_status cri_ground_file_write(const char *path, const cri_ground_nets *nets, c
                              hidden_of(nets), "nets", nets_of(nets), "ranges", ranges_of(nets));
     if (nets->has_applied) {
         json_object_set_new(root, "applied", json_true());
+    }
+    if (nets->has_place) {
+        json_object_set_new(root, "place", json_true());
     }
     if (nets->has_other) {
         double both[2] = {nets->other_mass, nets->other_inertia};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Nets of two moving bodies: momentum stays, rollouts have gradients, another pair is refused. Nets
-// that take the forces of a step: what is pulled at rest stays where the same velocity slides.
+// that take the forces of a step: what is pulled at rest stays where the same velocity slides. Nets
+// that take the place: a surface that rebounds more the farther it is.
 
 #include "cr_test.h"
 
@@ -217,7 +218,8 @@ TEST(labels_know_two_coefficients) {
 // nets that say static where forces made most of the slip, dynamic with a friction of 0.3 elsewhere
 static void write_nets(cri_ground_nets *nets, double *w) {
     for (int kind = 0; kind < 2; kind++) {
-        int n_in = cri_ground_all_inputs((cri_ground_kind)kind, true), n = cri_ground_inputs(kind);
+        int n_in = cri_ground_all_inputs((cri_ground_kind)kind, true, false),
+            n = cri_ground_inputs(kind);
         const cri_mlp *class = &nets->net[2 * kind], *friction = &nets->net[2 * kind + 1];
         double *own = w + nets->first[2 * kind], *slide = w + nets->first[2 * kind + 1];
         assert_true(class->width[0] == n_in);
@@ -272,5 +274,74 @@ TEST(a_pull_at_rest_is_not_a_velocity) {
     cri_arena_destroy(arena);
 }
 
+// ---- places ------------------------------------------------------------------------------------
+
+// a point rebounds by 0.3 + 0.2 tanh(place), and slides with a friction of 0.1 tanh(place)
+static void write_places(cri_ground_nets *nets, double *w) {
+    const cri_mlp *class = &nets->net[0], *friction = &nets->net[1];
+    double *said = w + nets->first[0], *slide = w + nets->first[1];
+    CHECK_INT(class->width[0], cri_ground_inputs(CRI_GROUND_POINT) + 1);
+    said[cri_mlp_place(class, 2, true) + CRI_GROUND_DYNAMIC] = 5.0;
+    slide[cri_mlp_place(friction, 1, false) + class->width[0] - 1] = 1.0;
+    slide[cri_mlp_place(friction, 2, false)] = -0.1;
+    slide[cri_mlp_place(friction, 2, false) + 2] = 0.2;
+    slide[cri_mlp_place(friction, 2, true) + 2] = 0.3;
+}
+
+static cr_status parse_placed(const char *text, cri_ground_nets *nets, cr_model **model,
+                              cr_error *err) {
+    return cri_model_parse_with(text, strlen(text), "p.xml", nets, model, err);
+}
+
+TEST(a_surface_may_differ_from_place_to_place) {
+    static double w[2000];
+    cri_ground_nets nets = {.has_place = true,
+                            .has_restitution = true,
+                            .law = "recorded",
+                            .body = "box",
+                            .surface = "ground",
+                            .mass = 1.0,
+                            .inertia = {0.0125 / 3.0},
+                            .shape = "box 0.1 0.05 0.05",
+                            .weights = w};
+    cri_ground_nets_shape(1, &(int){1}, &nets);
+    assert_true(nets.n_weight <= 2000);
+    write_places(&nets, w);
+    cr_error err = {0};
+    cr_model *model = NULL;
+    CHECK_INT(parse_placed(pulled, &nets, &model, &err), CR_OK);
+    cr_sim *sim = open_sim(model, "located");
+    double up[3], x_adj[6] = {0}, far = 1e-6;
+    // on a corner, at 0.4 and beside it: the rebound and its derivative for the place
+    for (int k = 0; k < 3; k++) {
+        double x[6] = {0.4 + (k - 1) * far, 0.12, 0.7, 0.5, -1.0, 0.0};
+        CHECK_INT(cr_sim_step(sim, 0.03, x, NULL, x, &err), CR_OK);
+        CHECK(cr_sim_report(sim)->n_event > 0);
+        up[k] = x[4];
+        if (k == 1) {
+            CHECK_INT(cr_sim_step_vjp(sim, (double[6]){0, 0, 0, 0, 1, 0}, x_adj, NULL, NULL, &err),
+                      CR_OK);
+        }
+    }
+    CHECK(fabs(x_adj[0]) > 1e-2);
+    CHECK_CLOSE(x_adj[0], (up[2] - up[0]) / (2.0 * far), 1e-6, 1e-5);
+    cr_sim_destroy(sim);
+    cr_model_destroy(model);
+
+    // written and read again; two bodies have no place
+    cri_ground_nets again;
+    cr_arena *own = cri_arena_create(1 << 16);
+    CHECK_INT(cri_ground_file_write("places.json", &nets, &err), CR_OK);
+    CHECK_INT(cri_ground_file_read("places.json", &again, own, &err), CR_OK);
+    CHECK(again.has_place && again.net[0].width[0] == nets.net[0].width[0]);
+    (void)remove("places.json");
+    (void)snprintf(again.body, sizeof again.body, "hammer");
+    again.has_other = true;
+    CHECK_INT(parse_placed(pair, &again, &model, &err), CR_ERR_UNSUPPORTED);
+    CHECK(strstr(err.text, "its place") != NULL);
+    cri_arena_destroy(own);
+}
+
 CR_TEST_MAIN(two_bodies_keep_their_momentum_and_have_gradients, two_bodies_that_turn_as_one_stick,
-             labels_know_two_coefficients, a_pull_at_rest_is_not_a_velocity)
+             labels_know_two_coefficients, a_pull_at_rest_is_not_a_velocity,
+             a_surface_may_differ_from_place_to_place)
