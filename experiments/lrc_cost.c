@@ -260,6 +260,11 @@ static double exponent(double first, double last, double ratio) {
     return log(last / first) / log(ratio);
 }
 
+static void add_open(const cost *c, int n_frame, cri_experiment_result *out) {
+    cri_experiment_add(out, "", "lower", (double)c->n_open / n_frame, NAN,
+                       "  share of frames not solved to 1e-9");
+}
+
 static cr_status run_sizes(const cri_experiment_options *options, cri_experiment_result *out,
                            cr_error *err) {
     static const int n_vertex[] = {18, 48, 96, 144, 196};
@@ -282,6 +287,7 @@ static cr_status run_sizes(const cri_experiment_options *options, cri_experiment
                            "  with all parameters, over forward");
         cri_experiment_add(out, "", "lower", (double)c.n_step / n_frame, NAN,
                            "  Newton steps a frame");
+        add_open(&c, n_frame, out);
         first = i == 0 ? both : first;
         if (i == 4) {
             cri_experiment_add(out, "", "lower", exponent(first, both, 388.0 / 32.0),
@@ -303,8 +309,7 @@ static cr_status run_rivals(const cri_experiment_options *options, cri_experimen
         }
         cri_experiment_add(out, "s", "lower", c.forward + c.gradient, 0.5,
                            "ipc, %d triangles, a frame", i ? 6208 : 512);
-        cri_experiment_add(out, "", "lower", (double)c.n_open / n_frame, NAN,
-                           "  frames not solved to 1e-9");
+        add_open(&c, n_frame, out);
         for (int k = 0; k < 2; k++) {
             CR_TRY(time_sum(i ? n_large : 18, k == 1, &sum[k][i], err));
         }
@@ -320,6 +325,9 @@ static cr_status run_rivals(const cri_experiment_options *options, cri_experimen
     use_threads(2);
     CR_TRY(time_balls(196, "longrange", 4, options, out, &two, err));
     use_threads(1);
+    if (out->is_interrupted) {
+        return CR_OK;
+    }
     cri_experiment_add(out, "", "higher", c.wall / two.wall, NAN,
                        "6208 triangles, two threads, times faster");
     // what a machine with two idle processors would gain, if threads wait without spinning
@@ -351,6 +359,7 @@ static cr_status run_stones(bool is_heap, const cri_experiment_options *options,
                            "  gradient over forward");
         cri_experiment_add(out, "", "lower", (double)c.n_step / n_frame, NAN,
                            "  Newton steps a frame");
+        add_open(&c, n_frame, out);
     }
     return status;
 }

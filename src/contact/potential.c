@@ -172,6 +172,10 @@ cr_status cri_potential_push(const cr_model *model, cri_potential_form form, con
     cri_barrier_kind kind = form == CRI_POTENTIAL_ROUGH     ? CRI_BARRIER_GLOBAL
                             : form == CRI_POTENTIAL_PENALTY ? CRI_BARRIER_NONE
                                                             : CRI_BARRIER_LOCAL;
+    if (form == CRI_POTENTIAL_SDRS && reach >= 1.0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "carom:potential:reach is %g m; the law sdrs needs less than 1", reach);
+    }
     out->barrier = (cri_barrier_options){kind, reach, numbers->length};
     out->reach = reach;
     out->slip = numbers->slip;
@@ -306,25 +310,38 @@ static double height_of(const cri_moving_mesh *a, const cri_half_space *half) {
     return least;
 }
 
-bool cri_potential_meet(const cri_potential *p, const cri_pose *pose, int geom[2]) {
+/// Whether two surfaces of a pair meet, or one is inside of the other.
+static bool is_met(const cri_potential *p, const cri_mantle_pair *pair, const cri_pose *pose,
+                   bool is_nested_alone) {
+    cri_moving_mesh a = moving_of(p, &p->mantle[pair->mantle[0]], pose, NULL);
+    if (pair->plane >= 0) {
+        cri_half_space half = cri_potential_half(p, pair);
+        return !is_nested_alone && !(height_of(&a, &half) > 0.0);
+    }
+    cri_moving_mesh b = moving_of(p, &p->mantle[pair->mantle[1]], pose, NULL);
+    return cri_mesh_holds(&a, &b) || cri_mesh_holds(&b, &a) ||
+           (!is_nested_alone && cri_meshes_meet(&a, &b, NULL));
+}
+
+static bool find_met(const cri_potential *p, const cri_pose *pose, bool is_nested_alone,
+                     int geom[2]) {
     for (int k = 0; k < p->n_pair + p->n_half; k++) {
         const cri_mantle_pair *pair = &p->pair[k];
-        cri_moving_mesh a = moving_of(p, &p->mantle[pair->mantle[0]], pose, NULL);
-        bool is_met;
-        if (pair->plane >= 0) {
-            cri_half_space half = cri_potential_half(p, pair);
-            is_met = !(height_of(&a, &half) > 0.0);
-        } else {
-            cri_moving_mesh b = moving_of(p, &p->mantle[pair->mantle[1]], pose, NULL);
-            is_met = cri_meshes_meet(&a, &b, NULL);
-        }
-        if (is_met) {
+        if (is_met(p, pair, pose, is_nested_alone)) {
             geom[0] = p->mantle[pair->mantle[0]].geom;
             geom[1] = pair->plane >= 0 ? pair->plane : p->mantle[pair->mantle[1]].geom;
             return true;
         }
     }
     return false;
+}
+
+bool cri_potential_meet(const cri_potential *p, const cri_pose *pose, int geom[2]) {
+    return find_met(p, pose, false, geom);
+}
+
+bool cri_potential_nest(const cri_potential *p, const cri_pose *pose, int geom[2]) {
+    return find_met(p, pose, true, geom);
 }
 
 // ---- limits ------------------------------------------------------------------------------------

@@ -121,8 +121,10 @@ void cri_potential_bodies(const cri_potential *potential, int pair, int body[2])
 double cri_potential_limit(const cri_potential *potential, const cri_potential_touch *touch,
                            const cri_pose *from, const cri_pose *to);
 
-/// Two surfaces that share a point, decided exactly; false when there are none.
+/// Two surfaces that share a point, decided exactly, or one inside of the other; false when there
+/// are none. The second looks for nested ones alone, in less time.
 bool cri_potential_meet(const cri_potential *potential, const cri_pose *pose, int geom[2]);
+bool cri_potential_nest(const cri_potential *potential, const cri_pose *pose, int geom[2]);
 
 // ---- limits of joints --------------------------------------------------------------------------
 

@@ -164,3 +164,32 @@ bool cri_meshes_meet(const cri_moving_mesh *a, const cri_moving_mesh *b, int pai
     }
     return false;
 }
+
+// solid angle of a triangle seen from the origin, positive from inside (van Oosterom and Strackee
+// 1983): tan(angle/2) = [x y z]/(|x||y||z| + x.y |z| + y.z |x| + z.x |y|)
+static double solid_angle(const cri_vec3 x[3]) {
+    double n[3] = {cri_v3_norm(x[0]), cri_v3_norm(x[1]), cri_v3_norm(x[2])};
+    double volume = cri_v3_dot(x[0], cri_v3_cross(x[1], x[2]));
+    double sum = n[0] * n[1] * n[2] + cri_v3_dot(x[0], x[1]) * n[2] +
+                 cri_v3_dot(x[1], x[2]) * n[0] + cri_v3_dot(x[2], x[0]) * n[1];
+    return 2.0 * atan2(volume, sum);
+}
+
+bool cri_mesh_holds(const cri_moving_mesh *a, const cri_moving_mesh *b) {
+    cri_vec3 at = seen_from(b, b->vertex + 3 * (size_t)b->tree->triangle[0], a->pose.pos);
+    cri_vec3 centre = seen_from(a, a->tree->centre, a->pose.pos);
+    if (cri_v3_norm(cri_v3_sub(at, centre)) > a->tree->radius[0]) {
+        return false;
+    }
+    double sum = 0.0;
+    for (int i = 0; i < a->tree->n_triangle; i++) {
+        const int *t = a->tree->triangle + 3 * (size_t)i;
+        cri_vec3 x[3];
+        for (int k = 0; k < 3; k++) {
+            cri_vec3 corner = seen_from(a, a->vertex + 3 * (size_t)t[k], a->pose.pos);
+            x[k] = cri_v3_sub(corner, at);
+        }
+        sum += solid_angle(x);
+    }
+    return sum > 6.283185307179586; // half of the whole, which it is inside; 0 outside
+}

@@ -14,3 +14,7 @@ bool cri_triangles_meet(const cri_vec3 x[3], const cri_vec3 y[3]);
 /// True when surfaces of two meshes at their poses share a point; their motions are not looked at.
 /// pair, NULL when not wanted, gets the first two such triangles.
 bool cri_meshes_meet(const cri_moving_mesh *a, const cri_moving_mesh *b, int pair[2]);
+
+/// True when the first vertex of b is inside of a, a closed surface: of two meshes that do not
+/// meet, b is then inside of a as a whole, or a part of it is. By rounded numbers.
+bool cri_mesh_holds(const cri_moving_mesh *a, const cri_moving_mesh *b);

@@ -262,6 +262,12 @@ static cr_status set_weights(cri_mjcf *m, const cri_xml_node *node, const char *
 // width of the shells of one geom's pairs
 static cr_status set_eps(cri_mjcf *m, const cri_xml_node *node, const char *name, double value) {
     int geom = find_geom(m->def, name, strlen(name));
+    if (geom >= 0 && m->def->geom[geom].shape == CRI_SHAPE_PLANE) {
+        return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
+                             "%.60s is a plane, whose shells are those of "
+                             "the other geom: set eps without a name",
+                             name);
+    }
     if (geom < 0 || !(value > 0.0)) {
         return cri_mjcf_fail(m, CR_ERR_SYNTAX, node,
                              geom < 0 ? "names no geom of this scene: '%.60s'"

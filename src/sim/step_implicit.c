@@ -51,9 +51,16 @@ static cr_status refuse_start(const cr_sim *sim, const cri_implicit *s, cr_error
                     name[0], name[1], sim->world.law->name);
 }
 
-// barriers on distances do not know that surfaces have passed through each other
-static bool is_blind(const cri_potential *p) {
-    return p->form != CRI_POTENTIAL_LONGRANGE && p->form != CRI_POTENTIAL_PENALTY;
+// barriers on distances do not know that surfaces have passed through each other, and none knows
+// that one is inside of another
+static bool is_overlapping(const cr_sim *sim, const cri_implicit *s) {
+    const cri_potential *p = sim->potential;
+    int geom[2];
+    if (p->form == CRI_POTENTIAL_PENALTY) {
+        return false;
+    }
+    return p->form == CRI_POTENTIAL_LONGRANGE ? cri_potential_nest(p, s->now.pose, geom)
+                                              : cri_potential_meet(p, s->now.pose, geom);
 }
 
 // ---- the step ----------------------------------------------------------------------------------
@@ -77,10 +84,9 @@ static void displacements(const cri_mechanism *mech, const double *q, const doub
 
 static cr_status solve(cr_sim *sim, cri_implicit *s, cri_step_record *record, double *factor,
                        cr_error *err) {
-    int geom[2];
     cri_descent problem = cri_implicit_problem(s);
     cri_descent_report report;
-    if (is_blind(sim->potential) && cri_potential_meet(sim->potential, s->now.pose, geom)) {
+    if (is_overlapping(sim, s)) {
         return refuse_start(sim, s, err);
     }
     cri_potential_forget(sim->potential);
@@ -95,7 +101,12 @@ static cr_status solve(cr_sim *sim, cri_implicit *s, cri_step_record *record, do
         }
     }
     if (!report.has_memory) {
-        return cri_no_memory(err);
+        return cri_arena_has_failed(sim->scratch)
+                   ? cri_no_memory(err)
+                   : cri_fail(err, CR_ERR_NUMERIC, 0,
+                              "the energy of the step is no number: a velocity, or mu, length or "
+                              "slip of the law %.40s, is out of bounds",
+                              sim->world.law->name);
     }
     if (!report.is_allowed) {
         return refuse_start(sim, s, err);

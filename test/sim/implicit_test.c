@@ -245,6 +245,7 @@ TEST(random_throws_never_meet) {
         close_stage(&s);
     }
     CHECK_INT(n_met, 0);
+    CHECK_INT(n_unsolved, 0);
     if (asked) {
         printf("%d scenes, %d meet, %d steps of %d unsolved\n", n_scene, n_met, n_unsolved,
                3 * n_scene);
@@ -311,6 +312,24 @@ TEST(bad_input_is_named) {
                         &err),
               CR_ERR_SYNTAX);
     CHECK(strstr(err.text, "eps of a is not more than 0"));
+    CHECK_INT(try_start(SCENE("<numeric name='carom:potential:eps:floor' data='1'/>",
+                              "<geom name='floor' type='plane' size='1 1 1'/>" BODY(
+                                  "a", "size='.1'", "0 0 1")),
+                        &err),
+              CR_ERR_SYNTAX);
+    CHECK(strstr(err.text, "floor is a plane"));
+    // one inside of another, whose triangles do not meet
+    CHECK_INT(try_start(SCENE("", BODY("a", "type='box' size='.5 .5 .5'", "0 0 0")
+                                      BODY("b", "type='box' size='.1 .1 .1'", ".1 0 0")),
+                        &err),
+              CR_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "a and b touch or overlap"));
+    CHECK_INT(try_start(SCENE("<numeric name='carom:potential:slip' data='1e-300'/>",
+                              "<geom name='floor' type='plane' size='1 1 1'/>" BODY(
+                                  "a", "type='box' size='.1 .1 .1'", "0 0 .11")),
+                        &err),
+              CR_ERR_NUMERIC);
+    CHECK(strstr(err.text, "is no number"));
 }
 
 #define BOX "type='box' size='.1 .1 .1'"
@@ -338,6 +357,25 @@ TEST(shells_of_one_geom_are_those_of_its_pairs) {
         // c is beyond the shells of both
         CHECK(fabs(of_a[i] - wide[i]) < 1e-9 * part && fabs(of_b[i] - wide[i]) < 1e-9 * part);
         CHECK(fabs(of_c[i] - narrow[i]) < 1e-9 * part);
+    }
+}
+
+TEST(words_of_the_potential_change_the_push) {
+    static const char *const words[] = {
+        "<text name='carom:potential:clusters' data='whole'/>",
+        "<numeric name='carom:potential:length' data='2'/>",
+        "<numeric name='carom:potential:eps' data='1'/>",
+    };
+    double plain[2], single[2], own[2];
+    push_apart(SCENE(MU("1e-4"), THREE), plain);
+    push_apart(SCENE(MU("1e-4") "<text name='carom:potential:clusters' data='single'/>", THREE),
+               single);
+    CHECK(single[0] == plain[0] && single[1] == plain[1]);
+    for (int k = 0; k < 3; k++) {
+        char text[2048];
+        snprintf(text, sizeof text, SCENE(MU("1e-4") "%s", THREE), words[k]);
+        push_apart(text, own);
+        CHECK(fabs(own[0] - plain[0]) > 0.01 * fabs(plain[0]));
     }
 }
 
@@ -389,4 +427,5 @@ CR_TEST_MAIN(flight_is_that_of_implicit_euler, two_bodies_conserve_momentum,
              a_gap_near_rounding_is_a_start, a_few_steps_of_descent_see_less_of_a_contact,
              a_penalty_starts_in_an_overlap_and_carries_the_weight, random_throws_never_meet,
              long_steps_are_stable, bad_input_is_named, shells_of_one_geom_are_those_of_its_pairs,
-             triangles_without_area_are_left_out, shapes_are_closed_surfaces)
+             words_of_the_potential_change_the_push, triangles_without_area_are_left_out,
+             shapes_are_closed_surfaces)
