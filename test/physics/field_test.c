@@ -289,5 +289,4 @@ CR_TEST_MAIN(without_the_gyroscopic_term_the_spin_is_kept,
              inertia_about_the_origin_is_by_steiners_theorem,
              motions_with_the_switches_have_their_gradients, links_keep_their_gyroscopic_term,
              fields_of_primitives_bounce_like_the_primitives, shapes_with_hollows_stand,
-             friction_acts_across_the_normal,
-             wrong_shapes_are_refused_with_a_line)
+             friction_acts_across_the_normal, wrong_shapes_are_refused_with_a_line)
