@@ -221,7 +221,7 @@ static cr_status run_seed(const solid *s, cri_sdf_task *task, uint64_t seed, sco
     cri_sdf_put(task, truth);
     CR_TRY(cri_sdf_move(task, task->target, err));
     CR_TRY(cri_sdf_descend(task, value[RULE], NULL, err));
-    CR_TRY(cri_sdf_search(task, value[SEARCH], err));
+    CR_TRY(cri_sdf_search(task, value[SEARCH], NULL, err));
     for (int k = 0; k < STAGES; k++) {
         CR_TRY(chamfer(s, truth, value[k], &apart[k], err));
     }
@@ -245,7 +245,7 @@ static cr_status run_code(cri_sdf_space *s, cri_sdf_task *task, uint64_t seed, s
     cri_sdf_put(task, truth);
     CR_TRY(cri_sdf_move(task, task->target, err));
     CR_TRY(cri_sdf_descend(task, value[RULE], NULL, err));
-    CR_TRY(cri_sdf_search(task, value[SEARCH], err));
+    CR_TRY(cri_sdf_search(task, value[SEARCH], NULL, err));
     for (int k = 0; k < STAGES; k++) {
         CR_TRY(cri_sdf_space_chamfer(s, truth, value[k], &apart[k], err));
     }

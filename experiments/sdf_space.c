@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { CELLS = 32, COARSE = 16 };
 
@@ -38,20 +39,29 @@ void cri_sdf_space_close(cri_sdf_space *s) {
     *s = (cri_sdf_space){0};
 }
 
-void cri_sdf_space_draw(const cri_sdf_space *s, cri_random *random, double *truth, double *start) {
+void cri_sdf_space_near(const cri_sdf_space *s, cri_random *random, double width, double *code) {
     const cri_shape_space *space = &s->space;
-    int n = space->n_shape, which = (int)cri_random_uniform(random, 0.0, n);
-    which = which < n ? which : n - 1;
+    int n = space->n_shape;
     for (int k = 0; k < space->n_code; k++) {
-        double mean = 0.0, square = 0.0;
+        double mean = 0.0, square = 0.0, lower, upper;
         for (int i = 0; i < n; i++) {
             double c = space->code[i * space->n_code + k];
             mean += c / n;
             square += c * c / n;
         }
-        truth[k] = space->code[which * space->n_code + k];
-        start[k] = mean + 0.1 * sqrt(fmax(square - mean * mean, 0.0)) * cri_random_normal(random);
+        double deviation = sqrt(fmax(square - mean * mean, 0.0));
+        cri_shape_space_range(space, k, &lower, &upper);
+        code[k] = mean + width * deviation * cri_random_normal(random);
+        code[k] = fmin(fmax(code[k], lower), upper);
     }
+}
+
+void cri_sdf_space_draw(const cri_sdf_space *s, cri_random *random, double *truth, double *start) {
+    const cri_shape_space *space = &s->space;
+    int n = space->n_shape, which = (int)cri_random_uniform(random, 0.0, n);
+    which = which < n ? which : n - 1;
+    memcpy(truth, space->code + which * space->n_code, sizeof *truth * (size_t)space->n_code);
+    cri_sdf_space_near(s, random, 0.1, start);
 }
 
 static cr_status mesh_of(cri_sdf_space *s, const double *code, int n_cell, cri_triangles *out,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // loss = weight sum over steps and entries (x - target)^2, with the gradient of the rollout; the
-// search makes the same sum least for the last step by the least squares of carom fit.
+// search makes the same sum least, for the last step or for every so many, by the least squares of
+// carom fit. Its Jacobian is taken row by row from the last state back, until the sought numbers no
+// longer matter: before the first impact they do not.
 
 #include "sdf_task.h"
 #include "sdf_space.h"
@@ -112,9 +114,11 @@ static cr_status pull(cri_sdf_task *t, const double *value, int n, const cr_seed
         volume_adj = -p_adj[t->density] * t->p[t->density] * t->p[t->density];
     }
     double volume[CRI_SDF_MOST] = {0.0}; // its derivatives
+    bool has_slope = is_field_kept(t) && volume_adj != 0.0;
     if (is_field_kept(t)) {
         const cri_mesh_mass one = {.volume = 1.0};
-        if (!cri_form_mass_vjp(cri_sdf_form(t->sim, t->geom), &one, t->memory, volume)) {
+        if (has_slope &&
+            !cri_form_mass_vjp(cri_sdf_form(t->sim, t->geom), &one, t->memory, volume)) {
             return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
         }
     } else if (t->density >= 0) {
@@ -210,54 +214,94 @@ cr_status cri_sdf_descend(cri_sdf_task *t, double *value, int *n_done, cr_error 
     return CR_OK;
 }
 
-// what is left at the end, and its derivatives, each by an adjoint
-static cr_status end_residuals(void *context, const double *z, double *r, double *J, double *loss,
-                               cr_error *err) {
+// states that count in the search, each (n_entry)
+static int n_counted(const cri_sdf_task *t) {
+    return t->stride > 0 ? (t->n_step + t->stride - 1) / t->stride : 1;
+}
+
+// the row of J (n_sought, m) for an entry of a state; false in *is_any: nothing matters to it
+static cr_status row_of(cri_sdf_task *t, const double *z, int step, int entry, int row, double *J,
+                        bool *is_any, cr_error *err) {
+    cri_arena_mark mark = cri_arena_get_mark(t->memory);
+    double *x_adj = CR_PUSH(t->memory, double, t->n.n_x), slope[CRI_SDF_MOST];
+    if (!x_adj) {
+        return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+    }
+    x_adj[entry] = 1.0;
+    cr_status status = pull(t, z, 1, &(cr_seed){step, x_adj}, slope, err);
+    cri_arena_rewind(t->memory, mark);
+    CR_TRY(status);
+    for (int i = 0; i < t->n_sought; i++) {
+        J[i * n_counted(t) * t->n_entry + row] = slope[i];
+        *is_any = *is_any || slope[i] != 0.0;
+    }
+    return CR_OK;
+}
+
+// what is left of the states that count, the last one first, and its derivatives by adjoints
+static cr_status residuals(void *context, const double *z, double *r, double *J, double *loss,
+                           cr_error *err) {
     cri_sdf_task *t = context;
+    int m = n_counted(t) * t->n_entry;
+    bool is_any = true;
     cri_sdf_put(t, z);
     CR_TRY(cri_sdf_move(t, t->path, err));
-    size_t last = (size_t)t->n_step * (size_t)t->n.n_x + (size_t)t->first_entry;
     *loss = 0.0;
-    for (int e = 0; e < t->n_entry; e++) {
-        r[e] = t->path[last + (size_t)e] - t->target[last + (size_t)e];
-        *loss += r[e] * r[e];
+    for (int i = 0; J && i < t->n_sought * m; i++) {
+        J[i] = 0.0;
     }
-    for (int e = 0; J && e < t->n_entry; e++) {
-        cri_arena_mark mark = cri_arena_get_mark(t->memory);
-        double *x_adj = CR_PUSH(t->memory, double, t->n.n_x), row[CRI_SDF_MOST];
-        if (!x_adj) {
-            return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
-        }
-        x_adj[t->first_entry + e] = 1.0;
-        cr_status status = pull(t, z, 1, &(cr_seed){t->n_step, x_adj}, row, err);
-        cri_arena_rewind(t->memory, mark);
-        CR_TRY(status);
-        for (int i = 0; i < t->n_sought; i++) {
-            J[i * t->n_entry + e] = row[i];
+    for (int k = 0; k < n_counted(t); k++) {
+        int step = t->n_step - k * t->stride;
+        bool was_any = is_any;
+        is_any = false;
+        for (int e = 0; e < t->n_entry; e++) {
+            int row = k * t->n_entry + e, entry = t->first_entry + e;
+            size_t at = (size_t)step * (size_t)t->n.n_x + (size_t)entry;
+            r[row] = t->path[at] - t->target[at];
+            *loss += r[row] * r[row];
+            if (J && was_any) {
+                CR_TRY(row_of(t, z, step, entry, row, J, &is_any, err));
+            }
         }
     }
     return CR_OK;
 }
 
-cr_status cri_sdf_search(cri_sdf_task *t, double *value, cr_error *err) {
-    CR_ASSERT(t->is_last_only && t->n_entry <= CRI_SDF_MOST);
-    cri_arrow_block block = {.n = 0, .m = t->n_entry};
+cr_status cri_sdf_squares(cri_sdf_task *t, const double *value, double *loss, cr_error *err) {
+    cri_arena_mark mark = cri_arena_get_mark(t->memory);
+    double *r = CR_PUSH(t->memory, double, n_counted(t) * t->n_entry);
+    cr_status status = r ? residuals(t, value, r, NULL, loss, err)
+                         : cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+    cri_arena_rewind(t->memory, mark);
+    return status;
+}
+
+cr_status cri_sdf_search(cri_sdf_task *t, double *value, double *loss, cr_error *err) {
+    int m = n_counted(t) * t->n_entry;
+    cri_arrow_block block = {.n = 0, .m = m};
     cri_arrow arrow = {.n_shared = t->n_sought, .n_block = 1, .block = &block};
     cri_domain domain[CRI_SDF_MOST];
-    double r[CRI_SDF_MOST], J[CRI_SDF_MOST * CRI_SDF_MOST];
-    cri_lsq_result result;
+    cri_lsq_result result = {.loss = INFINITY};
     for (int i = 0; i < t->n_sought; i++) {
         domain[i] = (cri_domain){.lower = t->lower[i], .upper = t->upper[i]};
     }
     cri_arrow_place(&arrow);
     const cri_lsq problem = {.arrow = &arrow,
-                             .residuals = end_residuals,
+                             .residuals = residuals,
                              .context = t,
                              .domain = domain,
-                             .iteration_limit = 100,
+                             .iteration_limit = t->n_search > 0 ? t->n_search : 100,
                              .flat = 1e-12,
                              .progress = t->progress};
-    return cri_lsq_minimise(&problem, value, r, J, &result, err);
+    cri_arena_mark mark = cri_arena_get_mark(t->memory);
+    double *r = CR_PUSH(t->memory, double, m), *J = CR_PUSH(t->memory, double, m * t->n_sought);
+    cr_status status = r && J ? cri_lsq_minimise(&problem, value, r, J, &result, err)
+                              : cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+    cri_arena_rewind(t->memory, mark);
+    if (loss) {
+        *loss = result.loss;
+    }
+    return status;
 }
 
 // the target as a recording

@@ -27,10 +27,11 @@ typedef struct cri_sdf_task {
     double dt;
     double *p, *x0, *u; // u (n_step, n_u), NULL: zero
     int n_sought;
-    int slot[CRI_SDF_MOST];                          // in p
-    const char *name;                                // of them all, for carom fit
-    int first_entry, n_entry;                        // of x that count
-    bool is_last_only;                               // the last state alone counts
+    int slot[CRI_SDF_MOST];   // in p
+    const char *name;         // of them all, for carom fit
+    int first_entry, n_entry; // of x that count
+    bool is_last_only;        // the last state alone counts
+    int stride; // of the states that count in the search, from the last one back; 0: that one alone
     double weight;                                   // of its square
     double *target;                                  // (n_step + 1, n_x)
     double *path;                                    // (n_step + 1, n_x)
@@ -43,6 +44,7 @@ typedef struct cri_sdf_task {
     double eps_gap;     // that counts as touching, m; 0: as the library has it
     double rate;        // of the descent
     int n_iteration;    // at most
+    int n_search;       // iterations of the search, at most; 0: 100
     cri_sdf_rule rule;
     const cri_progress *progress; // of iterations; may be NULL
     cri_report *report;           // gets the losses of the descent; NULL: none does
@@ -69,9 +71,14 @@ CR_MUST_CHECK cr_status cri_sdf_move(cri_sdf_task *task, double *path, cr_error 
 CR_MUST_CHECK cr_status cri_sdf_descend(cri_sdf_task *task, double *value, int *n_done,
                                         cr_error *err);
 
-/// The least squares of carom fit for a task whose last state alone counts, with the mass kept;
-/// value (n_sought) is the start, then the end.
-CR_MUST_CHECK cr_status cri_sdf_search(cri_sdf_task *task, double *value, cr_error *err);
+/// The least squares of carom fit with the mass kept; value (n_sought) is the start, then the end.
+/// *loss, if not NULL, gets the sum of squares there.
+CR_MUST_CHECK cr_status cri_sdf_search(cri_sdf_task *task, double *value, double *loss,
+                                       cr_error *err);
+
+/// The sum of squares that the search makes least, at value.
+CR_MUST_CHECK cr_status cri_sdf_squares(cri_sdf_task *task, const double *value, double *loss,
+                                        cr_error *err);
 
 /// carom fit, from the same start.
 CR_MUST_CHECK cr_status cri_sdf_fit(cri_sdf_task *task, double *value, cr_error *err);
