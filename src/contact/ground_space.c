@@ -17,7 +17,7 @@
 //
 //   T = [cos sin; -m sin, m cos] on the tangents, m d on the twist, 1 on normals
 //   B = T A T',   y = T c
-//   s = sum |y_i|,   N = sum over ends |y_i| + 0.02 s
+//   s = sum |y_i|,   N = sum over ends |y_i| + 0.0001 s
 //   y_i/s but y_1, which is zero;  y_i/N of ends;  B_ij/a but B_22 = a and, of a point, B_nn = a;
 //   log(0.01 + s);  h, what would bring these rows to rest (contact/ground_still.c)
 //
@@ -40,8 +40,8 @@
 static const double same_place = 1e-6;
 // distances that differ by less of themselves are equal
 static const double same_size = 1e-6;
-// normal speeds are told apart down to this part of all
-static const double part = 0.02;
+// normal speeds are told apart down to this part of all, as slow as they are in training
+static const double part = 1e-4;
 // speeds below it are slow, m/s
 static const double slow = 0.01;
 

@@ -42,7 +42,7 @@ typedef struct task {
 
 cri_augmented_options cri_augmented_options_default(void) {
     return (cri_augmented_options){.sampling = cri_ground_sampling_default(),
-                                   .n_sample = {15000, 35000, 10000, 20000, 20000},
+                                   .n_sample = {15000, 35000, 10000, 40000, 20000},
                                    .n_hidden = 3,
                                    .width = {32, 32, 16},
                                    .n_epoch = 300,

@@ -24,8 +24,8 @@ typedef struct cri_augmented_options {
     const cri_progress *progress;
 } cri_augmented_options;
 
-/// 15,000 points and 35,000 lines, which have the more inputs (in space 10,000, 20,000 and as many
-/// surfaces), nets 32-32-16, 300 epochs of batches
+/// 15,000 points and 35,000 lines, which have the more inputs (in space 10,000, 40,000 and
+/// 20,000 surfaces), nets 32-32-16, 300 epochs of batches
 /// of 256.
 cri_augmented_options cri_augmented_options_default(void);
 

@@ -27,6 +27,9 @@ typedef struct cri_ground_sampler {
     cri_vec3 edge[CRI_GROUND_EDGE_MOST], edge_along[CRI_GROUND_EDGE_MOST];
     cri_vec3 flat[CRI_GROUND_FACE_MOST];
     int n_edge, n_flat;
+    // in space: only so many of a face's corners take part, 0: all; and what chooses them
+    int n_only;
+    cri_random pick;
     // of two bodies: angles of the one to the other, and of the normal in the other's frame, where
     // faces meet
     double meet[CRI_GROUND_FACE_MOST][2];

@@ -7,6 +7,9 @@
 //   h(u) = max over points p of u p;   edge p, p':  u p = u p' = h(u);   face:  a third one as well
 //
 // both by bisection, so that any shape will do; what has no corners has neither.
+//
+// A body that comes to lie on a face touches with some of its corners before the others: a third of
+// the lines are two corners of a face, also its diagonals, and a sixth of the surfaces three.
 
 #include "learn/ground_parts.h"
 
@@ -147,14 +150,23 @@ void cri_ground_find_space(cri_ground_sampler *s) {
     }
 }
 
+// how many corners of a face take part; 0: all of what lies on the surface
+static int draw_corners(const cri_ground_sampler *s, cri_ground_kind kind, cri_random *r) {
+    double share = cri_random_uniform(r, 0.0, 6.0);
+    if (kind == CRI_GROUND_SPACE_LINE) {
+        return share < 2.0 && s->n_flat > 0 ? 2 : 0;
+    }
+    return share < 1.0 && kind == CRI_GROUND_SPACE_SURFACE ? 3 : 0;
+}
+
 // the direction that points down, tilted a little
 static cri_vec3 draw_down(cri_ground_sampler *s, cri_ground_kind kind, double tilt, cri_random *r) {
-    if (kind == CRI_GROUND_SPACE_LINE) {
+    if (kind == CRI_GROUND_SPACE_LINE && s->n_only == 0) {
         int i = cri_random_whole(r, 0, s->n_edge - 1);
         double own = cri_random_uniform(r, -tilt, tilt);
         return unit(cri_v3_mad(s->edge[i], own, s->edge_along[i]));
     }
-    if (kind == CRI_GROUND_SPACE_SURFACE) {
+    if (kind != CRI_GROUND_SPACE_POINT) {
         cri_vec3 flat = s->flat[cri_random_whole(r, 0, s->n_flat - 1)], side = across(flat);
         double a = cri_random_uniform(r, -tilt, tilt), b = cri_random_uniform(r, -tilt, tilt);
         return unit(cri_v3_mad(cri_v3_mad(flat, a, side), b, cri_v3_cross(flat, side)));
@@ -166,6 +178,8 @@ double cri_ground_draw_space(cri_ground_sampler *s, cri_ground_kind kind,
                              const cri_ground_sampling *sampling, cri_random *r) {
     bool is_uniform = cri_random_uniform(r, 0.0, 1.0) < 0.5 || sampling->is_uniform;
     double tilt = is_uniform ? 0.0 : sampling->tilt, pi = acos(-1.0);
+    s->n_only = draw_corners(s, kind, r);
+    s->pick = cri_random_of((uint64_t)cri_random_whole(r, 0, 1 << 30), 0);
     cri_vec3 n = s->ground.normal, down = draw_down(s, kind, tilt, r);
     set_pose(s, down, cri_random_uniform(r, -pi, pi));
     cri_ground_settle(s);

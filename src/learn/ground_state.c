@@ -231,6 +231,17 @@ static double open_slip(const cri_ground_sampler *s, int n, const cri_contact_re
                : 0.0;
 }
 
+// leaves n_only of n, by chance
+static int choose_some(cri_ground_sampler *s, int n, cri_contact_ref *ref) {
+    for (int i = 0; s->n_only > 0 && i < s->n_only && i < n; i++) {
+        int other = (int)cri_random_whole(&s->pick, i, n - 1);
+        cri_contact_ref own = ref[i];
+        ref[i] = ref[other];
+        ref[other] = own;
+    }
+    return s->n_only > 0 && s->n_only < n ? s->n_only : n;
+}
+
 bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, double *v_out,
                       cri_ground_solved *out) {
     cri_contact_ref ref[CRI_GROUND_NEAR_MOST * CRI_MAX_TOUCH];
@@ -242,6 +253,7 @@ bool cri_ground_solve(cri_ground_sampler *s, double reach, const double *v, doub
             }
         }
     }
+    n = choose_some(s, n, ref);
     size_t room = n > 0 ? cri_jump_bytes(&s->world, n, ref) : 0;
     if (n == 0 || !cri_arena_reserve(s->keep, 4 * room + cri_ground_bytes(n)) ||
         !cri_arena_reserve(s->scratch, room)) {

@@ -65,6 +65,24 @@ TEST(labels_are_those_of_the_law) {
     cr_model_destroy(model);
 }
 
+// what comes down on a face may touch with two corners across it, far from the middle: no edge has
+// such an inverse mass
+TEST(lines_are_also_diagonals_of_faces) {
+    enum { AT_FIRST_END = 17 };
+    cr_model *model = parse(box, NULL);
+    cr_error err = {0};
+    cri_ground_sampling sampling = cri_ground_sampling_default();
+    cri_ground_data data;
+    int n_far = 0;
+    CHECK_INT(cri_ground_sample(model, CRI_GROUND_SPACE_LINE, 500, &sampling, &data, arena, &err),
+              CR_OK);
+    for (int i = 0; i < data.n; i++) {
+        n_far += data.input[i * data.n_input + AT_FIRST_END] > 3.3;
+    }
+    CHECK(n_far > 20 && n_far < 250);
+    cr_model_destroy(model);
+}
+
 TEST(training_learns_and_a_file_keeps_it) {
     static const char path[] = "augmented_space_test.json";
     cr_model *model = parse(box, NULL);
@@ -224,5 +242,6 @@ TEST(a_rollout_has_its_gradient_and_nothing_sinks) {
     cri_arena_destroy(arena);
 }
 
-CR_TEST_MAIN(labels_are_those_of_the_law, training_learns_and_a_file_keeps_it,
-             a_state_beyond_training_is_flagged, a_rollout_has_its_gradient_and_nothing_sinks)
+CR_TEST_MAIN(labels_are_those_of_the_law, lines_are_also_diagonals_of_faces,
+             training_learns_and_a_file_keeps_it, a_state_beyond_training_is_flagged,
+             a_rollout_has_its_gradient_and_nothing_sinks)
