@@ -24,7 +24,7 @@
 #include <string.h>
 
 enum { N_RUN = 50, N_QUICK = 1, N_STEP = 30, N_ITERATION = 100, N_ITERATION_QUICK = 30 };
-enum { N_DRAW = 64, N_BEST = 4, N_SEARCH = 30 }; // codes drawn, those searches begin from
+enum { N_DRAW = 64, N_BEST = 2, N_SEARCH = 20 }; // codes drawn, those searches begin from
 
 static const double is_fitted = 1e-14; // sum of squares, m2
 

@@ -172,6 +172,7 @@ static cr_status copy_nodes(cri_builder *b, int g, const cri_form_def *def,
     plan->n_node = def->n_node;
     plan->n_param = def->n_param;
     plan->rule = def->rule;
+    b->model->has_normal_rule = b->model->has_normal_rule || def->rule == CRI_VERTEX_NORMAL;
     return CR_OK;
 }
 

@@ -113,9 +113,10 @@ typedef struct cri_key {
 struct cr_model {
     cr_sizes sizes;
     cri_mechanism mech;
-    int n_form;   // geoms with a plan
-    int n_shape;  // parameters of all fields
-    int n_corner; // coordinates of vertices that are parameters
+    int n_form;           // geoms with a plan
+    bool has_normal_rule; // a marched one moves its vertices along their normals
+    int n_shape;          // parameters of all fields
+    int n_corner;         // coordinates of vertices that are parameters
     int n_pair;
     int n_limit;
     int n_exclude;

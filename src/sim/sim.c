@@ -253,7 +253,7 @@ cr_status cri_sim_step(cr_sim *sim, double dt, const double *x, const double *u,
     CR_TRY(sim->stepper->step(sim, record, end, err));
     // Euler's motion is its own, not that of the bodies
     record->report.grad |= sim->has_euler ? CR_GRAD_DISCRETE : 0;
-    record->report.grad |= sim->surrogate ? CR_GRAD_SURROGATE : 0;
+    record->report.grad |= sim->surrogate || sim->model->has_normal_rule ? CR_GRAD_SURROGATE : 0;
     if (sim->world.outside == CRI_OUTSIDE_STOP && record->report.n_outside > 0) {
         return cri_fail(err, CR_ERR_NUMERIC, 0,
                         "a contact is outside what the nets of body %.40s were trained for; train "

@@ -105,6 +105,21 @@ TEST(friction_acts_across_the_normal) {
     cr_run_close(&r);
 }
 
+// vertices that move along their normals are not those of the mesh: the label says so
+TEST(the_rule_along_the_normal_is_labelled) {
+    static const char *const rule[2] = {"edge", "normal"};
+    for (int k = 0; k < 2; k++) {
+        char shape[64];
+        snprintf(shape, sizeof shape, "ellipsoid 0.3 0.2 0.1; cells 8; vertex %s", rule[k]);
+        cr_run r = open_body("type='sphere' size='0.2'", shape, "0 0 1 1 0 0 0", "0 0 0 0 0 0");
+        double x[13];
+        memcpy(x, r.x, sizeof x);
+        steps(&r, x, 1);
+        CHECK_INT((int)cr_sim_report(r.sim)->grad, k == 0 ? 0 : CR_GRAD_SURROGATE);
+        cr_run_close(&r);
+    }
+}
+
 // ---- the two switches for comparison with paper 004 ---------------------------------------------
 
 static cr_run open_spin(const char *custom, const char *geoms) {
@@ -289,4 +304,5 @@ CR_TEST_MAIN(without_the_gyroscopic_term_the_spin_is_kept,
              inertia_about_the_origin_is_by_steiners_theorem,
              motions_with_the_switches_have_their_gradients, links_keep_their_gyroscopic_term,
              fields_of_primitives_bounce_like_the_primitives, shapes_with_hollows_stand,
-             friction_acts_across_the_normal, wrong_shapes_are_refused_with_a_line)
+             friction_acts_across_the_normal, the_rule_along_the_normal_is_labelled,
+             wrong_shapes_are_refused_with_a_line)
