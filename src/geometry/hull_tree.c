@@ -15,9 +15,11 @@
 
 #include "base/base.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 // vertices of a leaf at most, and of a hull that needs no tree
 enum { MOST_LEAF = 8, MOST_FLAT = 32, MOST_DEPTH = 24, N_BOUND = 9 };
@@ -79,6 +81,12 @@ static void fill_bound(const cri_hull *hull, int n, const keyed *list, double *b
     cri_v3_store(most, bound + 6);
 }
 
+// where the first number of a node is; the others follow at every second place, so that two
+// children are lanes of one vector
+static inline size_t bound_at(int node) {
+    return 2 * N_BOUND * (size_t)(node / 2) + (size_t)(node % 2);
+}
+
 bool cri_hull_tree_build(cri_hull *hull, cr_arena *arena, cr_arena *scratch) {
     CR_ASSERT(hull && arena && scratch);
     int n = hull->n_vertex, depth = 0;
@@ -110,7 +118,11 @@ bool cri_hull_tree_build(cri_hull *hull, cr_arena *arena, cr_arena *scratch) {
         }
         // halves for the children
         qsort(list + from, (size_t)count, sizeof *list, by_key);
-        fill_bound(hull, count, list + from, bound + N_BOUND * (size_t)node);
+        double own[N_BOUND];
+        fill_bound(hull, count, list + from, own);
+        for (int k = 0; k < N_BOUND; k++) {
+            bound[bound_at(node) + 2 * (size_t)k] = own[k];
+        }
     }
     for (int i = 0; i < n; i++) {
         order[i] = list[i].vertex;
@@ -122,6 +134,10 @@ bool cri_hull_tree_build(cri_hull *hull, cr_arena *arena, cr_arena *scratch) {
 }
 
 // ---- questions ---------------------------------------------------------------------------------
+
+typedef double two __attribute__((vector_size(16)));
+typedef double near_two __attribute__((vector_size(16), aligned(8), may_alias));
+typedef long long two_bits __attribute__((vector_size(16)));
 
 /// A direction and the sizes of its parts.
 typedef struct way {
@@ -138,11 +154,24 @@ static way way_of(cri_vec3 d) {
 }
 
 static inline span span_of(const cri_hull *hull, int node, const way *w) {
-    const double *bound = hull->tree_bound + N_BOUND * (size_t)node;
-    double middle = cri_v3_dot(cri_v3_load(bound), w->d);
-    double half = fabs(cri_v3_dot(cri_v3_load(bound + 3), w->d)) +
-                  cri_v3_dot(cri_v3_load(bound + 6), w->size);
+    const double *b = hull->tree_bound + bound_at(node);
+    double middle = cri_v3_dot(cri_v3(b[0], b[2], b[4]), w->d);
+    double half = fabs(cri_v3_dot(cri_v3(b[6], b[8], b[10]), w->d)) +
+                  cri_v3_dot(cri_v3(b[12], b[14], b[16]), w->size);
     return (span){middle - half, middle + half};
+}
+
+static inline two dot_of_two(const near_two *x, const two d[3]) {
+    return x[0] * d[0] + x[1] * d[1] + x[2] * d[2];
+}
+
+// how far both children of a node go
+static inline two reach_of_children(const cri_hull *hull, int node, const two d[3],
+                                    const two size[3]) {
+    const near_two *b = (const near_two *)(hull->tree_bound + bound_at(2 * node));
+    two slant = dot_of_two(b + 3, d);
+    slant = (two)((two_bits)slant & LLONG_MAX); // its size
+    return dot_of_two(b, d) + (slant + dot_of_two(b + 6, size));
 }
 
 // the vertices under a node: order[from, to)
@@ -224,6 +253,9 @@ static void look_under(search *s, waiting top) {
         return;
     }
     int n_leaf = 1 << hull->tree_depth, n = 1;
+    const cri_vec3 w = s->along.d, z = s->along.size;
+    const two d[3] = {{w.x, w.x}, {w.y, w.y}, {w.z, w.z}};
+    const two size[3] = {{z.x, z.x}, {z.y, z.y}, {z.z, z.z}};
     waiting list[MOST_DEPTH + 2];
     list[0] = top;
     while (n > 0) {
@@ -236,8 +268,8 @@ static void look_under(search *s, waiting top) {
                          first_of(hull->n_vertex, hull->tree_depth, own.node - n_leaf + 1));
             continue;
         }
-        waiting left = {2 * own.node, span_of(hull, 2 * own.node, &s->along).high};
-        waiting right = {2 * own.node + 1, span_of(hull, 2 * own.node + 1, &s->along).high};
+        two reach = reach_of_children(hull, own.node, d, size);
+        waiting left = {2 * own.node, reach[0]}, right = {2 * own.node + 1, reach[1]};
         bool is_right = right.reach > left.reach;
         list[n++] = is_right ? left : right;
         list[n++] = is_right ? right : left;

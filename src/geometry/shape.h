@@ -38,7 +38,7 @@ typedef struct cri_hull {
     double radius;            // largest distance of a vertex from the origin
     double centre[3];         // inside
     int tree_depth;           // of the tree over many vertices (geometry/hull_tree.h)
-    const double *tree_bound; // (2^(depth + 1), 9) middle, half length, width of each node
+    const double *tree_bound; // (2^depth, 9, 2) middle, half length, width of pairs of nodes
     const int *tree_order;    // (n_vertex) vertices as leaves have them; NULL: there is no tree
 } cri_hull;
 
