@@ -321,7 +321,7 @@ static cr_status train_members(const cri_experiment_options *options, const sett
             }
         }
         // of the first, by each number of nets
-        for (int c = 0; c < N_COUNT && kept; c++) {
+        for (int c = 0; c < N_COUNT && kept && to[0]; c++) {
             for (int i = 0; i < to[0]->n && count[c] == m + 1; i++) {
                 add(&kept[c], to[0]->q + 3 * i, to[0]->before + 3 * i, to[0]->after + 3 * i);
                 memcpy(kept[c].said + 3 * (kept[c].n - 1), to[0]->said + 3 * i, 3 * sizeof(double));
