@@ -3,8 +3,8 @@
 // A file has a column of times, three of positions (two slides and a hinge, as the scene has them)
 // and three of velocities; without those, velocities are differences of positions. A new throw
 // begins where the column `throw` changes, or time does not grow. A transition is two rows of one
-// throw: the pose of the second, the velocity of the first and what gravity adds to it in between,
-// the velocity of the second.
+// throw: both poses, the velocity of the first and what gravity adds to it in between, the velocity
+// of the second.
 
 #include "learn_throws.h"
 
@@ -91,7 +91,7 @@ static void velocity(const cri_table *table, const columns *c, int first, int i,
 
 /// Where transitions go.
 typedef struct sink {
-    double *q, *before, *after;
+    double *q, *before, *after, *from, *span;
     int n;
     double fall[3]; // m/s^2 of gravity in the three velocities
 } sink;
@@ -108,9 +108,10 @@ static void take(const cri_table *table, const columns *c, sink *s) {
         velocity(table, c, first, i, s->after + 3 * s->n);
         for (int k = 0; k < 3; k++) {
             s->q[3 * s->n + k] = cell(table, i, c->at[1 + k]);
+            s->from[3 * s->n + k] = cell(table, i - 1, c->at[1 + k]);
             s->before[3 * s->n + k] += h * s->fall[k];
         }
-        s->n++;
+        s->span[s->n++] = h;
     }
 }
 
@@ -118,7 +119,9 @@ static bool push(sink *s, int n, cr_arena *arena) {
     s->q = CR_PUSH(arena, double, 3 * n);
     s->before = CR_PUSH(arena, double, 3 * n);
     s->after = CR_PUSH(arena, double, 3 * n);
-    return s->q && s->before && s->after;
+    s->from = CR_PUSH(arena, double, 3 * n);
+    s->span = CR_PUSH(arena, double, n);
+    return s->q && s->before && s->after && s->from && s->span;
 }
 
 int learn_throws_read(const cli_options *o, const cr_model *model, cri_ground_record *out,
@@ -167,6 +170,8 @@ int learn_throws_read(const cli_options *o, const cr_model *model, cri_ground_re
                                .q = s.q,
                                .before = s.before,
                                .after = s.after,
+                               .from = s.from,
+                               .span = s.span,
                                .noise = 1e-3,
                                .reach = 1e-3,
                                .gap = 1e-3};

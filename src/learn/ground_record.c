@@ -7,6 +7,13 @@
 //
 // which is also the impulse that fits v+ - v best in the mass norm. The body is put on the surface
 // first, for poses have errors.
+//
+// Rows of a recording are at any time around an impact, which is found between two of them: with
+// gaps g at the first pose q and g' where v alone would have brought it, the touch is at
+//
+//   q + s h v,   s = g/(g - g')   where g' < 0
+//
+// else at the second one. What closes after it nearly as before has not touched yet.
 
 #include "learn/ground_parts.h"
 
@@ -15,15 +22,52 @@
 #include <math.h>
 #include <string.h>
 
+// of the normal speed before: what closes with more of it afterwards has not touched
+static const double untouched = 0.5;
+
+static double gap_at(cri_ground_sampler *s, const double *q, double t, const double *v) {
+    for (int k = 0; k < s->model->sizes.n_q; k++) {
+        s->x[k] = q[k] + (v ? t * v[k] : 0.0);
+    }
+    cri_ground_look(s);
+    return cri_ground_lowest(s)->gap;
+}
+
+// sets the pose of the contact of transition i; false when there is none
+static bool place(cri_ground_sampler *s, const cri_ground_record *record, int i) {
+    int n_q = s->model->sizes.n_q, n_v = s->model->sizes.n_v;
+    double end = gap_at(s, record->q + n_q * i, 0.0, NULL);
+    if (!record->from) {
+        return end <= record->gap;
+    }
+    CR_ASSERT(record->span && n_q == n_v);
+    const double *from = record->from + n_q * i, *v = record->before + n_v * i;
+    double h = record->span[i], first = gap_at(s, from, 0.0, NULL), last = gap_at(s, from, h, v);
+    if (last < 0.0) {
+        double part = first > 0.0 ? first / (first - last) : 0.0;
+        (void)gap_at(s, from, part * h, v);
+    } else {
+        (void)gap_at(s, record->q + n_q * i, 0.0, NULL);
+    }
+    return fmin(last, end) <= record->gap;
+}
+
+// does an end close after the transition as if there had been no contact?
+static bool is_closing_on(const cri_ground *before, const double *after, double noise) {
+    bool is_on = false;
+    for (int k = before->n_tangent; k < before->n_row; k++) {
+        is_on = is_on || (after[k] < -noise && after[k] < untouched * before->c[k]);
+    }
+    return is_on;
+}
+
 // the velocities of the rows before and after, from a solve that is not otherwise used
 static bool look_at(cri_ground_sampler *s, const cri_ground_record *record, int i,
                     cri_ground_solved *out) {
     cri_ground_solved later;
-    double after[CRI_GROUND_ROWS], *x = s->x;
-    int n_q = s->model->sizes.n_q, n_v = s->model->sizes.n_v;
-    memcpy(x, record->q + n_q * i, sizeof *x * (size_t)n_q);
-    cri_ground_look(s);
-    if (cri_ground_lowest(s)->gap > record->gap) {
+    double after[CRI_GROUND_ROWS];
+    int n_v = s->model->sizes.n_v;
+    if (!place(s, record, i)) {
         return false;
     }
     cri_ground_settle(s);
@@ -34,6 +78,9 @@ static bool look_at(cri_ground_sampler *s, const cri_ground_record *record, int 
     cri_ground_settle(s);
     bool is_good = cri_ground_solve(s, record->reach, record->before + n_v * i, NULL, out) &&
                    cri_ground_is_moving(out) && out->ground.kind == later.ground.kind;
+    if (record->from && is_good && is_closing_on(&out->ground, after, record->noise)) {
+        return false;
+    }
     memcpy(out->u, after, sizeof after);
     out->is_plain = false;
     is_good = is_good && cri_ground_impulse_of(out);

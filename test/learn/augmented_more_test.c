@@ -237,6 +237,61 @@ TEST(a_record_has_the_impulse_that_made_it) {
     cr_model_destroy(model);
 }
 
+// rows of a recording are at any time around an impact: each impact is found once, with the
+// restitution that it had, and what is about to touch is no contact
+TEST(impacts_are_found_between_rows) {
+    enum { N = 4000 };
+    static double from[3 * N], q[3 * N], before[3 * N], after[3 * N], span[N];
+    cr_model *model = parse(bouncy, NULL);
+    cr_sim *sim = open_sim(model, "lcp", "located", NULL);
+    cr_error err = {0};
+    int n = 0, n_impact = 0, n_found = 0, n_closing_on = 0, n_like = 0;
+    for (int k = 0; n < N; k++) {
+        double x[6] = {0, 0.35, 0.37 * k, 2 * sin(1.0 + k), 0, 5 * sin(2.0 * k)};
+        // until it has hit once
+        for (bool is_hit = false; !is_hit && n < N; n++) {
+            memcpy(from + 3 * n, x, sizeof(double) * 3);
+            memcpy(before + 3 * n, x + 3, sizeof(double) * 3);
+            before[3 * n + 1] -= 9.81 * 0.002;
+            CHECK_INT(cr_sim_step(sim, 0.002, x, NULL, x, &err), CR_OK);
+            memcpy(q + 3 * n, x, sizeof(double) * 3);
+            memcpy(after + 3 * n, x + 3, sizeof(double) * 3);
+            span[n] = 0.002;
+            is_hit = cr_sim_report(sim)->n_event > 0;
+            n_impact += is_hit;
+        }
+    }
+    cr_sim_destroy(sim);
+    cri_ground_record record = {.n = n,
+                                .q = q,
+                                .before = before,
+                                .after = after,
+                                .from = from,
+                                .span = span,
+                                .noise = 1e-3,
+                                .reach = 1e-3,
+                                .gap = 1e-3};
+    for (int kind = 0; kind < 2; kind++) {
+        cri_ground_data data;
+        CHECK_INT(cri_ground_take_record(model, (cri_ground_kind)kind, &record, &data, arena, &err),
+                  CR_OK);
+        for (int i = 0; i < data.n; i++) {
+            bool is_away = data.label[i] == CRI_GROUND_DETACH;
+            n_found += !is_away;
+            // its input 1 is the normal speed of an end
+            n_closing_on += is_away && data.input[data.n_input * i + 1] < -1e-3;
+            n_like += !is_away && fabs(data.restitution[i] - 0.6) < 0.05;
+        }
+    }
+    print_message("%d impacts, %d found, %d of them rebound by 0.6; %d that close on\n", n_impact,
+                  n_found, n_like, n_closing_on);
+    CHECK(n_impact > 20);
+    CHECK_INT(n_found, n_impact);
+    CHECK_INT(n_closing_on, 0);
+    CHECK(n_like > 0.9 * n_impact);
+    cr_model_destroy(model);
+}
+
 // transitions of the scene's own simulation are what it samples
 TEST(recordings_teach_what_samples_do) {
     enum { N = 3000 };
@@ -292,4 +347,4 @@ TEST(recordings_teach_what_samples_do) {
 
 CR_TEST_MAIN(a_state_beyond_training_is_flagged_and_falls_back, what_rebounds_is_learned,
              a_chain_takes_nets_of_its_last_link, a_record_has_the_impulse_that_made_it,
-             recordings_teach_what_samples_do)
+             impacts_are_found_between_rows, recordings_teach_what_samples_do)
