@@ -180,8 +180,8 @@ void cri_tree_body_inertia(const cri_link_derived *link, const cri_mat3 *R, cri_
 /// X (n_node + 1): motions of nodes for the rates w (n_v), that of the world as it is in X[0].
 void cri_tree_spread(const cri_tree *tree, const double *w, cri_spatial *X);
 
-/// X (n_node + 1) = motions of w (n_v), dX = their changes with those of the columns, and motions of
-/// w_tan unless NULL (tree_map.c).
+/// X (n_node + 1) = motions of w (n_v), dX = their changes with those of the columns, and motions
+/// of w_tan unless NULL (tree_map.c).
 void cri_tree_spread_jvp_part(const cri_tree *tree, const cri_tree_tan *tan, const double *w,
                               const double *w_tan, cri_spatial *X, cri_spatial *dX);
 

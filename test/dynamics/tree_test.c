@@ -411,7 +411,7 @@ TEST(eulers_steps_do_not_hold_a_loop_open) {
     double opening = swing_four_bars(500, 2e-3);
     end();
     print_message("opens by %.2e m\n", opening);
-    // some T^2 h/2 times the rate of E' v; damping E v instead of a step's rate has 6e-5 m, T h E' v
+    // some T^2 h/2 times the rate of E' v; damping E v, not a step's rate, has T h E' v, 6e-5 m
     CHECK(opening < 1e-5);
 }
 
