@@ -183,7 +183,9 @@ static int prepare(const cli_options *options, const cr_model *model, cri_ground
     }
     o->sampling.seed = options->seed;
     o->sampling.law = options->law ? options->law : o->sampling.law;
-    o->n_epoch = options->n_epoch > 0 ? options->n_epoch : o->n_epoch;
+    if (options->n_epoch > 0) {
+        o->n_epoch = o->n_epoch_space = options->n_epoch;
+    }
     const char *l2 = options->l2;
     if (l2 && (cri_number_parse(l2, strlen(l2), &o->l2) != CRI_NUMBER_OK ||
                !(o->l2 >= 0.0 && o->l2 <= 1e3))) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // A file has a column of times, three of positions (two slides and a hinge, as the scene has them)
-// and three of velocities; without those, velocities are differences of positions. A new throw
-// begins where the column `throw` changes, or time does not grow. A transition is two rows of one
-// throw: the pose of the second, the velocity of the first and what gravity adds to it in between,
-// the velocity of the second.
+// and three of velocities. A new throw begins where the column `throw` changes, or time does not
+// grow. A transition is two rows of one throw: both poses, the velocity of the first and what
+// gravity adds to it in between, the velocity of the second. Without velocities these are
+// differences to the row before the first and to the row behind the second, so that no difference
+// has an impact of that transition within.
 
 #include "learn_throws.h"
 
@@ -78,39 +79,49 @@ static bool is_one(const cri_table *table, const columns *c, int i) {
            (c->at_throw < 0 || cell(table, i, c->at_throw) == cell(table, i - 1, c->at_throw));
 }
 
-// of row i, whose throw begins at first
-static void velocity(const cri_table *table, const columns *c, int first, int i, double *v) {
-    int late = i > first ? i : i + 1;
-    double h = cell(table, late, c->at[0]) - cell(table, late - 1, c->at[0]);
+// of row i, or of the rows i and i + 1 where velocities are differences
+static void velocity(const cri_table *table, const columns *c, int i, double *v) {
     for (int k = 0; k < 3; k++) {
-        v[k] = c->has_v
-                   ? cell(table, i, c->at[4 + k])
-                   : (cell(table, late, c->at[1 + k]) - cell(table, late - 1, c->at[1 + k])) / h;
+        v[k] = c->has_v ? cell(table, i, c->at[4 + k])
+                        : (cell(table, i + 1, c->at[1 + k]) - cell(table, i, c->at[1 + k])) /
+                              (cell(table, i + 1, c->at[0]) - cell(table, i, c->at[0]));
     }
 }
 
 /// Where transitions go.
 typedef struct sink {
-    double *q, *before, *after;
+    double *q, *before, *after, *from, *span;
     int n;
     double fall[3]; // m/s^2 of gravity in the three velocities
 } sink;
 
+// the transition from row i - 1 to row i; differences are those of the rows before and behind it
+static void take_one(const cri_table *table, const columns *c, int i, sink *s) {
+    int early = c->has_v ? i - 1 : i - 2, late = c->has_v ? i : i + 1;
+    double *before = s->before + 3 * s->n;
+    double fallen = cell(table, i, c->at[0]) - cell(table, i - 1, c->at[0]);
+    s->span[s->n] = fallen;
+    if (!c->has_v) {
+        fallen = 0.5 * (cell(table, late, c->at[0]) + cell(table, i, c->at[0]) -
+                        cell(table, i - 1, c->at[0]) - cell(table, early, c->at[0]));
+    }
+    velocity(table, c, early, before);
+    velocity(table, c, i, s->after + 3 * s->n);
+    for (int k = 0; k < 3; k++) {
+        s->q[3 * s->n + k] = cell(table, i, c->at[1 + k]);
+        s->from[3 * s->n + k] = cell(table, i - 1, c->at[1 + k]);
+        before[k] += fallen * s->fall[k];
+    }
+    s->n++;
+}
+
 static void take(const cri_table *table, const columns *c, sink *s) {
-    int first = 0;
     for (int i = 1; i < table->n_row; i++) {
-        if (!is_one(table, c, i)) {
-            first = i;
-            continue;
+        bool has_more = c->has_v || (is_one(table, c, i - 1) && i + 1 < table->n_row &&
+                                     is_one(table, c, i + 1));
+        if (is_one(table, c, i) && has_more) {
+            take_one(table, c, i, s);
         }
-        double h = cell(table, i, c->at[0]) - cell(table, i - 1, c->at[0]);
-        velocity(table, c, first, i - 1, s->before + 3 * s->n);
-        velocity(table, c, first, i, s->after + 3 * s->n);
-        for (int k = 0; k < 3; k++) {
-            s->q[3 * s->n + k] = cell(table, i, c->at[1 + k]);
-            s->before[3 * s->n + k] += h * s->fall[k];
-        }
-        s->n++;
     }
 }
 
@@ -118,21 +129,26 @@ static bool push(sink *s, int n, cr_arena *arena) {
     s->q = CR_PUSH(arena, double, 3 * n);
     s->before = CR_PUSH(arena, double, 3 * n);
     s->after = CR_PUSH(arena, double, 3 * n);
-    return s->q && s->before && s->after;
+    s->from = CR_PUSH(arena, double, 3 * n);
+    s->span = CR_PUSH(arena, double, n);
+    return s->q && s->before && s->after && s->from && s->span;
 }
 
 int learn_throws_read(const cli_options *o, const cr_model *model, cri_ground_record *out,
                       cr_arena *arena) {
     cr_error err = {0};
     cri_ground_body ground;
+    if (o->law) {
+        return cli_usage("--law %.40s: recordings have their labels; leave it out", o->law);
+    }
     if (cri_ground_find(model, &ground, &err) != CR_OK) {
         return cli_error(&err);
     }
     if (ground.is_spatial) {
         return cli_failed(
-            "%.80s: body %.40s moves in space; throws are read for bodies on two slides "
+            "%.80s: its body moves in space; throws are read for bodies on two slides "
             "and a hinge, leave them out to sample its contacts",
-            o->word[1], cr_model_name(model, CR_VECTOR_X, 0));
+            o->word[1]);
     }
     columns c = {.at_throw = -1};
     int code = choose(o, model, &c), n_file = o->n_word - 2, n_row = 0;
@@ -160,13 +176,16 @@ int learn_throws_read(const cli_options *o, const cr_model *model, cri_ground_re
         cri_table_clear(&table[k]);
     }
     if (code == CLI_DONE && s.n == 0) {
-        code =
-            cli_failed("%.80s: two rows of one throw are needed, with growing times", o->word[2]);
+        code = cli_failed("%.80s: %s rows of one throw are needed, with growing times", o->word[2],
+                          c.has_v ? "two" : "four (or two with --v)");
     }
     *out = (cri_ground_record){.n = s.n,
                                .q = s.q,
                                .before = s.before,
                                .after = s.after,
+                               .from = s.from,
+                               .span = s.span,
+                               .is_difference = !c.has_v,
                                .noise = 1e-3,
                                .reach = 1e-3,
                                .gap = 1e-3};

@@ -196,6 +196,7 @@ set(CAROM_SOURCES
     src/contact/augmented_joint.c
     src/contact/augmented_still.c
     src/contact/ground.c
+    src/contact/ground_corners.c
     src/contact/ground_space.c
     src/contact/ground_still.c
     src/contact/limit_axis.c

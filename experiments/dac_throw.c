@@ -43,7 +43,7 @@ static cri_augmented_options options_of(const cri_experiment_options *options) {
         for (int k = 0; k < CRI_GROUND_KINDS; k++) {
             o.n_sample[k] = 10000;
         }
-        o.n_epoch = 100;
+        o.n_epoch = o.n_epoch_space = 100;
     }
     return o;
 }

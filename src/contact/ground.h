@@ -2,7 +2,7 @@
 //
 // The contact patch of a body, read off its contact problem: a point, a line, or a surface of a
 // body that moves in space; the rows that it reduces to, and the inputs of the nets (paper 003;
-// formulas: ground.c, in space ground_space.c).
+// formulas: ground.c, in space ground_corners.c, ground_space.c).
 
 #pragma once
 

@@ -115,7 +115,8 @@ void cri_tree_solve_jvp(const cri_tree *tree, const cri_tree_tan *tan, const dou
 // ---- accelerations -----------------------------------------------------------------------------
 
 /// a (n_v) without contact: (M + h D) a = forces - bias, constrained by the equalities with
-/// stabilisation; h >= 0 makes joint damping implicit over that time. v (n_v), u (n_u).
+/// stabilisation; h >= 0, the step of Euler, makes joint damping implicit over that time. v (n_v),
+/// u (n_u).
 /// Forces: gravity, springs, damping, tendons, actuators, and the generalised forces in u.
 void cri_tree_accel(cri_tree *tree, const double *v, const double *u, double h, double *a,
                     cr_arena *scratch);

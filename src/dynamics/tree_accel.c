@@ -2,21 +2,35 @@
 //
 // Accelerations of a unit without contact, as the root of a residual:
 //
-//   r1 = M a + c(q, v) + h D a + E' nu - forces = 0        r2 = E a + bias of rows = 0
+//   r1 = M a + c(q, v) + h D a + E' nu - forces = 0        r2 = k E a + bias of rows = 0
 //
 // D is joint damping, and where the integrator is implicit -gear^2 bias[2] of actuators on one
-// joint.
+// joint. k = 1 + h/T of the ties' time T (tree_equality.c).
 //
-// Adjoint: lambda, nu_adj from the same factor with a_adj on the right; then every adjoint is
-// -(lambda . dr1 + nu_adj . dr2), one adjoint recursion with weights mu = -lambda.
-// Tangent: the same system with -r1_tan, -r2_tan at fixed a, nu on the right.
+// Adjoint: lambda, k nu_adj from the same factor with a_adj on the right; then every adjoint is
+// -(lambda . dr1 + nu_adj . dr2), one adjoint recursion with weights mu = -lambda, and one more for
+// (k - 1) E a.
+// Tangent: the same system with -r1_tan, -r2_tan/k at fixed a, nu on the right.
 //
 // The forward pass stops at the bias; A and F at the solution, linear in a, follow when derivatives
 // are asked for.
 
 #include "dynamics/tree_parts.h"
 
+#include "math/dense.h"
+
 #include <string.h>
+
+// k of ties, a number that multiplies E a
+static double tie_lag(const cri_tree *tree) {
+    return 1.0 + tree->h / CRI_TIE_TIME;
+}
+
+static void divide(int n, double by, double *x) {
+    for (int i = 0; i < n; i++) {
+        x[i] /= by;
+    }
+}
 
 void cri_tree_accel_own(cri_tree *tree, const double *v, const double *u, double h,
                         cr_arena *scratch) {
@@ -37,6 +51,7 @@ void cri_tree_accel_own(cri_tree *tree, const double *v, const double *u, double
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *e = CR_PUSH_RAW(scratch, double, plan->n_row);
     cri_tree_tie_bias(tree, e);
+    divide(plan->n_row, tie_lag(tree), e);
     cri_tree_back_tied(tree, tree->factor, e, tree->a, tree->nu);
     cri_arena_rewind(scratch, mark);
 }
@@ -105,6 +120,27 @@ static void diagonal_vjp(const cri_tree *tree, const double *lambda, double *h_a
     }
 }
 
+// (k - 1) E a in r2
+static void lag_vjp(const cri_tree *tree, const double *nu_adj, const cri_tree_accel_adj *adj,
+                    cr_arena *scratch) {
+    int n = tree->plan->n_v, n_node = tree->plan->n_node + 1;
+    const double *zero = CR_PUSH(scratch, double, n);
+    cri_spatial *A = CR_PUSH_RAW(scratch, cri_spatial, n_node);
+    cri_spatial *none = CR_PUSH(scratch, cri_spatial, n_node);
+    cri_spatial *seed = CR_PUSH(scratch, cri_spatial, 3 * n_node);
+    cri_tree_seeds seeds = {seed, seed + n_node, seed + 2 * n_node};
+    memset(A, 0, sizeof *A);
+    cri_tree_spread(tree, tree->a, A);
+    cri_tree_tie_form_vjp_part(tree, tie_lag(tree) - 1.0, nu_adj, tree->a, A, seeds.A, seeds.Y,
+                               adj->q);
+    // motions of a alone: the recursion without velocities, gravity and forces
+    cri_tree_state state = {zero, tree->a, none, A, none};
+    cri_tree_recursion_vjp_part(tree, &state, zero, none, &seeds, adj->q, adj->v, NULL);
+    for (int i = 0; adj->h && i < tree->plan->n_row; i++) {
+        *adj->h -= nu_adj[i] * cri_dot(n, tree->E + i * n, tree->a) / CRI_TIE_TIME;
+    }
+}
+
 void cri_tree_accel_vjp_own(const cri_tree *tree, const double *a_adj,
                             const cri_tree_accel_adj *adj, cr_arena *scratch) {
     const cri_tree_plan *plan = tree->plan;
@@ -118,9 +154,10 @@ void cri_tree_accel_vjp_own(const cri_tree *tree, const double *a_adj,
     cri_spatial *seed = CR_PUSH(scratch, cri_spatial, 3 * n_node);
     cri_tree_seeds seeds = {seed, seed + n_node, seed + 2 * n_node};
 
-    // (M + h D) lambda + E' nu_adj = a_adj,  E lambda = 0
+    // (M + h D) lambda + k E' nu_adj = a_adj,  E lambda = 0
     memcpy(lambda, a_adj, sizeof *lambda * (size_t)n);
     cri_tree_back_tied(tree, tree->factor, NULL, lambda, nu_adj);
+    divide(plan->n_row, tie_lag(tree), nu_adj);
     memset(L, 0, sizeof *L);
     cri_tree_spread(tree, lambda, L);
     cri_tree_force_adj force_adj = {adj->q, adj->v, adj->u, seeds.Y, adj->d};
@@ -137,6 +174,9 @@ void cri_tree_accel_vjp_own(const cri_tree *tree, const double *a_adj,
     cri_tree_state state = cri_tree_solved_state(tree, scratch);
     cri_tree_tie_vjp_part(tree, &state, nu_adj, mu, L, &seeds, adj->q, adj->v);
     cri_tree_recursion_vjp_part(tree, &state, mu, L, &seeds, adj->q, adj->v, adj->d);
+    if (plan->n_row > 0 && (tree->h > 0.0 || adj->h)) {
+        lag_vjp(tree, nu_adj, adj, scratch);
+    }
     cri_arena_rewind(scratch, mark);
 }
 
@@ -177,6 +217,20 @@ static void diagonal_jvp(const cri_tree *tree, double h_tan, const cri_mech_deri
     }
 }
 
+// e (n_row) -= changes of (k - 1) E a at fixed a
+static void lag_jvp(const cri_tree *tree, const cri_tree_tan *turn, double h_tan, double *e,
+                    cr_arena *scratch) {
+    int n = tree->plan->n_v, n_row = tree->plan->n_row, n_node = tree->plan->n_node + 1;
+    cri_spatial *X = CR_PUSH_RAW(scratch, cri_spatial, 2 * n_node), *dX = X + n_node;
+    double *more = CR_PUSH_RAW(scratch, double, n_row);
+    cri_tree_spread_jvp_part(tree, turn, tree->a, NULL, X, dX);
+    cri_tree_tie_jvp_part(tree, turn, tree->a, X, dX, more);
+    for (int i = 0; i < n_row; i++) {
+        double Ea = cri_dot(n, tree->E + i * n, tree->a);
+        e[i] += (tie_lag(tree) - 1.0) * more[i] - h_tan / CRI_TIE_TIME * Ea;
+    }
+}
+
 void cri_tree_accel_jvp_own(const cri_tree *tree, const cri_accel_tan *tan, double *a_tan,
                             cr_arena *scratch) {
     const cri_tree_plan *plan = tree->plan;
@@ -198,6 +252,10 @@ void cri_tree_accel_jvp_own(const cri_tree *tree, const cri_accel_tan *tan, doub
     diagonal_jvp(tree, tan->h, tan->d, r);
     cri_tree_tie_jvp_part(tree, turn, tree->a, state.A, dA, e);
     cri_tree_tie_bias_jvp_part(tree, turn, tan->v, dV, e);
+    if (plan->n_row > 0 && (tree->h > 0.0 || tan->h != 0.0)) {
+        lag_jvp(tree, turn, tan->h, e, scratch);
+    }
+    divide(plan->n_row, tie_lag(tree), e);
 
     for (int i = 0; i < n; i++) {
         a_tan[i] = forces[i] - r[i];

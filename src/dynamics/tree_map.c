@@ -124,10 +124,8 @@ cri_tree_tan *cri_tree_tan_push_own(const cri_tree *tree, const double *q_tan,
     return tan;
 }
 
-// X (n_node + 1) = motions of w, dX = their changes with those of the columns, and motions of w_tan
-// unless NULL
-static void spread_jvp_part(const cri_tree *tree, const cri_tree_tan *tan, const double *w,
-                            const double *w_tan, cri_spatial *X, cri_spatial *dX) {
+void cri_tree_spread_jvp_part(const cri_tree *tree, const cri_tree_tan *tan, const double *w,
+                              const double *w_tan, cri_spatial *X, cri_spatial *dX) {
     const cri_tree_plan *plan = tree->plan;
     X[0] = dX[0] = zero;
     cri_tree_spread(tree, w, X);
@@ -151,7 +149,7 @@ void cri_tree_motion_jvp(const cri_tree *tree, const cri_tree_tan *tan, const do
     const cri_tree_plan *plan = tree->plan;
     int first = tree->unit->first_v;
     cri_spatial *X = tree->plan->work[0], *dX = tree->plan->work[1];
-    spread_jvp_part(tree, tan, w + first, w_tan + first, X, dX);
+    cri_tree_spread_jvp_part(tree, tan, w + first, w_tan + first, X, dX);
     double *out = motion_tan + 6 * tree->unit->first_body;
     for (int b = 0; b < plan->n_body; b++, out += 6) {
         int n = plan->body_node[b];
@@ -223,7 +221,7 @@ void cri_tree_solve_jvp(const cri_tree *tree, const cri_tree_tan *tan, const dou
     double *e = CR_PUSH_RAW(scratch, double, plan->n_row);
 
     // (M_tan w + E_tan' nu) by forces on nodes, and E_tan w
-    spread_jvp_part(tree, tan, own_w, NULL, X, dX);
+    cri_tree_spread_jvp_part(tree, tan, own_w, NULL, X, dX);
     cri_tree_tie_wrenches(tree, nu, F);
     cri_tree_tie_wrenches_jvp_part(tree, tan, nu, dF, r);
     cri_tree_tie_jvp_part(tree, tan, own_w, X, dX, e);

@@ -180,6 +180,11 @@ void cri_tree_body_inertia(const cri_link_derived *link, const cri_mat3 *R, cri_
 /// X (n_node + 1): motions of nodes for the rates w (n_v), that of the world as it is in X[0].
 void cri_tree_spread(const cri_tree *tree, const double *w, cri_spatial *X);
 
+/// X (n_node + 1) = motions of w (n_v), dX = their changes with those of the columns, and motions
+/// of w_tan unless NULL (tree_map.c).
+void cri_tree_spread_jvp_part(const cri_tree *tree, const cri_tree_tan *tan, const double *w,
+                              const double *w_tan, cri_spatial *X, cri_spatial *dX);
+
 /// V, A and the nodes' own forces F for a = 0.
 void cri_tree_bias_forces(const cri_tree *tree, const double *v, cri_spatial *V, cri_spatial *A,
                           cri_spatial *F);

@@ -31,6 +31,7 @@ typedef struct task {
     bool is_classifier;
     double robust;
     int n, n_in, n_out;
+    int n_epoch;
     double *x;      // (n, n_in)
     double *y;      // (n, n_out), regressors
     double *weight; // (n) of their losses
@@ -42,10 +43,11 @@ typedef struct task {
 
 cri_augmented_options cri_augmented_options_default(void) {
     return (cri_augmented_options){.sampling = cri_ground_sampling_default(),
-                                   .n_sample = {15000, 35000, 10000, 40000, 20000},
+                                   .n_sample = {15000, 35000, 40000, 160000, 80000},
                                    .n_hidden = 3,
                                    .width = {32, 32, 16},
                                    .n_epoch = 300,
+                                   .n_epoch_space = 75,
                                    .batch = 256,
                                    .n_thread = 1,
                                    .rate = 3e-3};
@@ -175,6 +177,7 @@ static bool task_begin(const cri_augmented_options *o, const cri_ground_data *da
     bool is_absolute = o->is_absolute && !is_classifier;
     *t = (task){.net = net, .is_classifier = is_classifier, .n_in = data->n_input};
     t->n_out = net->width[net->n_layer];
+    t->n_epoch = data->kind >= CRI_GROUND_SPACE_POINT ? o->n_epoch_space : o->n_epoch;
     t->x = CR_PUSH(arena, double, n_train * t->n_in);
     t->y = CR_PUSH(arena, double, n_train * t->n_out);
     t->label = CR_PUSH(arena, int, n_train);
@@ -231,7 +234,7 @@ static cr_status train_net(const cri_augmented_options *o, task *t, double *w, b
     cri_train_task job = {
         .n_w = n_w, .n_group = 1, .group = &all, .n_sample = t->n, .loss = loss, .context = t};
     cri_train_options options = cri_train_options_default();
-    options.n_epoch = o->n_epoch;
+    options.n_epoch = t->n_epoch;
     // few samples still make several steps an epoch
     options.batch = t->n / 8 < 1 ? 1 : (t->n / 8 < o->batch ? t->n / 8 : o->batch);
     options.shard = options.batch;

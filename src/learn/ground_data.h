@@ -48,6 +48,10 @@ typedef struct cri_ground_record {
     int n;
     const double *q;              // (n, n_q) as the scene has them: slides and hinge, or all 7
     const double *before, *after; // (n, n_v)
+    const double *from;           // (n, n_q) pose at the begin of a planar body; NULL: q is that of
+                                  // the contact
+    const double *span;           // (n) s from there to q; with from alone
+    bool is_difference;           // velocities are differences to rows beside those two
     double noise;                 // m/s: velocities below it are zero
     double reach;                 // m: what touches besides the lowest point
     double gap;                   // m: what is higher does not touch

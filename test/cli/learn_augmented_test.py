@@ -187,7 +187,11 @@ class Augmented(unittest.TestCase):
         throws = self.write("throws.csv", "t,x,z\n0,1,2\n1,1,2\n")
         self.assertIn("no column rectangle/qpos[0]", carom("learn", "augmented", scene, throws, code=1).stderr)
         self.assertIn("three columns", carom("learn", "augmented", scene, throws, "--q", "x,z", code=2).stderr)
-        throws = self.write("high.csv", "t,x,z,a\n0,0,2,0\n1,0,2,0\n2,0,2,0\n")
+        few = self.write("few.csv", "t,x,z,a\n0,0,2,0\n1,0,2,0\n2,0,2,0\n")
+        self.assertIn("four", carom("learn", "augmented", scene, few, "--q", "x,z,a", code=1).stderr)
+        throws = self.write("high.csv", "t,x,z,a\n" + "".join(f"{0.002 * k},0,2,0\n" for k in range(4)))
+        self.assertIn("have their labels",
+                      carom("learn", "augmented", scene, throws, "--law", "lcp", code=2).stderr)
         self.assertIn("no contact", carom("learn", "augmented", scene, throws, "--q", "x,z,a", code=1).stderr)
         self.assertIn("--l2", carom("learn", "augmented", scene, "--l2", "much", code=2).stderr)
         self.assertIn("net, analytic or stop", carom("simulate", scene, "--outside", "maybe", code=2).stderr)

@@ -237,6 +237,104 @@ TEST(a_record_has_the_impulse_that_made_it) {
     cr_model_destroy(model);
 }
 
+enum { MOST_ROW = 4000 };
+
+/// Transitions between rows of throws at 2 ms.
+typedef struct rows {
+    double from[3 * MOST_ROW], q[3 * MOST_ROW], before[3 * MOST_ROW], after[3 * MOST_ROW];
+    double span[MOST_ROW];
+    int n, n_impact;
+    bool is_first[MOST_ROW], is_last[MOST_ROW]; // of a throw
+} rows;
+
+// throws of the bouncing link until two rows behind the first impact
+static void throw_often(const cr_model *model, rows *out) {
+    cr_sim *sim = open_sim(model, "lcp", "located", NULL);
+    cr_error err = {0};
+    for (int k = 0; out->n + 200 < MOST_ROW; k++) {
+        double x[6] = {0, 0.35, 0.37 * k, 2 * sin(1.0 + k), 0, 5 * sin(2.0 * k)};
+        for (int first = out->n, n_left = 200; n_left > 0; n_left--, out->n++) {
+            int n = out->n;
+            memcpy(out->from + 3 * n, x, sizeof(double) * 3);
+            memcpy(out->before + 3 * n, x + 3, sizeof(double) * 3);
+            out->before[3 * n + 1] -= 9.81 * 0.002;
+            CHECK_INT(cr_sim_step(sim, 0.002, x, NULL, x, &err), CR_OK);
+            memcpy(out->q + 3 * n, x, sizeof(double) * 3);
+            memcpy(out->after + 3 * n, x + 3, sizeof(double) * 3);
+            out->span[n] = 0.002;
+            bool is_hit = cr_sim_report(sim)->n_event > 0;
+            out->n_impact += is_hit;
+            n_left = is_hit && n_left > 3 ? 3 : n_left;
+            out->is_first[n] = n == first;
+            out->is_last[n] = n_left == 1;
+        }
+    }
+    cr_sim_destroy(sim);
+}
+
+// differences to the rows beside a transition for its velocities
+static void take_differences(rows *r) {
+    for (int i = 0; i < r->n; i++) {
+        for (int k = 0; k < 3 && !r->is_first[i] && !r->is_last[i]; k++) {
+            int at = 3 * i + k;
+            r->before[at] = (r->q[at - 3] - r->from[at - 3]) / 0.002 - (k == 1 ? 9.81 * 0.004 : 0);
+            r->after[at] = (r->q[at + 3] - r->from[at + 3]) / 0.002;
+        }
+    }
+}
+
+// how many impacts are found, of which with the restitution that they had; and states that close
+// without an impulse
+static void find_impacts(const cr_model *model, const rows *r, bool is_difference, int *n_found,
+                         int *n_like, int *n_closing_on) {
+    cri_ground_record record = {.n = r->n,
+                                .q = r->q,
+                                .before = r->before,
+                                .after = r->after,
+                                .from = r->from,
+                                .span = r->span,
+                                .is_difference = is_difference,
+                                .noise = 1e-3,
+                                .reach = 1e-3,
+                                .gap = 1e-3};
+    cr_error err = {0};
+    *n_found = *n_like = *n_closing_on = 0;
+    for (int kind = 0; kind < 2; kind++) {
+        cri_ground_data data;
+        CHECK_INT(cri_ground_take_record(model, (cri_ground_kind)kind, &record, &data, arena, &err),
+                  CR_OK);
+        for (int i = 0; i < data.n; i++) {
+            bool is_away = data.label[i] == CRI_GROUND_DETACH;
+            *n_found += !is_away;
+            *n_like += !is_away && fabs(data.restitution[i] - 0.6) < 0.05;
+            // input 1 is the normal speed of an end
+            *n_closing_on += is_away && data.input[data.n_input * i + 1] < -1e-3;
+        }
+    }
+    print_message("%d impacts, %d found, %d of them rebound by 0.6; %d that close on\n",
+                  r->n_impact, *n_found, *n_like, *n_closing_on);
+}
+
+// rows are at any time around an impact, and what is about to touch is no contact
+TEST(impacts_are_found_between_rows) {
+    static rows r;
+    cr_model *model = parse(bouncy, NULL);
+    throw_often(model, &r);
+    int n_found, n_like, n_closing_on;
+    CHECK(r.n_impact > 20);
+    find_impacts(model, &r, false, &n_found, &n_like, &n_closing_on);
+    CHECK_INT(n_found, r.n_impact);
+    CHECK_INT(n_closing_on, 0);
+    CHECK(n_like >= 0.9 * r.n_impact);
+    // differences see neither the gravity within them nor how a corner turns: 27 of 32
+    take_differences(&r);
+    find_impacts(model, &r, true, &n_found, &n_like, &n_closing_on);
+    CHECK(n_found > 0.8 * r.n_impact && n_found <= r.n_impact);
+    CHECK_INT(n_closing_on, 0);
+    CHECK(n_like >= 0.75 * n_found);
+    cr_model_destroy(model);
+}
+
 // transitions of the scene's own simulation are what it samples
 TEST(recordings_teach_what_samples_do) {
     enum { N = 3000 };
@@ -292,4 +390,4 @@ TEST(recordings_teach_what_samples_do) {
 
 CR_TEST_MAIN(a_state_beyond_training_is_flagged_and_falls_back, what_rebounds_is_learned,
              a_chain_takes_nets_of_its_last_link, a_record_has_the_impulse_that_made_it,
-             recordings_teach_what_samples_do)
+             impacts_are_found_between_rows, recordings_teach_what_samples_do)

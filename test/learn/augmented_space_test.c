@@ -91,7 +91,7 @@ TEST(training_learns_and_a_file_keeps_it) {
     for (int k = 0; k < CRI_GROUND_KINDS; k++) {
         o.n_sample[k] = 1500;
     }
-    o.n_epoch = 25;
+    o.n_epoch_space = 25;
     o.batch = 64;
     cri_augmented_score score[CRI_GROUND_KINDS];
     CHECK_INT(cri_augmented_train(model, &o, &nets, score, arena, &err), CR_OK);
