@@ -430,7 +430,7 @@ const cli_command cli_plan = {
         "  --horizon H           receding horizon: plan H steps, carry out E, plan again\n"
         "  --execute E           the E of --horizon, else a quarter of H\n"
         "  --focus N             of the bodies out of place N count in a window, the farthest,\n"
-        "                        each until it is there; else all\n\n"
+        "                        each until it is there or no longer comes nearer; else all\n\n"
         "What to keep:\n"
         "  --checkpoint FILE     save there every 10 iterations, at Ctrl-C and at the end; go on\n"
         "                        from it when it is there, to the same bits\n"

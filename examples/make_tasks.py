@@ -93,19 +93,27 @@ UPRIGHT = "0.05 0.05 0.4"
 # kg/m^3, the paper's for its own shapes: a force from afar moves what is light
 LIGHT = 3
 
-AXIS = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1", "turn": "0 0 1", "pitch": "0 1 0",
-        "roll": "1 0 0"}
+# kind, axis, stiffness of a servo; an axis that turns about another place has that too
+AXIS = {"x": ("slide", "1 0 0", 400), "y": ("slide", "0 1 0", 400), "z": ("slide", "0 0 1", 400),
+        "turn": ("hinge", "0 0 1", 40), "pitch": ("hinge", "0 1 0", 40), "roll": ("hinge", "1 0 0", 40),
+        "around": ("hinge", '0 0 1" pos="1.6 0 0', 1000), "in": ("slide", "1 0 0", 400)}
 
 
 def rod(at, axes, size=LYING):
     """A rod with a servo for each of the axes; returns its body and the actuators."""
     joints = drives = ""
     for axis in axes.split():
-        kind, kp = ("slide", 400) if len(axis) == 1 else ("hinge", 40)
-        joints += (f'      <joint name="rod_{axis}" type="{kind}" axis="{AXIS[axis]}" '
+        kind, about, kp = AXIS[axis]
+        joints += (f'      <joint name="rod_{axis}" type="{kind}" axis="{about}" '
                    f'damping="{kp // 5}"/>\n')
         drives += f'    <position name="rod_{axis}" joint="rod_{axis}" kp="{kp}"/>\n'
     return ROD % (at, joints, size), f"  </worldbody>\n  <actuator>\n{drives}  </actuator>\n</mujoco>\n"
+
+
+def weigh(text):
+    """The scene with clusters that weigh as many pairs of triangles as they stand for."""
+    at = text.index("\n  </custom>")
+    return text[:at] + '\n    <text name="carom:potential:clusters" data="whole"/>' + text[at:]
 
 
 def widen(text, eps, geom=None):
@@ -138,9 +146,9 @@ def halton(i, base):
 
 
 def many(name, figure, axes, at="-1.6 0 0.12", size=LYING):
-    """Ten cubes in a square of 2 m, by the numbers of Halton so that none overlap. With shells of
-    five radii the rod's push falls with distance up to 1.6 m; with two it has a hill at 1.5 m."""
-    text = widen(HEAD % (figure, name, "3e-8", LIGHT), 5, "rod")
+    """Ten cubes in a square of 2 m, by the numbers of Halton so that none overlap. The rod turns about
+    the middle, goes in and out, up and down, and may turn about itself: docs/tasks.md says why."""
+    text = weigh(widen(HEAD % (figure, name, "3e-8", LIGHT), 1, "rod"))
     body, drive = rod(at, axes, size)
     text += body
     for i in range(10):
@@ -201,11 +209,11 @@ def bunny():
     points, faces = hare()
     low = min(point[2] for point in points)
     text = HEAD % ("Fig. 14: a rod gathers ten shapes that are not convex.", "bunny", "5e-9", LIGHT)
-    text = widen(text, 2, "rod")
+    text = weigh(widen(text, 1, "rod"))
     text = text.replace("  <worldbody>", f"""  <asset>
 {mesh_of("hare", points, faces)}  </asset>
   <worldbody>""")
-    body, drive = rod("-1.6 0 0.12", "x y z turn")
+    body, drive = rod("-1.6 0 0.12", "around in z turn")
     text += body
     for i in range(10):
         at = (2.0 * halton(i + 1, 2) - 1.0, 2.0 * halton(i + 1, 3) - 1.0, 0.01 - low)
@@ -274,7 +282,7 @@ def ant():
     """A ball with four legs of two links, moving in a plane with a turn, beside a box."""
     text = HEAD % ("Fig. 9: an ant of nine links, 16 degrees of freedom, twelve of them driven, and a "
                    "box.", "ant", "1e-8", LIGHT)
-    text = widen(text, 2, "box").replace('timestep="0.04"', 'timestep="0.02"')
+    text = weigh(widen(text, 0.5, "box")).replace('timestep="0.04"', 'timestep="0.02"')
     text = text.replace("  <worldbody>", f"""  <asset>
 {mesh_of("ball", fibonacci(18, 0.1333))}  </asset>
   <worldbody>""").replace('friction="0.4"/>', 'friction="0.4" conaffinity="3"/>')
@@ -320,8 +328,8 @@ def ant():
 SCENES = {
     "billiards": billiards,
     "push": push,
-    "gather": lambda: many("gather", "Fig. 7: a rod gathers ten cubes.", "x y z turn"),
-    "sort": lambda: many("sort", "Fig. 8: a rod sorts ten cubes to two sides.", "x y z",
+    "gather": lambda: many("gather", "Fig. 7: a rod gathers ten cubes.", "around in z turn"),
+    "sort": lambda: many("sort", "Fig. 8: a rod sorts ten cubes to two sides.", "around in z",
                          "-1.6 0 0.47", UPRIGHT),
     "ant": ant,
     "bunny": bunny,

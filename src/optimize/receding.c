@@ -15,6 +15,10 @@
 // without it the faintest push from afar would count
 #define FOCUS_SLACK 0.1
 
+// windows in a row that bring a target in focus no nearer, until another one has its turn: going
+// round to its back takes two or three
+enum { PATIENCE = 4, RESTS = -1 };
+
 typedef struct run {
     const cri_receding_def *def;
     const cri_plan_options *options;
@@ -23,7 +27,8 @@ typedef struct run {
     double *x;        // (n_x) of the plant
     double *u;        // (n_step, n_u) carried out up to done, planned behind
     int64_t count[4]; // steps done, windows, iterations, idle windows
-    int64_t *focus;   // (n_target) 1: counts in this window, if it is out of place
+    int64_t *focus;   // (n_target) 0: does not count, RESTS: nor shall it now, else windows in vain + 1
+    double *nearest;  // (n_target) m, in focus
     cr_arena *scratch;
     cri_receding *out;
 } run;
@@ -71,27 +76,53 @@ static bool is_in_place(const run *r, const cri_target *t) {
     return cri_target_distance(t, r->x) <= fmax(r->options->tolerance, t->radius);
 }
 
-/// Those that were in focus and are still out of place stay there, then come the farthest.
-static void choose_focus(run *r) {
-    const cri_receding_def *def = r->def;
-    int n = 0;
-    for (int i = 0; i < def->n_target; i++) {
-        r->focus[i] = r->focus[i] && !is_in_place(r, &def->target[i]);
-        n += r->focus[i] != 0;
+/// Whether a target that was in focus stays there.
+static int64_t keep_focus(run *r, int i) {
+    const cri_target *t = &r->def->target[i];
+    double d = cri_target_distance(t, r->x);
+    if (is_in_place(r, t)) {
+        return 0;
     }
-    for (int far = 0; far >= 0 && n < def->n_focus; n++) {
-        double most = 0.0;
-        far = -1;
-        for (int i = 0; i < def->n_target; i++) {
-            double d = cri_target_distance(&def->target[i], r->x);
-            if (!r->focus[i] && d > most && !is_in_place(r, &def->target[i])) {
-                most = d;
-                far = i;
-            }
+    if (d < r->nearest[i] - FOCUS_SLACK * t->radius) {
+        r->nearest[i] = d;
+        return 1;
+    }
+    return r->focus[i] < PATIENCE ? r->focus[i] + 1 : RESTS;
+}
+
+/// The farthest that is out of place and has its turn, -1: none.
+static int find_farthest(const run *r) {
+    double most = 0.0;
+    int far = -1;
+    for (int i = 0; i < r->def->n_target; i++) {
+        double d = cri_target_distance(&r->def->target[i], r->x);
+        if (r->focus[i] == 0 && d > most && !is_in_place(r, &r->def->target[i])) {
+            most = d;
+            far = i;
         }
-        if (far >= 0) {
-            r->focus[far] = 1;
+    }
+    return far;
+}
+
+/// Those that were in focus and come nearer stay there until they are in place, then come the
+/// farthest; where none is left, those that rest.
+static void choose_focus(run *r) {
+    int n = 0;
+    for (int i = 0; i < r->def->n_target; i++) {
+        r->focus[i] = r->focus[i] > 0 ? keep_focus(r, i) : r->focus[i];
+        n += r->focus[i] > 0;
+    }
+    for (; n < r->def->n_focus; n++) {
+        int far = find_farthest(r);
+        for (int i = 0; i < r->def->n_target && far < 0; i++) {
+            r->focus[i] = r->focus[i] == RESTS ? 0 : r->focus[i];
         }
+        far = far < 0 ? find_farthest(r) : far;
+        if (far < 0) {
+            return;
+        }
+        r->focus[far] = 1;
+        r->nearest[far] = cri_target_distance(&r->def->target[far], r->x);
     }
 }
 
@@ -101,7 +132,7 @@ static int window_targets(const run *r, int first, int n, cri_target *target) {
     for (int i = 0; i < r->def->n_target; i++) {
         cri_target t = r->def->target[i];
         long step = step_of(r, &t) - first;
-        if (r->def->n_focus > 0 && !r->focus[i] && !is_in_place(r, &t)) {
+        if (r->def->n_focus > 0 && r->focus[i] <= 0 && !is_in_place(r, &t)) {
             // may not be moved away by more than this
             t.radius = cri_target_distance(&t, r->x) + FOCUS_SLACK * t.radius;
         }
@@ -156,6 +187,29 @@ static cr_status plan_window(run *r, int first, int n, cri_selection *selection,
     return CR_OK;
 }
 
+/// Plans the window from what is left of the last plan; where that has no gradient, as when a contact
+/// of its motion is not solved, from holding the last control. A window without either is idle.
+static cr_status plan_or_hold(run *r, int first, int n, cri_target *target, int n_target,
+                              cr_error *err) {
+    int n_knot = r->def->n_knot < n ? r->def->n_knot : n;
+    cri_selection *selection = NULL;
+    CR_TRY(cri_controls_create(r->def->model, r->def->controls, n, n_knot, &selection, err));
+    cr_status status = plan_window(r, first, n, selection, target, n_target, err);
+    if (status == CR_ERR_NUMERIC && first > 0) {
+        for (int k = first; k < first + n; k++) {
+            memcpy(row_of(r, k), row_of(r, first - 1), (size_t)r->sizes.n_u * sizeof *r->u);
+        }
+        status = plan_window(r, first, n, selection, target, n_target, err);
+    }
+    cri_selection_destroy(selection);
+    if (status == CR_ERR_NUMERIC && first > 0) {
+        r->out->history[r->count[1]++] = NAN;
+        r->count[3]++;
+        return CR_OK;
+    }
+    return status;
+}
+
 /// Plans and carries out one window.
 static cr_status advance(run *r, cr_error *err) {
     const cri_receding_def *def = r->def;
@@ -171,12 +225,7 @@ static cr_status advance(run *r, cr_error *err) {
     choose_focus(r);
     int n_target = window_targets(r, first, n, target);
     if (n_target > 0) {
-        int n_knot = def->n_knot < n ? def->n_knot : n;
-        cri_selection *selection = NULL;
-        CR_TRY(cri_controls_create(def->model, def->controls, n, n_knot, &selection, err));
-        cr_status status = plan_window(r, first, n, selection, target, n_target, err);
-        cri_selection_destroy(selection);
-        CR_TRY(status);
+        CR_TRY(plan_or_hold(r, first, n, target, n_target, err));
     }
     CR_TRY(carry_out(r, first, first + n_out, err));
     // the window after this one sees further by as many steps: they begin as the last one planned
@@ -197,9 +246,10 @@ static cr_status use_checkpoint(run *r, bool is_save, cr_error *err) {
         {"controls", r->u, NULL, n_u, n_u},
         {"history", r->out->history, NULL, r->count[1], r->def->n_step},
         {"focus", NULL, r->focus, r->def->n_target, r->def->n_target},
+        {"nearest", r->nearest, NULL, r->def->n_target, r->def->n_target},
     };
-    return is_save ? cri_checkpoint_write(o->checkpoint, o->problem, 4, array, err)
-                   : cri_checkpoint_read(o->checkpoint, o->problem, 4, array, err);
+    return is_save ? cri_checkpoint_write(o->checkpoint, o->problem, 5, array, err)
+                   : cri_checkpoint_read(o->checkpoint, o->problem, 5, array, err);
 }
 
 // ---- run ---------------------------------------------------------------------------------------
@@ -279,7 +329,8 @@ cr_status cri_receding_run(const cri_receding_def *def, const cri_plan_options *
     out->history = CR_PUSH(arena, double, def->n_step);
     out->distance = CR_PUSH(arena, double, def->n_target);
     r.focus = CR_PUSH(arena, int64_t, def->n_target);
-    if (!r.x || !out->history || !out->distance || !r.focus) {
+    r.nearest = CR_PUSH(arena, double, def->n_target);
+    if (!r.x || !out->history || !out->distance || !r.focus || !r.nearest) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for a run of %d steps", def->n_step);
     }
     cr_status status = begin(&r, err);

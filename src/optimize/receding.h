@@ -10,8 +10,8 @@
 // rest of the plan, its last step held.
 //
 // Pulls towards many targets may cancel where nothing is reached. With a focus only so many
-// of those out of place count, the farthest, each until it is there; the others only must not be
-// moved out of place, or farther than they are.
+// of those out of place count, the farthest, each until it is there or four windows have brought it
+// no nearer; the others only must not be moved out of place, or farther than they are.
 
 #pragma once
 
@@ -43,7 +43,7 @@ typedef struct cri_receding {
     int n_window;
     int n_iteration;  // of all windows
     int n_done;       // steps carried out
-    int n_idle;       // windows in which no control moves a target
+    int n_idle;       // windows in which no control moves a target, or without a gradient
     double *history;  // (n_window) loss of each window's plan
     double *distance; // (n_target) m, by cri_target.order; NaN: not come to
 } cri_receding;

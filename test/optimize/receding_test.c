@@ -112,6 +112,31 @@ TEST(a_focus_counts_the_farthest_alone) {
     }
 }
 
+// a target that no window brings nearer makes room for the other after four, and comes back after it
+TEST(a_focus_in_vain_rests) {
+    static const char *const still[] = {"u:push=0:0"};
+    cart c;
+    open_cart(&c);
+    for (int i = 0; i < 2; i++) {
+        c.t.target[i].time = N_STEP * 0.02;
+        c.t.target[i].point[0] = i == 0 ? 0.4 : -0.5;
+        c.t.target[i].radius = 0.05;
+    }
+    c.def.n_focus = 1;
+    c.def.horizon = 6;
+    c.def.execute = 6;
+    c.def.bound = still;
+    c.def.n_bound = 1;
+    cri_plan_options options = cri_plan_options_default(CRI_METHOD_ADAM);
+    cri_receding out = run(&c, &options);
+    CHECK_INT(out.n_window, 10);
+    for (int k = 0; k < out.n_window; k++) {
+        bool is_near = k >= 4 && k < 8;
+        CHECK_CLOSE(out.history[k], is_near ? 0.16 - 0.0025 : 0.25 - 0.0025, 0.0, 1e-9);
+    }
+    task_close(&c.t);
+}
+
 static bool count_down(void *context, const cri_progress_state *state) {
     (void)state;
     return (*(int *)context)-- > 0;
@@ -195,5 +220,6 @@ TEST(a_linearised_step_is_that_of_differences) {
 }
 
 CR_TEST_MAIN(what_is_carried_out_reaches_the_targets_in_the_simulator,
-             a_focus_counts_the_farthest_alone, an_interrupted_run_goes_on_to_the_same_bits,
+             a_focus_counts_the_farthest_alone, a_focus_in_vain_rests,
+             an_interrupted_run_goes_on_to_the_same_bits,
              a_linearised_step_is_that_of_differences)
