@@ -102,7 +102,8 @@ static double measure_barrier(lrc_probe *p, bool *has_it) {
 /// Largest change of a law's second derivatives in one of n steps of a path.
 static double largest_change(lrc_probe *p, int n, const double from[2], const double to[2]) {
     double last[144] = {0}, now[144] = {0}, most = 0.0, before[3] = {0};
-    int n_value = is_energy(p) ? 144 : 3, skip = is_energy(p) ? 1 : 2;
+    const bool has_energy = is_energy(p);
+    int n_value = has_energy ? 144 : 3, skip = has_energy ? 1 : 2;
     for (int i = 0; i <= n; i++) {
         double t = (double)i / n;
         cri_pose pose[2];
@@ -115,7 +116,7 @@ static double largest_change(lrc_probe *p, int n, const double from[2], const do
         double f[3];
         cri_v3_store(force, f);
         for (int k = 0; k < n_value; k++) {
-            now[k] = is_energy(p) ? p->result.H[k] : (f[k] - before[k]) * n;
+            now[k] = has_energy ? p->result.H[k] : (f[k] - before[k]) * n;
             most = i >= skip ? fmax(most, fabs(now[k] - last[k])) : most;
         }
         memcpy(last, now, sizeof last);
