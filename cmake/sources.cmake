@@ -12,6 +12,7 @@ set(CAROM_SOURCES
     src/math/qr.c
     src/math/quat.c
     src/math/sparse_ldlt.c
+    src/math/block_factor.c
     src/io/atomic_file.c
     src/io/checkpoint.c
     src/io/file.c

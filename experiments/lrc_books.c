@@ -13,9 +13,18 @@
 // Beside the margin of the top interface stands a closed form: four facing pairs of triangles carry
 // a weight, 4 mu C'(D) = -m g, C the centred potential. It meets the table at 1e-5 and 1e-6.
 //
-// Force error, in multiples of mu: how far what all other planks do to the upper one is from its
-// weight m g. That is m (a + g) by its motion. The normal force of the next plank alone misses
-// more, as friction carries a part along a face that leans, and planks farther down push as well.
+// Force error, in multiples of mu. The paper's row is 6.4e2 mu at every mu, "the error between the
+// contact force the top plank received from adjacent planks and the theoretical value". Two
+// measures are told:
+//
+//   all planks   how far what all of them do to the upper one is from its weight: m (a + g) by its
+//                motion. Any pile at rest keeps that small.
+//   the next     how far the next plank alone, pushing and rubbing, is from carrying the weight: at
+//                rest that is what the planks beyond it do, which do not touch. It is proportional
+//                to mu, as the paper's row is, since their distances are those of planks.
+//
+// Beside the second stands the same for the four facing pairs of triangles of each plank beyond the
+// next, in a flat pile.
 
 #include "lrc.h"
 #include "lrc_stage.h"
@@ -51,7 +60,7 @@ static double start_height(double mu, int k) {
 typedef struct pile {
     bool is_found;
     double x[N_PLANK], z[N_PLANK], pitch[N_PLANK]; // the lowest stands still
-    double force;                                  // between the upper two
+    double beyond;                                 // on the upper one, by all but the next, N
 } pile;
 
 // flat, as it is set down
@@ -106,16 +115,44 @@ static double top_gap(const pile *p) {
     return -(sin(p->pitch[0]) * x + cos(p->pitch[0]) * z) - 0.1;
 }
 
-// force between the upper two planks, geoms 0 and 1
-static double top_force(cr_sim *sim, double dt) {
+// vertical force on the upper plank, geom 0, by all but the next one, geom 1
+static double force_beyond(cr_sim *sim, double dt) {
     int n = 0;
+    double sum = 0.0;
     const cr_contact *c = cr_sim_contacts(sim, &n);
     for (int k = 0; k < n; k++) {
-        if (c[k].geom[0] == 0 && c[k].geom[1] == 1) {
-            return fabs(c[k].impulse[2]) / dt;
+        sum -= c[k].geom[0] == 0 && c[k].geom[1] > 1 ? c[k].impulse[2] / dt : 0.0;
+    }
+    return sum;
+}
+
+// corners of one of the two triangles of a face, seen from above
+static void face_corners(int triangle, double x, double z, double out[9]) {
+    static const double side[2][3][2] = {{{-1, -1}, {1, -1}, {1, 1}}, {{-1, -1}, {1, 1}, {-1, 1}}};
+    for (int i = 0; i < 3; i++) {
+        out[3 * i] = x + side[triangle][i][0];
+        out[3 * i + 1] = 0.2 * side[triangle][i][1];
+        out[3 * i + 2] = z;
+    }
+}
+
+// the same force over mu, by the lower face of the upper plank and the upper faces of the others,
+// in a flat pile whose k-th gap carries k weights: the first one over the root of k
+static double facing_beyond(double gap) {
+    double sum = 0.0, z = -0.1 - gap;
+    for (int k = 2; k < N_PLANK; k++) {
+        z -= 0.2 + gap / sqrt(k);
+        for (int pair = 0; pair < 4; pair++) {
+            double x[18], value, g[18];
+            cri_plane_force cache;
+            face_corners(pair / 2, 0.0, -0.1, x);
+            face_corners(pair % 2, shift_of(k), z, x + 9);
+            if (cri_plane_potential(x, 1.0, NULL, &value, g, &cache)) {
+                sum -= g[2] + g[5] + g[8];
+            }
         }
     }
-    return NAN;
+    return sum;
 }
 
 // positions q of the joints of a pile
@@ -155,9 +192,6 @@ static cr_status settle(double mu, pile *out, cr_error *err) {
     if (status == CR_OK && is_found) {
         read_planks(&flat, s.x, true, out);
     }
-    if (status == CR_OK) {
-        out->force = top_force(s.sim, dt);
-    }
     out->is_found = is_found;
     lrc_stage_close(&s);
     lrc_text_close(&t);
@@ -195,7 +229,7 @@ static cr_status let_go(double mu, const pile *rest, int n_step, int *n_done, st
         out->seconds += DT;
     }
     if (status == CR_OK) {
-        out->end.force = top_force(s.sim, DT);
+        out->end.beyond = force_beyond(s.sim, DT);
     }
     lrc_stage_close(&s);
     lrc_text_close(&t);
@@ -210,9 +244,9 @@ static void add_margins(const pile *rest, const story *run, double mu, double pa
     cri_experiment_add(out, "", "lower", fabs(gap / top_gap(rest) - 1.0), 0.02,
                        "  relative difference of the two, beside what is asked");
     cri_experiment_add(out, "", "lower", fabs(run->lift - WEIGHT) / mu, 6.4e2,
-                       "  force error over mu, N/J");
-    cri_experiment_add(out, "", "lower", fabs(run->end.force - WEIGHT) / mu, NAN,
-                       "  of the normal force of the next plank alone");
+                       "  force error over mu, of all planks");
+    cri_experiment_add(out, "", "lower", fabs(run->end.beyond) / mu, 6.4e2,
+                       "  of the next plank alone, by all pairs");
 }
 
 static cr_status run_pile(double mu, double paper, int n_step, int *n_done,
@@ -233,6 +267,8 @@ static cr_status run_pile(double mu, double paper, int n_step, int *n_done,
         add_margins(&rest, &run, mu, paper, out);
     }
     cri_experiment_add(out, "m", "match", closed_gap(mu), paper, "  four facing pairs");
+    cri_experiment_add(out, "", "lower", facing_beyond(closed_gap(mu)), 6.4e2,
+                       "  force error over mu, of the next plank, by them");
     return CR_OK;
 }
 

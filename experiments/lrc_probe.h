@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Two boxes under any contact law: the force that one feels from the other at a pose. Of a law that
-// is an energy it is minus the gradient; of any other it is what a step from rest without gravity
-// and friction does to the momentum, over the step.
+// is an energy it is minus the gradient; of any other it is what a step, from rest or from a
+// velocity of the first box, without gravity does to its momentum, over the step. Laws of nets know
+// one body and a plane, which is then the upper face of the second box, and the law restitution
+// knows balls: two as far apart as the first box is from that face. Without friction, but for nets,
+// which learn it.
 
 #pragma once
 
@@ -10,12 +13,21 @@
 #include "base/base.h"
 #include "carom/carom.h"
 #include "contact/barrier.h"
+#include "learn/augmented.h"
+#include "learn/central.h"
+
+typedef enum lrc_kind {
+    LRC_ENERGY, // of two boxes
+    LRC_BOXES,  // steps of two boxes
+    LRC_PLANE,  // steps of a box and a plane, by nets that are trained for it
+    LRC_BALLS,  // steps of two balls
+} lrc_kind;
 
 /// A law to be probed.
 typedef struct lrc_law {
     const char *name;
     const char *kin; // whom the paper means, NULL: nobody
-    bool is_energy;  // else a law of the simulator
+    lrc_kind kind;
     double table[4]; // the paper's table 1, NAN: not in it
 } lrc_law;
 
@@ -27,6 +39,8 @@ typedef struct lrc_probe {
     const unsigned char *owner[2];
     cr_model *model;
     cr_sim *sim;
+    cri_central *balls;
+    cri_vec3 velocity;           // of the first box before a step, the caller's to set
     cri_longrange_result result; // of an energy
 } lrc_probe;
 
@@ -35,7 +49,9 @@ enum { LRC_N_CORNER = 8 };
 /// Edges of the two boxes, m; the second is the larger.
 extern const double lrc_box[2][3];
 
-CR_MUST_CHECK cr_status lrc_probe_open(const lrc_law *law, lrc_probe *out, cr_error *err);
+/// Nets are trained here: seconds. Interrupted training leaves the nets that there are by then.
+CR_MUST_CHECK cr_status lrc_probe_open(const lrc_law *law, uint64_t seed,
+                                       const cri_progress *progress, lrc_probe *out, cr_error *err);
 void lrc_probe_close(lrc_probe *probe);
 
 /// The force on box 0, N or in units of the coefficient; false when there is none, since the boxes

@@ -295,6 +295,7 @@ static double size(void *self, const double *d) {
 
 cri_descent cri_implicit_problem(cri_implicit *step) {
     return (cri_descent){.n = step->sim->model->mech.n_v,
+                         .groups = step->groups,
                          .self = step,
                          .move = move,
                          .accept = accept,
@@ -329,6 +330,17 @@ void cri_implicit_guess(cri_implicit *s, bool is_start) {
     accept(s);
 }
 
+// dofs of one body are a group; joints of a body follow one another
+static bool group(const cri_mechanism *mech, cr_arena *scratch, cri_groups *out) {
+    int *first = CR_PUSH(scratch, int, mech->n_joint + 1), n = 0;
+    for (int j = 0; first && j < mech->n_joint; j++) {
+        n += j > 0 && mech->joint[j].body != mech->joint[j - 1].body;
+        first[n + 1] = mech->joint[j].v + mech->joint[j].n_v;
+    }
+    *out = (cri_groups){n + 1, first};
+    return first != NULL;
+}
+
 static void measure(cri_implicit *s) {
     const cri_potential *p = s->sim->potential;
     for (int b = 0; b < s->sim->model->mech.n_body; b++) {
@@ -352,7 +364,8 @@ bool cri_implicit_begin(cr_sim *sim, const cri_step_record *record, cr_arena *ke
     *s = (cri_implicit){
         .sim = sim, .h = record->h, .mu = cri_implicit_mu(sim), .x = record->x, .u = record->u};
     const cri_potential *p = sim->potential;
-    bool is_good = cri_frames_push_like(&sim->frames, keep, &s->now) &&
+    bool is_good = group(&sim->model->mech, scratch, &s->groups) &&
+                   cri_frames_push_like(&sim->frames, keep, &s->now) &&
                    cri_frames_push_like(&sim->frames, keep, &s->last) &&
                    cri_frames_push_like(&sim->frames, keep, &s->stand) &&
                    cri_frames_push_like(&sim->frames, scratch, &s->tried);

@@ -14,8 +14,9 @@
 typedef struct cri_implicit {
     cr_sim *sim;
     double h, mu;
-    const double *x; // (n_x) now
-    const double *u; // (n_u)
+    cri_groups groups; // unknowns by bodies
+    const double *x;   // (n_x) now
+    const double *u;   // (n_u)
     cri_frames now, last;
     cri_frames stand, tried;   // of the unknown positions
     double *q_stand, *q_tried; // (n_q)
@@ -37,7 +38,7 @@ typedef struct cri_implicit {
 typedef struct cri_implicit_record {
     double mu;
     int n_pair;
-    const double *factor; // (n_v, n_v) of the second derivatives
+    cri_block_factor factor; // of the second derivatives, when the step is solved
     cri_frames now, last, next;
     cri_slip_list slips;
     double *contact; // (n_v)

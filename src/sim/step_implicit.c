@@ -14,7 +14,6 @@
 
 #include "sim/implicit.h"
 
-#include "math/cholesky.h"
 #include "math/dense.h"
 
 #include <math.h>
@@ -82,8 +81,8 @@ static void displacements(const cri_mechanism *mech, const double *q, const doub
     }
 }
 
-static cr_status solve(cr_sim *sim, cri_implicit *s, cri_step_record *record, double *factor,
-                       cr_error *err) {
+static cr_status solve(cr_sim *sim, cri_implicit *s, cri_step_record *record,
+                       cri_block_factor *factor, cr_error *err) {
     cri_descent problem = cri_implicit_problem(s);
     cri_descent_report report;
     if (is_overlapping(sim, s)) {
@@ -126,13 +125,16 @@ static cr_status implicit_step(cr_sim *sim, cri_step_record *record, double *x_n
     cri_arena_mark mark = cri_arena_get_mark(sim->scratch);
     cri_implicit s;
     cri_implicit_record *data = CR_PUSH(sim->tape, cri_implicit_record, 1);
-    double *factor = CR_PUSH_RAW(sim->tape, double, n_v *n_v);
     double *turn = CR_PUSH(sim->tape, double, n_v);
-    if (!data || !factor || !turn ||
-        !cri_implicit_begin(sim, record, sim->tape, sim->scratch, &s)) {
+    cri_block_factor factor, kept = {.n_value = 0};
+    if (!data || !turn || !cri_implicit_begin(sim, record, sim->tape, sim->scratch, &s) ||
+        !cri_block_factor_push(&s.groups, sim->scratch, &factor)) {
         return cri_no_memory(err);
     }
-    cr_status status = solve(sim, &s, record, factor, err);
+    cr_status status = solve(sim, &s, record, &factor, err);
+    if (status == CR_OK && !cri_block_factor_keep(&factor, sim->tape, &kept)) {
+        status = cri_no_memory(err);
+    }
     if (status == CR_OK) {
         displacements(&sim->model->mech, s.x, s.q_stand, turn);
         memcpy(x_next, s.q_stand, sizeof *x_next * (size_t)z->n_q);
@@ -141,7 +143,7 @@ static cr_status implicit_step(cr_sim *sim, cri_step_record *record, double *x_n
         }
     }
     *data = (cri_implicit_record){.mu = s.mu,
-                                  .factor = factor,
+                                  .factor = kept,
                                   .now = s.now,
                                   .last = s.last,
                                   .next = s.stand,
@@ -279,9 +281,9 @@ static bool unwind(const cr_sim *sim, const cri_implicit_record *data, double *l
     int n_v = sim->model->mech.n_v, n_step = sim->world.law->n_descent;
     bool is_good = true;
     if (n_step > 0) {
-        is_good = cri_descent_unroll(n_v, data->factor, n_step, l, sim->scratch);
+        is_good = cri_descent_unroll(&data->factor, n_step, l, sim->scratch);
     } else {
-        cri_cholesky_solve(n_v, data->factor, l);
+        cri_block_factor_solve(&data->factor, l);
     }
     for (int i = 0; i < n_v; i++) {
         l[i] = -l[i];

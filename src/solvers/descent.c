@@ -16,7 +16,6 @@
 #include "solvers/descent.h"
 
 #include "base/base.h"
-#include "math/cholesky.h"
 #include "math/dense.h"
 
 #include <math.h>
@@ -35,27 +34,38 @@ typedef struct descent {
     double *bent, *pull, *turn; // (n) of the model: where it is, its gradient, and its step
     double *shift;              // (n) s
     double *H, *next_H;         // (n, n)
-    double *factor;
+    double *bent_H;             // (n, n) of the model
+    cri_block_factor *factor;
+    cr_arena *scratch;
     double value, noise;
     cri_descent_report *report;
 } descent;
+
+// true when H (n, n) is positive definite and its factor made; else *row is that of a bad pivot, or
+// -1 for lack of memory
+static bool factor_matrix(descent *w, const double *H, int *row) {
+    *row = cri_block_factor_make(w->factor, H, w->scratch);
+    w->report->has_memory = w->report->has_memory && *row >= 0;
+    return *row == w->problem->n;
+}
 
 /// factor of H, stiffened as much as it needs; false: that does not help. has_shift: it did
 static bool factor_of(descent *w, bool *has_shift) {
     int n = w->problem->n, row;
     size_t bytes = sizeof(double) * (size_t)n;
+    const double *H = w->H;
     memset(w->shift, 0, bytes);
-    memcpy(w->factor, w->H, bytes * (size_t)n);
     *has_shift = false;
-    while ((row = cri_cholesky_rows(n, w->factor)) < n) {
+    while (!factor_matrix(w, H, &row)) {
         // beyond this nothing is left of H; numbers that are not finite never end
-        if (w->shift[row] > 1e30) {
+        if (row < 0 || w->shift[row] > 1e30) {
             return false;
         }
         w->shift[row] = w->shift[row] > 0.0 ? 4.0 * w->shift[row] : 1e-2;
         *has_shift = true;
-        memcpy(w->factor, w->H, bytes * (size_t)n);
-        w->problem->stiffen(w->problem->self, w->shift, w->factor);
+        memcpy(w->bent_H, w->H, bytes * (size_t)n);
+        w->problem->stiffen(w->problem->self, w->shift, w->bent_H);
+        H = w->bent_H;
     }
     return true;
 }
@@ -155,15 +165,16 @@ static void bend_step(descent *w, bool has_shift) {
     memcpy(w->turn, w->d, sizeof(double) * n);
     double slope = cri_dot(p->n, w->g, w->d);
     for (int step = 0; step < MOST_BENT && lower_model(w, M, &value, slope); step++) {
-        memcpy(w->factor, M, bytes);
-        model_at(w, M, w->bent, w->factor);
-        if (!cri_cholesky_factor(p->n, w->factor)) {
+        int row;
+        memcpy(w->bent_H, M, bytes);
+        model_at(w, M, w->bent, w->bent_H);
+        if (!factor_matrix(w, w->bent_H, &row)) {
             break;
         }
         for (size_t i = 0; i < n; i++) {
             w->turn[i] = -w->pull[i];
         }
-        cri_cholesky_solve(p->n, w->factor, w->turn);
+        cri_block_factor_solve(w->factor, w->turn);
         slope = cri_dot(p->n, w->pull, w->turn);
         if (p->size(p->self, w->turn) <= bent_enough * p->size(p->self, w->bent)) {
             break;
@@ -185,7 +196,7 @@ static bool advance(descent *w) {
     for (int i = 0; i < p->n; i++) {
         w->d[i] = -w->g[i];
     }
-    cri_cholesky_solve(p->n, w->factor, w->d);
+    cri_block_factor_solve(w->factor, w->d);
     w->report->size = p->size(p->self, w->d);
     if (!has_shift && w->report->size <= p->tolerance && p->limit(p->self, w->d) >= 1.0) {
         p->move(p->self, 1.0, w->d);
@@ -197,15 +208,15 @@ static bool advance(descent *w) {
     if (p->bend && p->bend(p->self, w->d, w->pull, NULL) != 0.0) {
         bend_step(w, has_shift);
     }
-    return search(w, w->report->size);
+    return w->report->has_memory && search(w, w->report->size);
 }
 
-void cri_descent_run(const cri_descent *problem, double *factor, cr_arena *scratch,
+void cri_descent_run(const cri_descent *problem, cri_block_factor *factor, cr_arena *scratch,
                      cri_descent_report *report) {
     CR_ASSERT(problem->n > 0 && problem->tolerance > 0.0);
     size_t n = (size_t)problem->n;
     *report = (cri_descent_report){.has_memory = true};
-    descent w = {.problem = problem, .factor = factor, .report = report};
+    descent w = {.problem = problem, .factor = factor, .scratch = scratch, .report = report};
     w.g = CR_PUSH(scratch, double, n);
     w.next_g = CR_PUSH(scratch, double, n);
     w.d = CR_PUSH(scratch, double, n);
@@ -215,6 +226,7 @@ void cri_descent_run(const cri_descent *problem, double *factor, cr_arena *scrat
     w.shift = CR_PUSH(scratch, double, n);
     w.H = CR_PUSH(scratch, double, n *n);
     w.next_H = CR_PUSH(scratch, double, n *n);
+    w.bent_H = CR_PUSH(scratch, double, n *n);
     if (cri_arena_has_failed(scratch)) {
         report->has_memory = false;
         return;
@@ -233,37 +245,21 @@ void cri_descent_run(const cri_descent *problem, double *factor, cr_arena *scrat
 
 // ---- a few steps -------------------------------------------------------------------------------
 
-// H (n, n) of its factor: U' D U, rows of D U behind 1/d
-static void multiply_out(int n, const double *factor, double *H) {
-    for (int k = 0; k < n; k++) {
-        const double *row = factor + (size_t)k * (size_t)n;
-        for (int i = k; i < n; i++) {
-            double u = i > k ? row[i] * row[k] : 1.0; // of row k of U
-            double *own = H + (size_t)i * (size_t)n;
-            own[k] += u / row[k];
-            cri_add_scaled(n - k - 1, u, row + k + 1, own + k + 1);
-        }
-    }
-    for (int i = 0; i < n; i++) {
-        for (int j = 0; j < i; j++) {
-            H[(size_t)j * (size_t)n + (size_t)i] = H[(size_t)i * (size_t)n + (size_t)j];
-        }
-    }
-}
-
-bool cri_descent_unroll(int n, const double *factor, int n_step, double *b, cr_arena *scratch) {
-    CR_ASSERT(n > 0 && n_step > 0);
+bool cri_descent_unroll(const cri_block_factor *factor, int n_step, double *b, cr_arena *scratch) {
+    CR_ASSERT(n_step > 0);
+    int n = factor->groups.first[factor->groups.n];
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     double *H = CR_PUSH(scratch, double, (size_t)n *(size_t)n);
     double *z = CR_PUSH(scratch, double, n), *m = CR_PUSH(scratch, double, n);
-    double *left = CR_PUSH(scratch, double, n);
+    double *left = CR_PUSH(scratch, double, n), *unit = CR_PUSH(scratch, double, n);
     bool is_good = !cri_arena_has_failed(scratch);
-    if (is_good) {
-        multiply_out(n, factor, H);
-    }
     for (int i = 0; is_good && i < n; i++) {
+        double *row = H + (size_t)i * (size_t)n;
+        unit[i] = 1.0;
+        cri_block_factor_multiply(factor, unit, row);
+        unit[i] = 0.0;
         for (int j = 0; j < n; j++) {
-            m[i] += fabs(H[(size_t)i * (size_t)n + (size_t)j]);
+            m[i] += fabs(row[j]);
         }
     }
     for (int step = 0; is_good && step < n_step; step++) {

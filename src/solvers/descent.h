@@ -5,11 +5,12 @@
 
 #pragma once
 
-#include "base/arena.h"
+#include "math/block_factor.h"
 
 /// A function of n unknowns on a manifold. It keeps a point where it stands and one that is tried.
 typedef struct cri_descent {
     int n;
+    cri_groups groups; // of the unknowns: blocks of H that are zero cost nothing
     void *self;
 
     /// Tries part of the step d (n) from where it stands.
@@ -51,13 +52,13 @@ typedef struct cri_descent_report {
     double size;  // of the last step
 } cri_descent_report;
 
-/// Minimises from where the problem stands, which is tried first by a step of zero. factor (n, n)
-/// gets the Cholesky factor of H at the end, to the last step's size, when it is solved. Pushes
-/// 2 n^2 + 7 n doubles on scratch.
-void cri_descent_run(const cri_descent *problem, double *factor, cr_arena *scratch,
+/// Minimises from where the problem stands, which is tried first by a step of zero. factor, pushed
+/// for the groups, gets that of H at the end, to the last step's size, when it is solved. Pushes
+/// 3 n^2 + 7 n doubles on scratch.
+void cri_descent_run(const cri_descent *problem, cri_block_factor *factor, cr_arena *scratch,
                      cri_descent_report *report);
 
 /// b (n) becomes what n_step steps of descent on z' H z/2 - b . z, from zero, leave in place of
 /// H^-1 b, factor that of H: z += (H z - b)/-m, m_i the sum of |H_ij|, so that no step goes too
-/// far. Linear and symmetric in b. False when scratch has no memory, for n^2 + 3 n doubles.
-bool cri_descent_unroll(int n, const double *factor, int n_step, double *b, cr_arena *scratch);
+/// far. Linear and symmetric in b. False when scratch has no memory, for n^2 + 4 n doubles.
+bool cri_descent_unroll(const cri_block_factor *factor, int n_step, double *b, cr_arena *scratch);

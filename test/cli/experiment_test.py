@@ -214,6 +214,23 @@ class Potential(unittest.TestCase):
             for value, paper in told:
                 self.assertEqual(value, paper)
 
+    def test_every_law_has_its_properties_measured(self):
+        laws = subprocess.run([CAROM, "laws"], check=True, capture_output=True, text=True).stdout
+        names = [line.split()[0] for line in laws.splitlines() if line and line[0] != " "]
+        done = subprocess.run([CAROM, "experiment", "lrc-properties", "--model", "none"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertGreater(len(names), 10)
+        for name in names:
+            self.assertIn(name, done.stderr.split())
+        # nets are trained for a box and a plane, restitution is that of balls: they push, and when
+        # something touches it is sudden
+        for law in ("augmented", "restitution"):
+            rows = self.rows("lrc-properties", "--model", law)
+            told = {name.split()[-1]: row[0] for name, row in rows.items() if name.startswith(law)}
+            self.assertEqual(told, {"Barrier-Form": 0, "Smoothness": 0, "Non-prehensile": 1,
+                                    "Non-vanishing": 0})
+
     def test_terms_of_two_grids_grow_with_their_triangles(self):
         rows = self.rows("lrc-grid")
         # 19.6 with eps 0.1, and less than 1.1 in the last doubling of N

@@ -15,12 +15,14 @@ enum { N = 3 };
 static const double H[N * N] = {4.0, 1.0, -0.5, 1.0, 3.0, 0.25, -0.5, 0.25, 2.0};
 
 static void unroll(int n_step, const double b[N], double out[N]) {
-    double factor[N * N];
+    static const int first[3] = {0, 1, N};
+    const cri_groups groups = {2, first};
+    cri_block_factor factor;
     cr_arena *scratch = cri_arena_create(1 << 12);
-    memcpy(factor, H, sizeof factor);
     memcpy(out, b, N * sizeof *out);
-    assert_true(scratch && cri_cholesky_factor(N, factor));
-    assert_true(cri_descent_unroll(N, factor, n_step, out, scratch));
+    assert_true(scratch && cri_block_factor_push(&groups, scratch, &factor));
+    CHECK_INT(cri_block_factor_make(&factor, H, scratch), N);
+    assert_true(cri_descent_unroll(&factor, n_step, out, scratch));
     cri_arena_destroy(scratch);
 }
 
