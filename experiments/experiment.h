@@ -23,7 +23,8 @@ typedef struct cri_experiment_options {
     const cri_progress *progress;
 } cri_experiment_options;
 
-enum { CRI_EXPERIMENT_ROW_MOST = 400 };
+// 64 runs of 20 trainings with 20 rows each, and more
+enum { CRI_EXPERIMENT_ROW_MOST = 1 << 15 };
 
 /// What came out.
 typedef struct cri_experiment_result {
