@@ -62,6 +62,9 @@ static int find(const cli_options *options, const cri_experiment **out) {
     if (options->plan.checkpoint && !cri_experiment_keeps_runs(*out)) {
         return cli_usage("--checkpoint: %s keeps no runs; leave it out", name);
     }
+    if (options->n_epoch > 0 && !cri_experiment_has_epochs(*out)) {
+        return cli_usage("--epochs: %s has lengths of its own; leave it out", name);
+    }
     int code = check_word("--model", options->model, name, (*out)->models);
     return code != CLI_DONE
                ? code
@@ -128,6 +131,7 @@ static int run_one(const cli_options *options, const cri_experiment *experiment,
                                 .model = options->model,
                                 .start = options->start,
                                 .n_run = options->n_run,
+                                .n_epoch = options->n_epoch,
                                 .n_thread = count_threads(),
                                 .checkpoint = options->plan.checkpoint,
                                 .report = report,
@@ -188,6 +192,7 @@ const cli_command cli_experiment = {
             "  --model M             one of its models, else all\n"
             "  --start S             one of its starts (lrc- tasks), else all\n"
             "  --runs N              runs that differ by their seed\n"
+            "  --epochs N            shorter or longer trainings (dcs- tasks and studies)\n"
             "  --checkpoint FILE     keeps finished runs, and goes on from them\n"
             "  --json FILE           all rows as JSON\n"
             "  --report FILE.html    a page with tables and charts\n",

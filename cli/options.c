@@ -184,7 +184,7 @@ static int take_data(const cli_command *command, const char *name, const char *v
         {"--restitution", CLI_LEARN, &out->restitution, NULL, NULL},
         {"--epsilon", CLI_LEARN, &out->epsilon, NULL, NULL},
         {"--damping", CLI_LEARN, &out->damping, NULL, NULL},
-        {"--epochs", CLI_LEARN | CLI_SHAPE, NULL, NULL, NULL},
+        {"--epochs", CLI_LEARN | CLI_SHAPE | CLI_EXPERIMENT, NULL, NULL, NULL},
         {"--codes", CLI_SHAPE, &out->n_code, NULL, NULL},
         {"--net", CLI_SHAPE, &out->net, NULL, NULL},
         {"--code", CLI_SHAPE, &out->code, NULL, NULL},

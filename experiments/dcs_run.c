@@ -253,8 +253,10 @@ static cr_status run_one(study *s, cr_error *err) {
 }
 
 // sizes of a case with what a twist changes
-static dcs_size size_of(const dcs_case *c, const dcs_twist *twist, bool is_full) {
-    dcs_size size = c->size[is_full];
+static dcs_size size_of(const dcs_case *c, const dcs_twist *twist,
+                        const cri_experiment_options *options) {
+    dcs_size size = c->size[options->is_full];
+    size.n_epoch = options->n_epoch > 0 ? options->n_epoch : size.n_epoch;
     if (twist && twist->n_train > 0) {
         size.n_epoch = size.n_epoch * size.n_train / twist->n_train;
         size.n_train = twist->n_train;
@@ -272,7 +274,7 @@ static dcs_size size_of(const dcs_case *c, const dcs_twist *twist, bool is_full)
 cr_status cri_dcs_run(const dcs_case *c, const dcs_twist *twist,
                       const cri_experiment_options *options, cri_experiment_result *out,
                       cr_error *err) {
-    const dcs_size size = size_of(c, twist, options->is_full);
+    const dcs_size size = size_of(c, twist, options);
     int n_run = options->n_run > 0 ? options->n_run : 1;
     cri_report_fact(options->report, "windows", "%d, batches of %d", size.n_train, size.batch);
     cri_report_fact(options->report, "epochs", "%d", size.n_epoch);

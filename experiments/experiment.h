@@ -16,13 +16,15 @@ typedef struct cri_experiment_options {
     const char *model;      // one of those the experiment has, NULL: all
     const char *start;      // one of those the experiment has, NULL: all
     int n_run;              // 0: as the experiment has it
+    int n_epoch;            // of every training; 0: as the experiment has it
     int n_thread;           // at least 1
     const char *checkpoint; // file of finished runs, NULL: none
     cri_report *report;
     const cri_progress *progress;
 } cri_experiment_options;
 
-enum { CRI_EXPERIMENT_ROW_MOST = 400 };
+// 64 runs of 20 trainings with 20 rows each, and more
+enum { CRI_EXPERIMENT_ROW_MOST = 1 << 15 };
 
 /// What came out.
 typedef struct cri_experiment_result {
@@ -44,6 +46,9 @@ extern const cri_experiment *const cri_experiments[];
 
 /// NULL: there is none of that name.
 const cri_experiment *cri_experiment_find(const char *name);
+
+/// Has it trainings whose epochs may be set?
+bool cri_experiment_has_epochs(const cri_experiment *experiment);
 
 /// Does it keep finished runs in a file, and go on from them?
 bool cri_experiment_keeps_runs(const cri_experiment *experiment);

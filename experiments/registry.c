@@ -111,6 +111,10 @@ bool cri_experiment_keeps_runs(const cri_experiment *experiment) {
     return false;
 }
 
+bool cri_experiment_has_epochs(const cri_experiment *experiment) {
+    return strncmp(experiment->name, "dcs-", 4) == 0 && cri_experiment_keeps_runs(experiment);
+}
+
 const char *cri_experiment_starts(const cri_experiment *experiment) {
     static const cri_experiment *const tasks[] = {&cri_lrc_billiards, &cri_lrc_gather,
                                                   &cri_lrc_sort,      &cri_lrc_ant,

@@ -44,13 +44,13 @@ typedef struct batch {
     const cri_points_learner *l;
     int B;
     size_t n;                         // B n_x
-    double *x[CRI_WINDOW_STATES];     // (B, n_x) the model's
-    double *truth[CRI_WINDOW_STATES]; // (B, n_x)
+    double *x[CRI_WINDOW_STATES];     // (B, n_x) the model's, one behind the other
+    double *truth[CRI_WINDOW_STATES]; // (B, n_x), likewise
     const cri_points_learner_tape *tape[N_STEP];
-    bool *is_lost;  // (B)
-    double *p;      // (n_w)
-    double *adj[2]; // (B, n_x)
-    double *p_adj;  // (n_w)
+    bool *is_lost;                  // (B)
+    double *p;                      // (n_w)
+    double *adj[CRI_WINDOW_STATES]; // (B, n_x), likewise
+    double *p_adj;                  // (n_w)
 } batch;
 
 static bool push_batch(batch *b, const cri_points_data *data, const int *sample, const double *w,
@@ -60,14 +60,16 @@ static bool push_batch(batch *b, const cri_points_data *data, const int *sample,
     b->is_lost = CR_PUSH(keep, bool, b->B);
     b->p = CR_PUSH_RAW(keep, double, b->l->n_w);
     b->p_adj = CR_PUSH(keep, double, b->l->n_w);
-    b->adj[0] = CR_PUSH(keep, double, b->n);
-    b->adj[1] = CR_PUSH(keep, double, b->n);
-    for (int t = 0; t < CRI_WINDOW_STATES; t++) {
-        b->x[t] = CR_PUSH_RAW(keep, double, b->n);
-        b->truth[t] = CR_PUSH_RAW(keep, double, b->n);
-    }
+    double *x = CR_PUSH_RAW(keep, double, CRI_WINDOW_STATES * b->n);
+    double *truth = CR_PUSH_RAW(keep, double, CRI_WINDOW_STATES * b->n);
+    double *adj = CR_PUSH(keep, double, CRI_WINDOW_STATES * b->n);
     if (cri_arena_has_failed(keep)) {
         return false;
+    }
+    for (int t = 0; t < CRI_WINDOW_STATES; t++) {
+        b->x[t] = x + (size_t)t * b->n;
+        b->truth[t] = truth + (size_t)t * b->n;
+        b->adj[t] = adj + (size_t)t * b->n;
     }
     cri_points_learner_values(b->l, w, b->p);
     for (int k = 0; k < b->B; k++) {
@@ -80,11 +82,12 @@ static bool push_batch(batch *b, const cri_points_data *data, const int *sample,
     return true;
 }
 
-static bool run_forward(batch *b, int t, const cri_points_memory *m) {
-    const double *from = cri_points_learner_has_pairs(b->l) ? b->truth[t] : b->x[t];
-    b->tape[t] = cri_points_learner_step(b->l, b->p, b->B, from, b->x[t + 1], m);
-    for (int k = 0; b->tape[t] && k < b->B; k++) {
-        b->is_lost[k] = b->is_lost[k] || b->tape[t]->has_failed[k];
+// n_step steps of all windows from t on, rows of one call
+static bool run_forward(batch *b, int t, int n_step, const double *from,
+                        const cri_points_memory *m) {
+    b->tape[t] = cri_points_learner_step(b->l, b->p, n_step * b->B, from, b->x[t + 1], m);
+    for (int k = 0; b->tape[t] && k < n_step * b->B; k++) {
+        b->is_lost[k % b->B] = b->is_lost[k % b->B] || b->tape[t]->has_failed[k];
     }
     return b->tape[t];
 }
@@ -104,7 +107,8 @@ static double sum_loss(const batch *b, int *n_dropped) {
 }
 
 // adds the adjoint of the loss for the states at t
-static void add_sign(const batch *b, int t, double *adj) {
+static void add_sign(const batch *b, int t) {
+    double *adj = b->adj[t];
     size_t n_x = (size_t)b->l->scene->n_x;
     double size = 1.0 / (CRI_WINDOW_STATES * (double)n_x);
     for (size_t i = 0; i < b->n; i++) {
@@ -115,37 +119,28 @@ static void add_sign(const batch *b, int t, double *adj) {
     }
 }
 
-static bool run_back(batch *b, int t, cr_arena *scratch) {
-    double *next = b->adj[t % 2], *here = b->adj[(t + 1) % 2];
-    add_sign(b, t, next);
-    memset(here, 0, sizeof *here * b->n);
-    return cri_points_learner_pull(b->l, b->p, b->tape[t - 1], next, here, b->p_adj, scratch);
-}
-
 static bool run_window(batch *b, bool has_slope, const cri_points_memory *m) {
     bool is_done = true;
     for (int t = 0; t < N_STEP && is_done; t++) {
-        is_done = run_forward(b, t, m);
+        is_done = run_forward(b, t, 1, b->x[t], m);
     }
     for (int t = N_STEP; t > 0 && is_done && has_slope; t--) {
-        is_done = run_back(b, t, m->scratch);
+        add_sign(b, t);
+        is_done = cri_points_learner_pull(b->l, b->p, b->tape[t - 1], b->adj[t], b->adj[t - 1],
+                                          b->p_adj, m->scratch);
     }
     return is_done;
 }
 
-// each step from the data and back, so that one of them is in memory at a time
+// each step from the data, all of them in one call
 static bool run_pairs(batch *b, bool has_slope, const cri_points_memory *m) {
-    bool is_done = true;
-    cri_arena_mark mark = cri_arena_get_mark(m->keep);
-    for (int t = 0; t < N_STEP && is_done; t++) {
-        is_done = run_forward(b, t, m);
-        if (is_done && has_slope) {
-            memset(b->adj[(t + 1) % 2], 0, sizeof *b->adj[0] * b->n);
-            is_done = run_back(b, t + 1, m->scratch);
-        }
-        cri_arena_rewind(m->keep, mark);
+    double *from_adj = CR_PUSH(m->keep, double, N_STEP * b->n);
+    bool is_done = from_adj && run_forward(b, 0, N_STEP, b->truth[0], m);
+    for (int t = 1; t < CRI_WINDOW_STATES && is_done && has_slope; t++) {
+        add_sign(b, t);
     }
-    return is_done;
+    return is_done && (!has_slope || cri_points_learner_pull(b->l, b->p, b->tape[0], b->adj[1],
+                                                             from_adj, b->p_adj, m->scratch));
 }
 
 bool cri_points_window_loss(const cri_points_learner *l, const cri_points_data *data,
@@ -182,7 +177,7 @@ static bool loss_of(void *self, cri_train_shard *s) {
 
 // windows of one call: fewer of a long rope with relations, whose layers would fill the memory
 static int shard_of(const cri_points_learner *l) {
-    int most = l->relations ? RELATION_MOST / (l->relations->net.n_relation + 1) : SHARD;
+    int most = l->relations ? RELATION_MOST / (N_STEP * l->relations->net.n_relation + 1) : SHARD;
     return most < 1 ? 1 : most < SHARD ? most : SHARD;
 }
 

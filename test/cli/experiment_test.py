@@ -187,6 +187,19 @@ class Chain(unittest.TestCase):
                 self.assertEqual(value, again[name], name)
 
 
+class Epochs(unittest.TestCase):
+    def test_trainings_are_as_long_as_asked_for(self):
+        row = rows_of("dcs-cp3", "--model", "in-sp", "--epochs", "1", "--runs", "2")
+        self.assertEqual(row["in-sp run 1 best epoch"], 1)
+        self.assertEqual(row["in-sp run 2 best epoch"], 1)
+
+    def test_what_trains_nothing_has_none(self):
+        done = subprocess.run([CAROM, "experiment", "dcs-penetration", "--epochs", "3"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--epochs: dcs-penetration", done.stderr)
+
+
 class Balls(unittest.TestCase):
     def test_thirty_pairs_of_coefficients_are_learned(self):
         row = rows_of("dcs-bp5", "--model", "cm-clnn")
