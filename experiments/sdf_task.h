@@ -50,6 +50,8 @@ typedef struct cri_sdf_task {
     cri_report *report;           // gets the losses of the descent; NULL: none does
     const char *title;            // of them
     bool is_interrupted;
+    bool has_slope;             // of the volume of the present field:
+    double slope[CRI_SDF_MOST]; // of its code
     cr_arena *memory;
 } cri_sdf_task;
 

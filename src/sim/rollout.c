@@ -91,7 +91,9 @@ static cr_status prepare(cr_sim *sim, const cr_rollout *rollout, cr_error *err) 
     h->rollout = *rollout;
     h->report = cri_report_none();
     h->n_checkpoint = 0;
-    h->is_kept = sim->use_gradient && sim->stepper->keeps_records && sim->checkpoint_every == 0 &&
+    // fields are dear to meet
+    bool is_dear = sim->stepper->keeps_records || sim->model->n_form > 0;
+    h->is_kept = sim->use_gradient && is_dear && sim->checkpoint_every == 0 &&
                  reserve_records(h, rollout->n_step);
     if (!sim->use_gradient) {
         return CR_OK;
