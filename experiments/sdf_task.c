@@ -294,7 +294,7 @@ cr_status cri_sdf_search(cri_sdf_task *t, double *value, double *loss, cr_error 
                              .context = t,
                              .domain = domain,
                              .iteration_limit = t->n_search > 0 ? t->n_search : 100,
-                             .flat = 1e-12,
+                             .flat = t->flat > 0.0 ? t->flat : 1e-12,
                              .progress = t->progress};
     cri_arena_mark mark = cri_arena_get_mark(t->memory);
     double *r = CR_PUSH(t->memory, double, m), *J = CR_PUSH(t->memory, double, m * t->n_sought);
