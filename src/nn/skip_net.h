@@ -21,10 +21,10 @@ enum { CRI_SKIP_NET_MOST = 12 }; // hidden layers
 /// Shape of a net with one output.
 typedef struct cri_skip_net {
     int n_in;
-    int n_hidden; // L, 1 to CRI_SKIP_NET_MOST
-    int width;    // of hidden layers, above n_in
-    int skip;     // the layer that reads the input again, 1 to L; 0: none
-    double beta;  // sharpness of softplus, 1/m
+    int n_hidden;         // L, 1 to CRI_SKIP_NET_MOST
+    int width;            // of hidden layers, above n_in
+    int skip;             // the layer that reads the input again, 1 to L; 0: none
+    double beta;          // sharpness of softplus, 1/m
     const double *turned; // the weights as cri_skip_net_turn has them; NULL: only slower
 } cri_skip_net;
 

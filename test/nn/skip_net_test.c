@@ -83,9 +83,8 @@ TEST(shapes_that_are_no_net_are_refused) {
     static const struct {
         int n_in, n_hidden, width, skip;
         double beta;
-    } bad[] = {{3, 0, 8, 0, 100.0}, {3, 13, 8, 0, 100.0}, {3, 2, 3, 0, 100.0},
-               {3, 2, 8, 3, 100.0}, {3, 2, 8, -1, 100.0}, {3, 2, 8, 1, 0.0},
-               {3, 2, 8, 1, 100.0}};
+    } bad[] = {{3, 0, 8, 0, 100.0},  {3, 13, 8, 0, 100.0}, {3, 2, 3, 0, 100.0}, {3, 2, 8, 3, 100.0},
+               {3, 2, 8, -1, 100.0}, {3, 2, 8, 1, 0.0},    {3, 2, 8, 1, 100.0}};
     for (int k = 0; k < 7; k++) {
         cri_skip_net net = {.n_in = bad[k].n_in,
                             .n_hidden = bad[k].n_hidden,
