@@ -79,6 +79,7 @@ static bool is_field_kept(const cri_sdf_task *t) {
 cr_status cri_sdf_move(cri_sdf_task *t, double *path, cr_error *err) {
     CR_ASSERT(t->n_step <= CRI_SDF_STEPS);
     cr_rollout rollout = rollout_of(t);
+    t->has_slope = false;
     CR_TRY(cr_sim_set_params(t->sim, t->p, err));
     if (is_field_kept(t)) {
         // the form stays, since its own parameters do
@@ -114,13 +115,15 @@ static cr_status pull(cri_sdf_task *t, const double *value, int n, const cr_seed
         volume_adj = -p_adj[t->density] * t->p[t->density] * t->p[t->density];
     }
     double volume[CRI_SDF_MOST] = {0.0}; // its derivatives
-    bool has_slope = is_field_kept(t) && volume_adj != 0.0;
     if (is_field_kept(t)) {
         const cri_mesh_mass one = {.volume = 1.0};
-        if (has_slope &&
-            !cri_form_mass_vjp(cri_sdf_form(t->sim, t->geom), &one, t->memory, volume)) {
-            return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+        if (volume_adj != 0.0 && !t->has_slope) {
+            memset(t->slope, 0, sizeof t->slope);
+            t->has_slope =
+                cri_form_mass_vjp(cri_sdf_form(t->sim, t->geom), &one, t->memory, t->slope);
+            CR_TRY(t->has_slope ? CR_OK : cri_fail(err, CR_ERR_MEMORY, 0, "out of memory"));
         }
+        memcpy(volume, t->slope, sizeof volume);
     } else if (t->density >= 0) {
         double size[3] = {0.0, 0.0, 0.0}, m[4], m_size[4][3];
         memcpy(size, value, sizeof *value * (size_t)t->n_sought);
@@ -291,7 +294,7 @@ cr_status cri_sdf_search(cri_sdf_task *t, double *value, double *loss, cr_error 
                              .context = t,
                              .domain = domain,
                              .iteration_limit = t->n_search > 0 ? t->n_search : 100,
-                             .flat = 1e-12,
+                             .flat = t->flat > 0.0 ? t->flat : 1e-12,
                              .progress = t->progress};
     cri_arena_mark mark = cri_arena_get_mark(t->memory);
     double *r = CR_PUSH(t->memory, double, m), *J = CR_PUSH(t->memory, double, m * t->n_sought);

@@ -45,11 +45,14 @@ typedef struct cri_sdf_task {
     double rate;        // of the descent
     int n_iteration;    // at most
     int n_search;       // iterations of the search, at most; 0: 100
+    double flat;        // part of the loss that an iteration must gain; 0: 1e-12
     cri_sdf_rule rule;
     const cri_progress *progress; // of iterations; may be NULL
     cri_report *report;           // gets the losses of the descent; NULL: none does
     const char *title;            // of them
     bool is_interrupted;
+    bool has_slope;             // of the volume of the present field:
+    double slope[CRI_SDF_MOST]; // of its code
     cr_arena *memory;
 } cri_sdf_task;
 

@@ -240,13 +240,16 @@ const cri_field_custom *cri_space_leaf_copy(const cri_field_custom *from, cr_are
     size_t n_weight = (size_t)cri_skip_net_n_weight(neural->net), n = 2 * (size_t)from->n_param;
     leaf *l = CR_PUSH(arena, leaf, 1);
     double *w = CR_PUSH_RAW(arena, double, n_weight);
+    double *turned = CR_PUSH_RAW(arena, double, n_weight);
     double *range = CR_PUSH_RAW(arena, double, n + 1);
-    if (!l || !w || !range) {
+    if (!l || !w || !turned || !range) {
         return NULL;
     }
     memcpy(w, neural->w, sizeof *w * n_weight);
     memcpy(range, from->range, sizeof *range * n);
+    cri_skip_net_turn(neural->net, w, turned);
     l->net = *neural->net;
+    l->net.turned = turned;
     l->neural = (cri_neural){&l->net, w, neural->centre, neural->scale};
     l->custom = *from;
     l->custom.self = &l->neural;

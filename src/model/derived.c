@@ -256,7 +256,11 @@ static void shapes_vjp(const cr_model *m, const double *p, int b, const cri_deri
         for (int k = 0; k < n_size; k++) {
             p_adj[slot + k] += s.diff[i].size[k];
         }
-        if (g->solid == CRI_SHAPE_FIELD && form_of(d, s.geom[i])) {
+        bool is_wanted = false; // the surface is dear to pull back over
+        for (int k = 0; k < 10; k++) {
+            is_wanted = is_wanted || s.diff[i].moment[k] != 0.0;
+        }
+        if (is_wanted && g->solid == CRI_SHAPE_FIELD && form_of(d, s.geom[i])) {
             cri_mesh_mass mass_adj = load_moments(s.diff[i].moment);
             // scratch has met its largest need when the forms were made
             bool is_good = cri_form_mass_vjp(form_of(d, s.geom[i]), &mass_adj, d->forms->scratch,

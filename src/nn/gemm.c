@@ -24,7 +24,7 @@
 
 enum { TILE_ROW = 6, TILE_THIN = 2, TILE_THREE = 3, TILE_FOUR = 4, TILE_COL = CRI_PART };
 
-enum { SHALLOW = 2, DEPTH = 256 };
+enum { SHALLOW = 2, DEPTH = 256, FEW = 3, FEW_TILE = 8 };
 
 /// A matrix by its steps in memory.
 typedef struct view {
@@ -190,6 +190,59 @@ CRI_INLINE void add_tile(const product *x, place at, int depth, const double *b,
     }
 }
 
+// A row of A and n_tile tiles of columns at once, as one sum has to wait for itself; of them the
+// first n_old columns are there already. n_tile is a constant where this is inlined.
+CRI_INLINE void add_row(const product *x, int i, int j, int n_tile, int n_old) {
+    typedef double wide __attribute__((vector_size(sizeof(double) * TILE_COL)));
+    const double *a = x->a.at + i * x->a.row;
+    double *c = x->c + i * x->c_row + j;
+    wide sum[FEW_TILE] = {{0.0}};
+    if (x->is_adding) {
+        memcpy(sum, c, sizeof *sum * (size_t)n_tile);
+    }
+    for (int q = 0; q < x->k; q++) {
+        const double *b = x->b.at + q * x->b.row + j;
+        double a_q = a[q * x->a.col];
+#pragma GCC unroll 8 // FEW_TILE
+        for (int t = 0; t < n_tile; t++) {
+            wide line;
+            memcpy(&line, b + t * TILE_COL, sizeof line);
+            sum[t] += a_q * line;
+        }
+    }
+    if (n_old == 0) {
+        memcpy(c, sum, sizeof *sum * (size_t)n_tile);
+    } else {
+        double last[TILE_COL];
+        memcpy(last, sum, sizeof last);
+        memcpy(c + n_old, last + n_old, sizeof *c * (size_t)(TILE_COL - n_old));
+    }
+}
+
+// few rows of A, one by one, and at least a tile of columns
+CRI_INLINE void add_few(const product *x, bool is_wide) {
+    for (int i = 0; i < x->m; i++) {
+        int j = 0;
+        for (; is_wide && j + FEW_TILE * TILE_COL <= x->n; j += FEW_TILE * TILE_COL) {
+            add_row(x, i, j, FEW_TILE, 0);
+        }
+        for (; j + 4 * TILE_COL <= x->n; j += 4 * TILE_COL) {
+            add_row(x, i, j, 4, 0);
+        }
+        if (j + 2 * TILE_COL <= x->n) {
+            add_row(x, i, j, 2, 0);
+            j += 2 * TILE_COL;
+        }
+        if (j + TILE_COL <= x->n) {
+            add_row(x, i, j, 1, 0);
+            j += TILE_COL;
+        }
+        if (j < x->n) {
+            add_row(x, i, x->n - TILE_COL, 1, TILE_COL - (x->n - j));
+        }
+    }
+}
+
 // A of few columns: 8 columns of B stay in registers, and all rows of C go by; n_deep is x->k, a
 // constant where this is inlined
 CRI_INLINE void add_shallow(const product *x, int n_deep, int j, const double *b, long b_step) {
@@ -217,6 +270,10 @@ CRI_INLINE void add_shallow(const product *x, int n_deep, int j, const double *b
 
 CRI_INLINE void multiply_with(const product *x, bool is_wide) {
     double packed[DEPTH * TILE_COL];
+    if (x->m <= FEW && x->n >= TILE_COL && x->k > SHALLOW && x->b.col == 1 && x->c_col == 1) {
+        add_few(x, is_wide);
+        return;
+    }
     for (int j = 0; j < x->n; j += TILE_COL) {
         // long columns are far apart in memory
         bool is_flat = x->b.col == 1 && j + TILE_COL <= x->n && (x->k < 64 || x->m < 24);

@@ -78,6 +78,17 @@ void cri_skip_net_start(const cri_skip_net *net, double radius, cri_random *stre
     w[cri_skip_net_place(net, L, true)] = -radius;
 }
 
+void cri_skip_net_turn(const cri_skip_net *net, const double *w, double *turned) {
+    memcpy(turned, w, sizeof *w * (size_t)cri_skip_net_n_weight(net));
+    for (int l = 0; l <= net->n_hidden; l++) {
+        int n_in = cri_skip_net_in(net, l), n_out = cri_skip_net_out(net, l);
+        int at = cri_skip_net_place(net, l, false);
+        for (int i = 0; i < n_out * n_in; i++) {
+            turned[at + i % n_in * n_out + i / n_in] = w[at + i];
+        }
+    }
+}
+
 // ---- memory ------------------------------------------------------------------------------------
 
 /// Arrays of work memory, each for n_row rows.
@@ -169,6 +180,18 @@ static void gather(const cri_skip_net *net, int layer, int n_row, const double *
 
 // ---- value and gradient ------------------------------------------------------------------------
 
+// z = h W_l^T or z += h W_l^T, the same sums in the same order either way
+static void multiply(const cri_skip_net *net, const double *w, int layer, int n_row,
+                     const double *h, double *z, bool is_adding) {
+    int n = cri_skip_net_out(net, layer), n_in = cri_skip_net_in(net, layer);
+    int at = cri_skip_net_place(net, layer, false);
+    if (net->turned) {
+        cri_gemm_nn(n_row, n, n_in, h, net->turned + at, z, is_adding);
+    } else {
+        cri_gemm_nt(n_row, n, n_in, h, w + at, z, is_adding);
+    }
+}
+
 static void fill_value(const cri_skip_net *net, const double *w, int n_row, const double *x,
                        const arrays *a, double *phi) {
     memcpy(a->h[0], x, sizeof *x * (size_t)n_row * (size_t)net->n_in);
@@ -179,8 +202,7 @@ static void fill_value(const cri_skip_net *net, const double *w, int n_row, cons
         for (int i = 0; i < n_row; i++) {
             memcpy(z + (size_t)i * (size_t)n, bias, sizeof *z * (size_t)n);
         }
-        cri_gemm_nt(n_row, n, cri_skip_net_in(net, l), a->h[l],
-                    w + cri_skip_net_place(net, l, false), z, true);
+        multiply(net, w, l, n_row, a->h[l], z, true);
         if (l == net->n_hidden) {
             return;
         }
@@ -245,8 +267,7 @@ static void push_forward(const cri_skip_net *net, const double *w, int n_row, co
     for (int l = 0; l < net->n_hidden; l++) {
         int n = cri_skip_net_out(net, l);
         double *zd = a->spare[0];
-        cri_gemm_nt(n_row, n, cri_skip_net_in(net, l), a->hd[l],
-                    w + cri_skip_net_place(net, l, false), zd, false);
+        multiply(net, w, l, n_row, a->hd[l], zd, false);
         for (int i = 0; i < n_row * n; i++) {
             double s = a->s[l][i];
             a->q[l][i] = net->beta * (1.0 - s) * a->t[l][i] * zd[i];

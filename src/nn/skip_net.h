@@ -21,10 +21,11 @@ enum { CRI_SKIP_NET_MOST = 12 }; // hidden layers
 /// Shape of a net with one output.
 typedef struct cri_skip_net {
     int n_in;
-    int n_hidden; // L, 1 to CRI_SKIP_NET_MOST
-    int width;    // of hidden layers, above n_in
-    int skip;     // the layer that reads the input again, 1 to L; 0: none
-    double beta;  // sharpness of softplus, 1/m
+    int n_hidden;         // L, 1 to CRI_SKIP_NET_MOST
+    int width;            // of hidden layers, above n_in
+    int skip;             // the layer that reads the input again, 1 to L; 0: none
+    double beta;          // sharpness of softplus, 1/m
+    const double *turned; // the weights as cri_skip_net_turn has them; NULL: only slower
 } cri_skip_net;
 
 /// What is wrong with a shape, NULL when nothing is.
@@ -40,6 +41,9 @@ int cri_skip_net_n_weight(const cri_skip_net *net);
 
 /// First weights for which the value is about |x| - radius.
 void cri_skip_net_start(const cri_skip_net *net, double radius, cri_random *stream, double *w);
+
+/// The weights with every W_l transposed in its place, for a net that is asked often.
+void cri_skip_net_turn(const cri_skip_net *net, const double *w, double *turned);
 
 /// Numbers of work memory for n_row rows.
 size_t cri_skip_net_work(const cri_skip_net *net, int n_row);

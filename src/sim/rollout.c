@@ -7,7 +7,8 @@
 // at K = sqrt(N s/c); time is forward + one replay + vjp. A replay gives the same bits, which is
 // checked at each segment's end. The adjoint of the parameters is kept as that of d and goes
 // through derive once. A stepper whose records cost nothing beyond its steps keeps them all while
-// they fit, so that an adjoint is a vjp a step and several have one run.
+// they fit, and so does every one where fields meet, whose steps are dear: an adjoint is then a vjp
+// a step, and several have one run.
 
 #include "sim/sim.h"
 
@@ -91,7 +92,8 @@ static cr_status prepare(cr_sim *sim, const cr_rollout *rollout, cr_error *err) 
     h->rollout = *rollout;
     h->report = cri_report_none();
     h->n_checkpoint = 0;
-    h->is_kept = sim->use_gradient && sim->stepper->keeps_records && sim->checkpoint_every == 0 &&
+    bool is_dear = sim->stepper->keeps_records || sim->model->n_form > 0;
+    h->is_kept = sim->use_gradient && is_dear && sim->checkpoint_every == 0 &&
                  reserve_records(h, rollout->n_step);
     if (!sim->use_gradient) {
         return CR_OK;

@@ -52,12 +52,12 @@ static double error_of(int v, int m, int n, int k, bool is_adding) {
 }
 
 TEST(products_of_all_small_shapes_are_right) {
-    static const int size[] = {0, 1, 2, 5, 6, 7, 8, 9, 17};
+    static const int size[] = {0, 1, 2, 3, 5, 6, 7, 8, 9, 17, 41};
     const int n_size = (int)(sizeof size / sizeof *size);
     for (int c = 0; c < n_size * n_size * n_size; c++) {
         int m = size[c % n_size], n = size[c / n_size % n_size], k = size[c / n_size / n_size];
         for (int v = 0; v < 3; v++) {
-            CHECK_CLOSE(error_of(v, m, n, k, false), 0.0, 1e-14, 0.0); // 17 products below 1
+            CHECK_CLOSE(error_of(v, m, n, k, false), 0.0, 4e-14, 0.0); // 41 products below 1
             CHECK_CLOSE(error_of(v, m, n, k, true), 0.0, 1e-14, 0.0);
         }
     }
