@@ -28,13 +28,15 @@ static const char scene[] =
     "<body name='box'><freejoint/><geom name='shape' type='box' size='0.1 0.07 0.05' mass='1' "
     "friction='0.6'/></body></worldbody></mujoco>";
 
-enum { N_THROW = 20, N_STEP = 1500, N_X = 13, N_ERROR = N_THROW * N_STEP };
+// quick runs make a few of the throws
+enum { N_THROW = 20, N_QUICK = 5, N_STEP = 1500, N_X = 13, N_ERROR = N_THROW * N_STEP };
 
 static const double time_step = 0.002, size = 0.1;
 static const char *const law_name[DAC_LAWS] = {"ours", "GS (ncp)", "PDD", "lcp"};
 
 /// What became of all throws under one law.
 typedef struct outcome {
+    int n;
     double place[N_THROW][2];
     int face[N_THROW];
     double penetration, energy; // largest, m and of its start
@@ -94,14 +96,15 @@ static double energy_of(const double *x) {
     return sum;
 }
 
+// out->n of them
 static cr_status throw_all(const dac_models *models, int law, const char *stepper, uint64_t seed,
                            outcome *out, cr_error *err) {
     cr_sim *sim = NULL;
     CR_TRY(open_sim(models, law, stepper, &sim, err));
     cri_random r = cri_random_of(seed, 303);
     cr_status status = CR_OK;
-    *out = (outcome){.penetration = 0.0};
-    for (int k = 0; k < N_THROW && status == CR_OK; k++) {
+    *out = (outcome){.n = out->n};
+    for (int k = 0; k < out->n && status == CR_OK; k++) {
         double x[N_X], first;
         draw_start(&r, x);
         first = energy_of(x);
@@ -138,8 +141,8 @@ static int by_size(const void *a, const void *b) {
 }
 
 // errors of ours, PDD and lcp along the throws of GS; returns how many
-static cr_status compare_steps(const dac_models *models, uint64_t seed, double *error[DAC_LAWS],
-                               int *n_error, cr_error *err) {
+static cr_status compare_steps(const dac_models *models, int n_throw, uint64_t seed,
+                               double *error[DAC_LAWS], int *n_error, cr_error *err) {
     cr_sim *sim[DAC_LAWS] = {NULL};
     cr_status status = CR_OK;
     for (int k = 0; k < DAC_LAWS && status == CR_OK; k++) {
@@ -147,7 +150,7 @@ static cr_status compare_steps(const dac_models *models, uint64_t seed, double *
     }
     cri_random r = cri_random_of(seed, 303);
     *n_error = 0;
-    for (int i = 0; i < N_THROW * N_STEP && status == CR_OK; i++) {
+    for (int i = 0; i < n_throw * N_STEP && status == CR_OK; i++) {
         static double x[N_X];
         double next[DAC_LAWS][N_X], free_fall[N_X];
         if (i % N_STEP == 0) {
@@ -179,28 +182,29 @@ static cr_status compare_steps(const dac_models *models, uint64_t seed, double *
 
 static void tell_throws(const outcome of[DAC_LAWS], const char *stepper,
                         cri_experiment_result *out) {
+    int n = of[0].n;
+    const char *unit = n == N_THROW ? "of 20" : "of 5";
     for (int k = 0; k < DAC_LAWS; k++) {
         double error[N_THROW], mean = 0.0;
         int n_face = 0, n_lost = 0;
-        for (int i = 0; i < N_THROW; i++) {
+        for (int i = 0; i < n; i++) {
             const double *own = of[k].place[i], *truth = of[DAC_GS].place[i];
             bool is_lost = of[k].is_lost[i];
             error[i] = is_lost ? INFINITY : hypot(own[0] - truth[0], own[1] - truth[1]);
-            mean += error[i] / N_THROW;
+            mean += error[i] / n;
             n_face += !is_lost && of[k].face[i] == of[DAC_GS].face[i];
             n_lost += is_lost;
         }
-        qsort(error, N_THROW, sizeof *error, by_size);
+        qsort(error, (size_t)n, sizeof *error, by_size);
         if (k != DAC_GS) {
             cri_experiment_add(out, "m", "lower", mean, NAN, "%s: %s, final place to GS, mean",
                                stepper, law_name[k]);
-            cri_experiment_add(out, "m", "lower",
-                               0.5 * (error[N_THROW / 2 - 1] + error[N_THROW / 2]), NAN,
+            cri_experiment_add(out, "m", "lower", 0.5 * (error[(n - 1) / 2] + error[n / 2]), NAN,
                                "%s: %s, final place to GS, median", stepper, law_name[k]);
-            cri_experiment_add(out, "of 20", "higher", n_face, NAN,
+            cri_experiment_add(out, unit, "higher", n_face, NAN,
                                "%s: %s, lies on the face that GS does", stepper, law_name[k]);
         }
-        cri_experiment_add(out, "of 20", "lower", n_lost, NAN, "%s: %s, left all bounds", stepper,
+        cri_experiment_add(out, unit, "lower", n_lost, NAN, "%s: %s, left all bounds", stepper,
                            law_name[k]);
         cri_experiment_add(out, "m", "lower", of[k].penetration, NAN, "%s: %s, deepest penetration",
                            stepper, law_name[k]);
@@ -211,8 +215,8 @@ static void tell_throws(const outcome of[DAC_LAWS], const char *stepper,
                        "%s: ours, contact steps outside the training", stepper);
 }
 
-static cr_status tell_steps(const dac_models *models, uint64_t seed, cri_experiment_result *out,
-                            cr_error *err) {
+static cr_status tell_steps(const dac_models *models, int n_throw, uint64_t seed,
+                            cri_experiment_result *out, cr_error *err) {
     double *block = malloc(sizeof *block * DAC_LAWS * N_ERROR), *error[DAC_LAWS];
     if (!block) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for an experiment");
@@ -221,7 +225,7 @@ static cr_status tell_steps(const dac_models *models, uint64_t seed, cri_experim
         error[k] = block + k * N_ERROR;
     }
     int n = 0;
-    cr_status status = compare_steps(models, seed, error, &n, err);
+    cr_status status = compare_steps(models, n_throw, seed, error, &n, err);
     for (int k = 0; k < DAC_LAWS && status == CR_OK && n > 0; k++) {
         if (k == DAC_GS) {
             continue;
@@ -237,13 +241,14 @@ static cr_status tell_steps(const dac_models *models, uint64_t seed, cri_experim
     return status;
 }
 
-static cr_status run_all(const dac_models *models, uint64_t seed, cri_experiment_result *out,
-                         cr_error *err) {
+static cr_status run_all(const dac_models *models, int n_throw, uint64_t seed,
+                         cri_experiment_result *out, cr_error *err) {
     static const char *const stepper[2] = {"end", "located"};
     static outcome of[DAC_LAWS];
-    CR_TRY(tell_steps(models, seed, out, err));
+    CR_TRY(tell_steps(models, n_throw, seed, out, err));
     for (int s = 0; s < 2; s++) {
         for (int k = 0; k < DAC_LAWS; k++) {
+            of[k].n = n_throw;
             CR_TRY(throw_all(models, k, stepper[s], seed, &of[k], err));
         }
         tell_throws(of, stepper[s], out);
@@ -257,7 +262,8 @@ static cr_status run(const cri_experiment *self, const cri_experiment_options *o
     CR_TRY(dac_models_train(scene, self->name, options, &models, err));
     out->is_interrupted = models.is_interrupted;
     dac_tell_accuracy(&models, out);
-    cr_status status = run_all(&models, options->seed, out, err);
+    cr_status status =
+        run_all(&models, options->is_full ? N_THROW : N_QUICK, options->seed, out, err);
     dac_models_clear(&models);
     return status;
 }

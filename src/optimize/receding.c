@@ -27,8 +27,9 @@ typedef struct run {
     double *x;        // (n_x) of the plant
     double *u;        // (n_step, n_u) carried out up to done, planned behind
     int64_t count[4]; // steps done, windows, iterations, idle windows
-    int64_t *focus;   // (n_target) 0: does not count, RESTS: nor shall it now, else windows in vain + 1
-    double *nearest;  // (n_target) m, in focus
+    int64_t
+        *focus; // (n_target) 0: does not count, RESTS: nor shall it now, else windows in vain + 1
+    double *nearest; // (n_target) m, in focus
     cr_arena *scratch;
     cri_receding *out;
 } run;
@@ -187,8 +188,9 @@ static cr_status plan_window(run *r, int first, int n, cri_selection *selection,
     return CR_OK;
 }
 
-/// Plans the window from what is left of the last plan; where that has no gradient, as when a contact
-/// of its motion is not solved, from holding the last control. A window without either is idle.
+/// Plans the window from what is left of the last plan; where that has no gradient, as when a
+/// contact of its motion is not solved, from holding the last control. A window without either is
+/// idle.
 static cr_status plan_or_hold(run *r, int first, int n, cri_target *target, int n_target,
                               cr_error *err) {
     int n_knot = r->def->n_knot < n ? r->def->n_knot : n;

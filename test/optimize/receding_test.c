@@ -112,7 +112,8 @@ TEST(a_focus_counts_the_farthest_alone) {
     }
 }
 
-// a target that no window brings nearer makes room for the other after four, and comes back after it
+// a target that no window brings nearer makes room for the other after four, and comes back after
+// it
 TEST(a_focus_in_vain_rests) {
     static const char *const still[] = {"u:push=0:0"};
     cart c;
@@ -221,5 +222,4 @@ TEST(a_linearised_step_is_that_of_differences) {
 
 CR_TEST_MAIN(what_is_carried_out_reaches_the_targets_in_the_simulator,
              a_focus_counts_the_farthest_alone, a_focus_in_vain_rests,
-             an_interrupted_run_goes_on_to_the_same_bits,
-             a_linearised_step_is_that_of_differences)
+             an_interrupted_run_goes_on_to_the_same_bits, a_linearised_step_is_that_of_differences)
