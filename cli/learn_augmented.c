@@ -54,7 +54,9 @@ static void print(const cri_augmented_options *o, const trained *t) {
             continue;
         }
         if (s->n_test == 0) {
-            printf("%s: no such contact\n", cri_ground_kind_name(k));
+            printf(s->n_train == 0 ? "%s: no such contact\n"
+                                   : "%s: too few contacts to hold any out (%d)\n",
+                   cri_ground_kind_name(k), s->n_train);
             continue;
         }
         printf("%s: %d samples, %d held out\n", cri_ground_kind_name(k), s->n_train, s->n_test);

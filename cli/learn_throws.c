@@ -90,7 +90,7 @@ static void velocity(const cri_table *table, const columns *c, int i, double *v)
 
 /// Where transitions go.
 typedef struct sink {
-    double *q, *before, *after, *from, *span;
+    double *q, *before, *after, *from, *span, *mean;
     int n;
     double fall[3]; // m/s^2 of gravity in the three velocities
 } sink;
@@ -105,11 +105,15 @@ static void take_one(const cri_table *table, const columns *c, int i, sink *s) {
         fallen = 0.5 * (cell(table, late, c->at[0]) + cell(table, i, c->at[0]) -
                         cell(table, i - 1, c->at[0]) - cell(table, early, c->at[0]));
     }
+    // a difference is the velocity in the middle of its rows
+    double lead = c->has_v ? 0.5 * s->span[s->n]
+                           : 0.5 * (cell(table, i, c->at[0]) - cell(table, early, c->at[0]));
     velocity(table, c, early, before);
     velocity(table, c, i, s->after + 3 * s->n);
     for (int k = 0; k < 3; k++) {
         s->q[3 * s->n + k] = cell(table, i, c->at[1 + k]);
         s->from[3 * s->n + k] = cell(table, i - 1, c->at[1 + k]);
+        s->mean[3 * s->n + k] = before[k] + lead * s->fall[k];
         before[k] += fallen * s->fall[k];
     }
     s->n++;
@@ -131,7 +135,8 @@ static bool push(sink *s, int n, cr_arena *arena) {
     s->after = CR_PUSH(arena, double, 3 * n);
     s->from = CR_PUSH(arena, double, 3 * n);
     s->span = CR_PUSH(arena, double, n);
-    return s->q && s->before && s->after && s->from && s->span;
+    s->mean = CR_PUSH(arena, double, 3 * n);
+    return s->q && s->before && s->after && s->from && s->span && s->mean;
 }
 
 int learn_throws_read(const cli_options *o, const cr_model *model, cri_ground_record *out,
@@ -185,6 +190,7 @@ int learn_throws_read(const cli_options *o, const cr_model *model, cri_ground_re
                                .after = s.after,
                                .from = s.from,
                                .span = s.span,
+                               .mean = s.mean,
                                .is_difference = !c.has_v,
                                .noise = 1e-3,
                                .reach = 1e-3,

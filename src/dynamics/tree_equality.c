@@ -21,7 +21,7 @@
 //
 // and for E' nu, whose wrench s nu at x has power with L:  Y_adj = wrench(x, s nu x wL).
 // e_0 changes its sign at half a turn: the forward pass records it. Steps are stable below 2.8 T
-// (RK4) and 0.8 T (Euler).
+// (RK4) and 2 T (Euler).
 
 #include "dynamics/tree_parts.h"
 

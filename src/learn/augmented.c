@@ -41,6 +41,9 @@ typedef struct task {
     cr_arena *work[N_WORKER];
 } task;
 
+// contacts of recordings of which one can be held out
+enum { N_LEAST = 10 };
+
 cri_augmented_options cri_augmented_options_default(void) {
     return (cri_augmented_options){.sampling = cri_ground_sampling_default(),
                                    .n_sample = {15000, 35000, 40000, 160000, 80000},
@@ -384,6 +387,12 @@ static cr_status gather(const cr_model *model, const cri_augmented_options *o, b
     if (n == 0) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0,
                         "there is no contact in the recordings; check heights and units");
+    }
+    if (o->record && n < N_LEAST) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "there are %d contacts in the recordings, and at least %d are needed; "
+                        "record more throws",
+                        n, N_LEAST);
     }
     return CR_OK;
 }

@@ -50,6 +50,7 @@ typedef struct cri_ground_record {
     const double *before, *after; // (n, n_v)
     const double *from;           // (n, n_q) pose at the begin of a planar body; NULL: q is that of
                                   // the contact
+    const double *mean;           // (n, n_v) mean velocity over span without contact; NULL: before
     const double *span;           // (n) s from there to q; with from alone
     bool is_difference;           // velocities are differences to rows beside those two
     double noise;                 // m/s: velocities below it are zero

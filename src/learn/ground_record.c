@@ -35,6 +35,16 @@ static double gap_at(cri_ground_sampler *s, const double *q, double t, const dou
     return cri_ground_lowest(s)->gap;
 }
 
+// part of the span h after which the lowest point, above at its begin and below at its end, touches
+static double find_touch(cri_ground_sampler *s, const double *q, double h, const double *v) {
+    double low = 0.0, high = 1.0;
+    for (int k = 0; k < 40; k++) {
+        double part = 0.5 * (low + high);
+        *(gap_at(s, q, part * h, v) > 0.0 ? &low : &high) = part;
+    }
+    return high;
+}
+
 // sets the pose of the contact of transition i; false when there is none. An impact begins away
 // from the surface.
 static bool place(cri_ground_sampler *s, const cri_ground_record *record, int i, bool *is_impact) {
@@ -45,11 +55,12 @@ static bool place(cri_ground_sampler *s, const cri_ground_record *record, int i,
         return end <= record->gap;
     }
     CR_ASSERT(record->span && n_q == n_v);
-    const double *from = record->from + n_q * i, *v = record->before + n_v * i;
+    const double *from = record->from + n_q * i;
+    const double *v = (record->mean ? record->mean : record->before) + n_v * i;
     double h = record->span[i], first = gap_at(s, from, 0.0, NULL), last = gap_at(s, from, h, v);
     *is_impact = last < 0.0 && first > 0.0;
     if (last < 0.0) {
-        double part = first > 0.0 ? first / (first - last) : 0.0;
+        double part = first > 0.0 ? find_touch(s, from, h, v) : 0.0;
         (void)gap_at(s, from, part * h, v);
     } else {
         (void)gap_at(s, record->q + n_q * i, 0.0, NULL);
@@ -81,7 +92,9 @@ static bool look_at(cri_ground_sampler *s, const cri_ground_record *record, int 
     double after[CRI_GROUND_ROWS];
     int n_v = s->model->sizes.n_v;
     bool was_impact = *is_impact && record->is_difference && goes_on(s, record, i);
-    if (!place(s, record, i, is_impact) || was_impact) {
+    bool is_near = place(s, record, i, is_impact);
+    *is_impact = *is_impact && !was_impact; // the velocity behind an impact says nothing
+    if (!is_near || was_impact) {
         return false;
     }
     cri_ground_settle(s);

