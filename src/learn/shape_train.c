@@ -270,9 +270,10 @@ cr_status cri_shape_train(const cri_shape_data *data, const cri_shape_training *
                           cri_shape_space *out, cri_train_result *result, cr_error *err) {
     CR_ASSERT(data->n_shape >= 1 && data->n_point >= CRI_SHAPE_CHUNK &&
               data->n_point % CRI_SHAPE_CHUNK == 0);
-    *out = (cri_shape_space){.net = {3 + o->n_code, o->n_hidden, o->width, o->n_hidden / 2, beta},
-                             .n_code = o->n_code,
-                             .n_shape = data->n_shape};
+    *out = (cri_shape_space){
+        .net = {3 + o->n_code, o->n_hidden, o->width, o->n_hidden / 2, beta, NULL},
+        .n_code = o->n_code,
+        .n_shape = data->n_shape};
     const char *fault = cri_skip_net_fault(&out->net);
     if (fault || o->n_code > CRI_CODE_MOST || o->n_hidden * o->width > CRI_NEURAL_UNITS) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0, "a net of %d layers of %d and codes of %d: %s",
