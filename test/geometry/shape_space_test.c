@@ -80,7 +80,7 @@ TEST(points_lie_on_the_mesh_and_chamfer_tells_it_apart) {
 }
 
 static void plant(cr_arena *arena, cri_shape_space *s) {
-    *s = (cri_shape_space){.net = {5, 3, 16, 1, 100.0},
+    *s = (cri_shape_space){.net = {5, 3, 16, 1, 100.0, NULL},
                            .n_code = 2,
                            .n_shape = 2,
                            .scale = 1.5,
