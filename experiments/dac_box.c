@@ -36,11 +36,10 @@ static const char *const law_name[DAC_LAWS] = {"ours", "GS (ncp)", "PDD", "lcp"}
 
 /// What became of all throws under one law.
 typedef struct outcome {
-    int n;
     double place[N_THROW][2];
     int face[N_THROW];
     double penetration, energy; // largest, m and of its start
-    int n_outside, n_step;
+    int n, n_outside, n_step;
     bool is_lost[N_THROW]; // it left all bounds
 } outcome;
 
