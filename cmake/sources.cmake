@@ -29,6 +29,7 @@ set(CAROM_SOURCES
     src/nn/activation.c
     src/nn/adam.c
     src/nn/gemm.c
+    src/nn/gemm_plain.c
     src/nn/mlp.c
     src/nn/mlp_single.c
     src/nn/skip_net.c

@@ -161,29 +161,44 @@ void cri_frames_pull(const cri_frames *f, const double *force, double *g) {
     }
 }
 
+// dofs whose columns are made at once
+enum { COLUMNS = 6 };
+
+/// Rows first to end of a block's path in H, columns (.., 6) known.
+static void add_rows(const cri_frames *f, const int *dof, int n, double column[][6],
+                     const double row[6], int j, bool is_mirrored, double *H) {
+    size_t n_v = (size_t)f->model->mech.n_v;
+    for (int d = 0; d < n; d++) {
+        const double *c = column[d];
+        double h = row[0] * c[0] + row[1] * c[1] + row[2] * c[2] + row[3] * c[3] + row[4] * c[4] +
+                   row[5] * c[5];
+        H[(size_t)dof[d] * n_v + (size_t)j] += h;
+        if (is_mirrored) {
+            H[(size_t)j * n_v + (size_t)dof[d]] += h;
+        }
+    }
+}
+
 void cri_frames_add_block(const cri_frames *f, int a, int b, const double *B, int stride,
                           double *H) {
     if (a < 0 || b < 0) {
         return;
     }
-    int n_v = f->model->mech.n_v;
-    for (int e = f->first[b]; e < f->first[b + 1]; e++) {
-        double column[6], row[6];
-        column_of(f, b, f->path[e], column);
-        for (int i = 0; i < 6; i++) {
-            const double *r = B + (long)i * stride;
-            row[i] = r[0] * column[0] + r[1] * column[1] + r[2] * column[2] + r[3] * column[3] +
-                     r[4] * column[4] + r[5] * column[5];
+    for (int from = f->first[a]; from < f->first[a + 1]; from += COLUMNS) {
+        double own[COLUMNS][6];
+        int left = f->first[a + 1] - from, n = left < COLUMNS ? left : COLUMNS;
+        for (int d = 0; d < n; d++) {
+            column_of(f, a, f->path[from + d], own[d]);
         }
-        for (int d = f->first[a]; d < f->first[a + 1]; d++) {
-            int i = f->path[d], j = f->path[e];
-            column_of(f, a, i, column);
-            double h = row[0] * column[0] + row[1] * column[1] + row[2] * column[2] +
-                       row[3] * column[3] + row[4] * column[4] + row[5] * column[5];
-            H[(size_t)i * (size_t)n_v + (size_t)j] += h;
-            if (a != b) {
-                H[(size_t)j * (size_t)n_v + (size_t)i] += h;
+        for (int e = f->first[b]; e < f->first[b + 1]; e++) {
+            double column[6], row[6];
+            column_of(f, b, f->path[e], column);
+            for (int i = 0; i < 6; i++) {
+                const double *r = B + (long)i * stride;
+                row[i] = r[0] * column[0] + r[1] * column[1] + r[2] * column[2] + r[3] * column[3] +
+                         r[4] * column[4] + r[5] * column[5];
             }
+            add_rows(f, f->path + from, n, own, row, f->path[e], a != b, H);
         }
     }
 }

@@ -320,7 +320,20 @@ double cri_points_kinetic(const cri_points *s, const double *p, const double *v)
     return sum;
 }
 
+// blocks of one point each: long ropes spend their time here
+static void times_points(const cri_points *s, const double *minv, const double *y, double *out) {
+    for (int k = 0; k < s->n_point; k++) {
+        for (int c = 0; c < s->d; c++) {
+            *out++ = 0.0 + minv[k] * *y++; // never -0, as a sum
+        }
+    }
+}
+
 void cri_minv_times(const cri_points *s, const double *minv, const double *y, double *out) {
+    if (s->n_minv == s->n_point) {
+        times_points(s, minv, y, out);
+        return;
+    }
     int d = s->d;
     for (int k = 0; k < s->n_block; k++) {
         const cri_mass_block *b = &s->block[k];

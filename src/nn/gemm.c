@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Products of dense matrices.
-//
-// The loop of our own takes C in tiles of 6 rows and 8 columns, which fill the registers of AVX2
-// (or half as many of AVX-512, twice as wide); 8 columns of B are packed first. Each number of C is
-// one sum over k in order, so that neither tiles nor vectors show in its bits. A product with one
-// column is a row of dot products, in 8 parts.
+// Products of dense matrices: large ones by BLAS, others by a loop of our own (gemm_plain.c).
 //
 // BLAS: cblas_dgemm of OpenBLAS, whose interface has not changed since 1999, by the name of the
 // library that the build found.
@@ -13,6 +8,7 @@
 #include "nn/gemm.h"
 
 #include "base/base.h"
+#include "nn/gemm_parts.h"
 #include "nn/lanes.h"
 
 #include <stddef.h>
@@ -21,363 +17,6 @@
 #ifdef CAROM_BLAS_FILE
 #include <dlfcn.h>
 #endif
-
-enum { TILE_ROW = 6, TILE_THIN = 2, TILE_THREE = 3, TILE_FOUR = 4, TILE_COL = CRI_PART };
-
-enum { SHALLOW = 2, DEPTH = 256, FEW = 3, FEW_TILE = 8 };
-
-/// A matrix by its steps in memory.
-typedef struct view {
-    const double *at;
-    long row, col;
-} view;
-
-/// C = A B, or C += A B.
-typedef struct product {
-    int m, n, k;
-    view a, b;
-    double *c;
-    long c_row, c_col;
-    bool is_adding;
-} product;
-
-// ---- the loop of our own -----------------------------------------------------------------------
-
-// part of B: rows from p, 8 columns from j, zero behind the last
-CRI_INLINE void pack(const product *x, int p, int depth, int j, double *out) {
-    int n = x->n - j < TILE_COL ? x->n - j : TILE_COL;
-    const double *from = x->b.at + p * x->b.row + j * x->b.col;
-    if (n < TILE_COL) {
-        memset(out, 0, sizeof *out * (size_t)(depth * TILE_COL));
-    }
-    for (int c = 0; c < n; c++) {
-        for (int i = 0; i < depth; i++) {
-            out[i * TILE_COL + c] = from[i * x->b.row + c * x->b.col];
-        }
-    }
-}
-
-/// Rows of A, 8 columns of B and where their product goes.
-typedef struct strip {
-    const double *a[TILE_ROW];
-    const double *b;
-    long a_step, b_step;
-    int depth;
-    bool is_fresh; // C is not read
-    double *c[TILE_ROW];
-} strip;
-
-// C = A B or C += A B for n_row rows, two registers a row, or one; both are constants where
-// this is inlined
-CRI_INLINE void add_narrow(const strip *s, int n_row, bool is_half) {
-    cri_lanes left[TILE_ROW], right[TILE_ROW];
-#pragma GCC unroll 6 // TILE_ROW
-    for (int r = 0; r < n_row; r++) {
-        if (s->is_fresh) {
-            left[r] = right[r] = (cri_lanes){0.0};
-        } else {
-            cri_lanes_load(s->c[r], &left[r]);
-            cri_lanes_load(s->c[r] + CRI_LANE, &right[r]);
-        }
-    }
-    for (int q = 0; q < s->depth; q++) {
-        cri_lanes b_left, b_right;
-        cri_lanes_load(s->b + q * s->b_step, &b_left);
-        cri_lanes_load(s->b + q * s->b_step + CRI_LANE, &b_right);
-#pragma GCC unroll 6
-        for (int r = 0; r < n_row; r++) {
-            double a = s->a[r][q * s->a_step];
-            left[r] += a * b_left;
-            if (!is_half) {
-                right[r] += a * b_right;
-            }
-        }
-    }
-#pragma GCC unroll 6
-    for (int r = 0; r < n_row; r++) {
-        cri_lanes_store(&left[r], s->c[r]);
-        cri_lanes_store(&right[r], s->c[r] + CRI_LANE);
-    }
-}
-
-// as add_narrow, one register a row: AVX-512
-CRI_INLINE void add_wide(const strip *s) {
-    typedef double wide __attribute__((vector_size(sizeof(double) * TILE_COL)));
-    wide row[TILE_ROW];
-#pragma GCC unroll 6
-    for (int r = 0; r < TILE_ROW; r++) {
-        if (s->is_fresh) {
-            row[r] = (wide){0.0};
-        } else {
-            memcpy(&row[r], s->c[r], sizeof row[r]);
-        }
-    }
-    for (int q = 0; q < s->depth; q++) {
-        wide line;
-        memcpy(&line, s->b + q * s->b_step, sizeof line);
-#pragma GCC unroll 6
-        for (int r = 0; r < TILE_ROW; r++) {
-            row[r] += s->a[r][q * s->a_step] * line;
-        }
-    }
-#pragma GCC unroll 6
-    for (int r = 0; r < TILE_ROW; r++) {
-        memcpy(s->c[r], &row[r], sizeof row[r]);
-    }
-}
-
-CRI_INLINE void add_strip(const strip *s, int m, int n, bool is_wide) {
-    if (is_wide) {
-        add_wide(s);
-    } else if (m <= TILE_THIN) {
-        add_narrow(s, TILE_THIN, false);
-    } else if (m == TILE_THREE && n > CRI_LANE) {
-        add_narrow(s, TILE_THREE, false);
-    } else if (n <= CRI_LANE) {
-        add_narrow(s, TILE_ROW, true);
-    } else if (m == TILE_FOUR) {
-        add_narrow(s, TILE_FOUR, false);
-    } else {
-        add_narrow(s, TILE_ROW, false);
-    }
-}
-
-/// Where a tile is: its first row and column of C, its first row of B.
-typedef struct place {
-    int i, j, p;
-} place;
-
-// a tile at the border of C, m by n of it, by way of a whole one
-CRI_INLINE void add_border(const product *x, strip *s, double *c, int m, int n, bool is_wide) {
-    double whole[TILE_ROW][TILE_COL];
-    memset(whole, 0, sizeof whole);
-    for (int r = 0; r < TILE_ROW; r++) {
-        // rows behind the last repeat it, and are not kept
-        s->a[r] = s->a[r < m ? r : m - 1];
-        s->c[r] = whole[r];
-        for (int j = 0; j < n && r < m && !s->is_fresh; j++) {
-            whole[r][j] = c[r * x->c_row + j * x->c_col];
-        }
-    }
-    add_strip(s, m, n, is_wide);
-    for (int r = 0; r < m; r++) {
-        for (int j = 0; j < n; j++) {
-            c[r * x->c_row + j * x->c_col] = whole[r][j];
-        }
-    }
-}
-
-// one tile, over depth rows of B at b
-CRI_INLINE void add_tile(const product *x, place at, int depth, const double *b, long b_step,
-                         bool is_wide) {
-    int n = x->n - at.j < TILE_COL ? x->n - at.j : TILE_COL;
-    int m = x->m - at.i < TILE_ROW ? x->m - at.i : TILE_ROW;
-    strip s; // rows behind the last are add_border's
-    s.b = b;
-    s.a_step = x->a.col;
-    s.b_step = b_step;
-    s.depth = depth;
-    s.is_fresh = !x->is_adding && at.p == 0;
-    double *c = x->c + at.i * x->c_row + at.j * x->c_col;
-    for (int r = 0; r < m; r++) {
-        s.a[r] = x->a.at + (at.i + r) * x->a.row + at.p * x->a.col;
-        s.c[r] = c + r * x->c_row;
-    }
-    if (m == TILE_ROW && n == TILE_COL && x->c_col == 1) {
-        add_strip(&s, TILE_ROW, TILE_COL, is_wide);
-    } else {
-        add_border(x, &s, c, m, n, is_wide);
-    }
-}
-
-// A row of A and n_tile tiles of columns at once, as one sum has to wait for itself; of them the
-// first n_old columns are there already. n_tile is a constant where this is inlined.
-CRI_INLINE void add_row(const product *x, int i, int j, int n_tile, int n_old) {
-    typedef double wide __attribute__((vector_size(sizeof(double) * TILE_COL)));
-    const double *a = x->a.at + i * x->a.row;
-    double *c = x->c + i * x->c_row + j;
-    wide sum[FEW_TILE] = {{0.0}};
-    if (x->is_adding) {
-        memcpy(sum, c, sizeof *sum * (size_t)n_tile);
-    }
-    for (int q = 0; q < x->k; q++) {
-        const double *b = x->b.at + q * x->b.row + j;
-        double a_q = a[q * x->a.col];
-#pragma GCC unroll 8 // FEW_TILE
-        for (int t = 0; t < n_tile; t++) {
-            wide line;
-            memcpy(&line, b + t * TILE_COL, sizeof line);
-            sum[t] += a_q * line;
-        }
-    }
-    if (n_old == 0) {
-        memcpy(c, sum, sizeof *sum * (size_t)n_tile);
-    } else {
-        double last[TILE_COL];
-        memcpy(last, sum, sizeof last);
-        memcpy(c + n_old, last + n_old, sizeof *c * (size_t)(TILE_COL - n_old));
-    }
-}
-
-// few rows of A, one by one, and at least a tile of columns
-CRI_INLINE void add_few(const product *x, bool is_wide) {
-    for (int i = 0; i < x->m; i++) {
-        int j = 0;
-        for (; is_wide && j + FEW_TILE * TILE_COL <= x->n; j += FEW_TILE * TILE_COL) {
-            add_row(x, i, j, FEW_TILE, 0);
-        }
-        for (; j + 4 * TILE_COL <= x->n; j += 4 * TILE_COL) {
-            add_row(x, i, j, 4, 0);
-        }
-        if (j + 2 * TILE_COL <= x->n) {
-            add_row(x, i, j, 2, 0);
-            j += 2 * TILE_COL;
-        }
-        if (j + TILE_COL <= x->n) {
-            add_row(x, i, j, 1, 0);
-            j += TILE_COL;
-        }
-        if (j < x->n) {
-            add_row(x, i, x->n - TILE_COL, 1, TILE_COL - (x->n - j));
-        }
-    }
-}
-
-// A of few columns: 8 columns of B stay in registers, and all rows of C go by; n_deep is x->k, a
-// constant where this is inlined
-CRI_INLINE void add_shallow(const product *x, int n_deep, int j, const double *b, long b_step) {
-    cri_lanes left[SHALLOW], right[SHALLOW];
-    for (int q = 0; q < n_deep; q++) {
-        cri_lanes_load(b + q * b_step, &left[q]);
-        cri_lanes_load(b + q * b_step + CRI_LANE, &right[q]);
-    }
-    for (int i = 0; i < x->m; i++) {
-        const double *a = x->a.at + i * x->a.row;
-        double *c = x->c + i * x->c_row + j;
-        cri_lanes sum[2] = {{0.0}};
-        if (x->is_adding) {
-            cri_lanes_load(c, &sum[0]);
-            cri_lanes_load(c + CRI_LANE, &sum[1]);
-        }
-        for (int q = 0; q < n_deep; q++) {
-            sum[0] += a[q * x->a.col] * left[q];
-            sum[1] += a[q * x->a.col] * right[q];
-        }
-        cri_lanes_store(&sum[0], c);
-        cri_lanes_store(&sum[1], c + CRI_LANE);
-    }
-}
-
-CRI_INLINE void multiply_with(const product *x, bool is_wide) {
-    double packed[DEPTH * TILE_COL];
-    if (x->m <= FEW && x->n >= TILE_COL && x->k > SHALLOW && x->b.col == 1 && x->c_col == 1) {
-        add_few(x, is_wide);
-        return;
-    }
-    for (int j = 0; j < x->n; j += TILE_COL) {
-        // long columns are far apart in memory
-        bool is_flat = x->b.col == 1 && j + TILE_COL <= x->n && (x->k < 64 || x->m < 24);
-        for (int p = 0; p < x->k; p += DEPTH) {
-            int depth = x->k - p < DEPTH ? x->k - p : DEPTH;
-            const double *b = x->b.at + p * x->b.row + j;
-            if (!is_flat) {
-                pack(x, p, depth, j, packed);
-                b = packed;
-            }
-            bool is_whole = x->c_col == 1 && j + TILE_COL <= x->n;
-            long b_step = is_flat ? x->b.row : TILE_COL;
-            if (x->k == 1 && is_whole) {
-                add_shallow(x, 1, j, b, b_step);
-                continue;
-            }
-            if (x->k == SHALLOW && is_whole) {
-                add_shallow(x, SHALLOW, j, b, b_step);
-                continue;
-            }
-            for (int i = 0; i < x->m; i += TILE_ROW) {
-                add_tile(x, (place){i, j, p}, depth, b, b_step, is_wide);
-            }
-        }
-    }
-}
-
-CRI_INLINE void multiply_narrow_body(const product *x) {
-    multiply_with(x, false);
-}
-
-CRI_LANES(multiply_narrow, (const product *x), (x))
-
-#ifdef CRI_LANES_WIDE
-CRI_LANES_WIDE static void multiply_wide(const product *x) {
-    multiply_with(x, true);
-}
-
-static void multiply(const product *x) {
-    if (cri_lanes_are_wide()) {
-        multiply_wide(x);
-    } else {
-        multiply_narrow(x);
-    }
-}
-#else
-static void multiply(const product *x) {
-    multiply_narrow(x);
-}
-#endif
-
-// a row of A times the only column of B, both without gaps
-CRI_INLINE void multiply_column_body(const product *x) {
-    for (int i = 0; i < x->m; i++) {
-        const double *a = x->a.at + i * x->a.row;
-        cri_lanes part[2] = {{0.0}};
-        int p = 0;
-        for (; p + CRI_PART <= x->k; p += CRI_PART) {
-            for (int half = 0; half < 2; half++) {
-                cri_lanes u, v;
-                cri_lanes_load(a + p + half * CRI_LANE, &u);
-                cri_lanes_load(x->b.at + p + half * CRI_LANE, &v);
-                part[half] += u * v;
-            }
-        }
-        double sum = cri_lanes_sum(&part[0], &part[1]);
-        for (; p < x->k; p++) {
-            sum += a[p] * x->b.at[p];
-        }
-        double *to = x->c + i * x->c_row;
-        *to = x->is_adding ? *to + sum : sum;
-    }
-}
-
-CRI_LANES(multiply_column, (const product *x), (x))
-
-static void clear(const product *x) {
-    for (long i = 0; i < x->m && !x->is_adding; i++) {
-        memset(x->c + i * x->c_row, 0, sizeof *x->c * (size_t)x->n);
-    }
-}
-
-static void run_plain(const product *x) {
-    if (x->k == 0) {
-        clear(x);
-    } else if (x->n == 1 && x->a.col == 1 && x->k > 1) {
-        multiply_column(x);
-    } else if ((x->n < TILE_COL && x->m > x->n) ||
-               (x->m < CRI_LANE && x->m < x->n && x->b.row == 1 && x->b.col != 1)) {
-        // few columns, or few rows by columns that would have to be packed: tiles of the transposed
-        product t = {.m = x->n,
-                     .n = x->m,
-                     .k = x->k,
-                     .a = {x->b.at, x->b.col, x->b.row},
-                     .b = {x->a.at, x->a.col, x->a.row},
-                     .c = x->c,
-                     .c_row = x->c_col,
-                     .c_col = x->c_row,
-                     .is_adding = x->is_adding};
-        multiply(&t);
-    } else {
-        multiply(x);
-    }
-}
 
 // ---- BLAS --------------------------------------------------------------------------------------
 
@@ -432,9 +71,9 @@ bool cri_gemm_has_blas(void) {
     return find_blas() != NULL;
 }
 
-static bool run_blas(const product *x) {
-    bool is_large = (double)x->m * x->n * x->k >= BLAS_LEAST && x->m > 1 && x->n >= TILE_COL &&
-                    x->k >= TILE_COL;
+static bool run_blas(const cri_product *x) {
+    bool is_large = (double)x->m * x->n * x->k >= BLAS_LEAST && x->m > 1 && x->n >= CRI_PART &&
+                    x->k >= CRI_PART;
     dgemm_call *dgemm = is_large ? find_blas() : NULL;
     if (!dgemm) {
         return false;
@@ -453,7 +92,7 @@ bool cri_gemm_has_blas(void) {
     return false;
 }
 
-static bool run_blas(const product *x) {
+static bool run_blas(const cri_product *x) {
     (void)x;
     return false;
 }
@@ -462,23 +101,23 @@ static bool run_blas(const product *x) {
 
 // ---- products ----------------------------------------------------------------------------------
 
-static void run(const product *x) {
+static void run(const cri_product *x) {
     CR_ASSERT(x->m >= 0 && x->n >= 0 && x->k >= 0);
     if (x->m > 0 && x->n > 0 && !run_blas(x)) {
-        run_plain(x);
+        cri_gemm_plain(x);
     }
 }
 
 void cri_gemm_nt(int m, int n, int k, const double *A, const double *B, double *C, bool is_adding) {
-    run(&(product){m, n, k, {A, k, 1}, {B, 1, k}, C, n, 1, is_adding});
+    run(&(cri_product){m, n, k, {A, k, 1}, {B, 1, k}, C, n, 1, is_adding});
 }
 
 void cri_gemm_nn(int m, int n, int k, const double *A, const double *B, double *C, bool is_adding) {
-    run(&(product){m, n, k, {A, k, 1}, {B, n, 1}, C, n, 1, is_adding});
+    run(&(cri_product){m, n, k, {A, k, 1}, {B, n, 1}, C, n, 1, is_adding});
 }
 
 void cri_gemm_tn(int m, int n, int k, const double *A, const double *B, double *C, bool is_adding) {
-    run(&(product){m, n, k, {A, 1, m}, {B, n, 1}, C, n, 1, is_adding});
+    run(&(cri_product){m, n, k, {A, 1, m}, {B, n, 1}, C, n, 1, is_adding});
 }
 
 CRI_INLINE void sum_rows_body(int m, int n, const double *A, double *restrict sum) {

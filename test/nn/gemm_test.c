@@ -78,6 +78,17 @@ TEST(products_of_large_shapes_are_right) {
     }
 }
 
+// sums over k in order, whatever the tiles: below the size that is left to BLAS, no bit differs
+TEST(every_number_is_one_sum_in_order) {
+    static const int shape[][3] = {{1, 45, 70},   {2, 45, 70},    {3, 45, 70},  {25, 100, 80},
+                                   {100, 90, 50}, {100, 64, 300}, {53, 41, 33}, {8, 400, 256}};
+    for (int i = 0; i < 8; i++) {
+        for (int v = 0; v < 6; v++) {
+            CHECK(error_of(v % 3, shape[i][0], shape[i][1], shape[i][2], v / 3) == 0.0);
+        }
+    }
+}
+
 TEST(a_row_does_not_depend_on_the_others) {
     enum { M = 23, N = 19, K = 300 };
     double *A = random_numbers(M * K, 4), *B = random_numbers(N * K, 5);
@@ -101,4 +112,5 @@ TEST(sums_of_rows_add) {
 }
 
 CR_TEST_MAIN(products_of_all_small_shapes_are_right, products_of_large_shapes_are_right,
-             a_row_does_not_depend_on_the_others, sums_of_rows_add)
+             every_number_is_one_sum_in_order, a_row_does_not_depend_on_the_others,
+             sums_of_rows_add)
