@@ -93,7 +93,8 @@ static bool take_points(cri_shape_data *data, int k, const cri_triangles *mesh, 
     return cri_mesh_points(mesh, POINTS, &stream, data->point + at, data->normal + at, scratch);
 }
 
-static int read_files(const file_list *list, cr_arena *arena, cr_arena *scratch, shape_data *out) {
+static int read_files(const cli_options *o, const file_list *list, cr_arena *arena,
+                      cr_arena *scratch, shape_data *out) {
     if (!push_data(arena, list->n, &out->all)) {
         return cli_failed("no memory for %d shapes", list->n);
     }
@@ -112,6 +113,11 @@ static int read_files(const file_list *list, cr_arena *arena, cr_arena *scratch,
         mesh.face = face;
         if (cri_triangles_check(&mesh, &err) != CR_OK) {
             return cli_failed("%.200s: %s", path, err.text);
+        }
+        int n_flat = cri_triangles_flat(&mesh);
+        if (n_flat > 0) {
+            cli_warn(o, "%.200s: %d of its triangles ha%s no area", path, n_flat,
+                     n_flat > 1 ? "ve" : "s");
         }
         if (!take_points(&out->all, k, &mesh, scratch)) {
             return cli_failed("%.200s: no points on its surface, or no memory for them", path);
@@ -163,5 +169,5 @@ int shape_data_read(const cli_options *o, cr_arena *arena, cr_arena *scratch, sh
         }
         code = add_word(&list, arena, o->word[k]);
     }
-    return code == CLI_DONE ? read_files(&list, arena, scratch, out) : code;
+    return code == CLI_DONE ? read_files(o, &list, arena, scratch, out) : code;
 }

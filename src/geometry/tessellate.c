@@ -153,6 +153,14 @@ static bool has_area(const cri_mesh_view *mesh, const int *t) {
     return cri_v3_norm(cri_v3_cross(e, f)) > 1e-14 * size * size;
 }
 
+int cri_mesh_count_flat(const cri_mesh_view *mesh) {
+    int n = 0;
+    for (int i = 0; i < mesh->n_triangle; i++) {
+        n += !has_area(mesh, mesh->triangle + 3 * (size_t)i);
+    }
+    return n;
+}
+
 static cr_status take_mesh(const cri_mesh_view *mesh, cr_arena *arena, cri_tessellation *out,
                            cr_error *err) {
     int *triangle = CR_PUSH(arena, int, 3 * (size_t)mesh->n_triangle);

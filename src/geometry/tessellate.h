@@ -26,6 +26,9 @@ typedef struct cri_tessellation {
     const int *triangle; // (n_triangle, 3) counterclockwise from outside
 } cri_tessellation;
 
+/// Triangles of a mesh that have no area, to rounding.
+int cri_mesh_count_flat(const cri_mesh_view *mesh);
+
 /// Of any shape but a plane; mesh only for CRI_SHAPE_MESH, where triangles without area are left
 /// out. CR_ERR_ARGUMENT when none is left, CR_ERR_MEMORY.
 CR_MUST_CHECK cr_status cri_tessellate(cri_shape_kind kind, const cri_mesh_view *mesh,

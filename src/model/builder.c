@@ -39,6 +39,7 @@ static cr_status fill(cri_builder *b) {
     if (!m->body || !b->inertia || !b->is_simple) {
         return cri_build_fail_memory(b);
     }
+    memcpy(m->warning, def->warning, sizeof m->warning);
     CR_TRY(cri_build_shapes(b));
     CR_TRY(cri_build_mechanism(b));
     CR_TRY(cri_build_pairs(b));
@@ -48,7 +49,6 @@ static cr_status fill(cri_builder *b) {
     m->potential = def->potential;
     memcpy(m->law, def->law, sizeof m->law);
     memcpy(m->stepper, def->stepper, sizeof m->stepper);
-    memcpy(m->warning, def->warning, sizeof m->warning);
     m->law_place = (cri_place){
         cri_arena_push_text(b->arena, def->law_place.file ? def->law_place.file : def->file),
         def->law_place.line};

@@ -101,6 +101,23 @@ class Shape(unittest.TestCase):
                                  "one mesh of 22 shapes", "expected train or show") else 1
             self.assertIn(text, carom("shape", *words, code=code).stderr)
 
+    def test_triangles_without_area_are_told(self):
+        # a vertex in the middle of a diagonal; the last one uses a vertex twice and is left out by the reader
+        split = "f 4 3 9\nf 3 2 9\nf 4 9 2\nf 4 2 1\nf 1 1 2\n"
+        self.path("flat.obj", CUBE.replace("f 4 3 2 1\n", split).replace("f", "v .5 .5 0\nf", 1))
+        scene = self.path("flat.xml", """<mujoco><asset><mesh name='m' file='flat.obj'/></asset><custom>
+            <text name='carom:shape:b' data='mesh'/></custom><worldbody>
+            <geom type='plane' size='1 1 1'/><body pos='0 0 1'><freejoint/>
+            <geom name='b' type='mesh' mesh='m'/></body></worldbody></mujoco>""")
+        said = carom("params", scene).stderr
+        self.assertEqual(said.count("\n"), 1)
+        self.assertIn("geom b: 1 of its mesh's triangles has no area", said)
+        said = carom("shape", "train", self.path("flat.obj"), "-o", self.path("s.h5"), "--epochs", "1").stderr
+        self.assertIn("flat.obj: 1 of its triangles has no area", said)
+        self.path("whole.obj", CUBE)
+        said = carom("shape", "train", self.path("whole.obj"), "-o", self.path("s.h5"), "--epochs", "1").stderr
+        self.assertNotIn("no area", said)
+
     def test_codes_outside_of_the_space_are_refused(self):
         space = self.path("s.h5")
         carom("shape", "train", "animals", "-o", space, "--epochs", "1", "--net", "2x16")

@@ -202,6 +202,7 @@ TEST(meshes_without_an_inside_are_refused) {
 TEST(triangles_without_area_do_no_harm) {
     begin();
     cri_triangles mesh = box_mesh();
+    CHECK_INT(cri_triangles_flat(&mesh), 0);
     double vertex[9][3];
     memcpy(vertex, corner, sizeof corner);
     for (int a = 0; a < 3; a++) {
@@ -217,6 +218,7 @@ TEST(triangles_without_area_do_no_harm) {
     cri_grid grid;
     cr_error err = {0};
     CHECK_INT(cri_grid_of_mesh(&mesh, 24, arena, &grid, &err), CR_OK);
+    CHECK_INT(cri_triangles_flat(&mesh), 1);
     fixture_field f;
     fixture_field_find("box", &f);
     cr_test_rng rng = cr_test_rng_of(5);
