@@ -78,15 +78,18 @@ void cri_affine_turn(const double N[9], bool is_turned, const double w[3], doubl
 /// One remembered plane.
 typedef struct cri_longrange_slot {
     uint64_t key; // 0: empty
+    uint64_t age; // of the table when it was noted
     double n[3];  // normal in the frame of the first body
     double offset;
 } cri_longrange_slot;
 
 /// Planes of the last evaluation of one pair of bodies, a table by hash: a plane that is lost costs
-/// time, never the result beyond rounding. n_slot is a power of two; all zero is empty.
+/// time, never the result beyond rounding. n_slot is a power of two; all zero is empty. Planes of
+/// another age are forgotten: one more empties the table without a look at it.
 typedef struct cri_longrange_warm {
     int n_slot;
     cri_longrange_slot *slot;
+    uint64_t age;
 } cri_longrange_warm;
 
 /// The normal of the plane between two triangles, in the frame of the first body, whose second

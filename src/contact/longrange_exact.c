@@ -44,7 +44,7 @@ bool cri_longrange_recall(const cri_longrange_warm *warm, int n_second, int firs
                           cri_vec3 *n) {
     uint64_t key;
     const cri_longrange_slot *slot = slot_of(warm, n_second, first, second, &key);
-    if (!slot || slot->key != key) {
+    if (!slot || slot->key != key || slot->age != warm->age) {
         return false;
     }
     *n = cri_v3_load(slot->n);
@@ -65,7 +65,8 @@ static void recall(const walk *w, const quartet *of, cri_plane_hints *hints) {
     const cri_longrange_slot *slot[CRI_LANES];
     const double *n[CRI_LANES];
     for (int i = 0; i < CRI_LANES; i++) {
-        bool is_known = of->slot[i] && of->slot[i]->key == of->key[i];
+        const cri_longrange_slot *at = of->slot[i];
+        bool is_known = at && at->key == of->key[i] && at->age == w->warm->age;
         slot[i] = is_known ? of->slot[i] : &none;
         n[i] = slot[i]->n;
         hints->is_known[i] = is_known ? -1 : 0;
@@ -83,6 +84,7 @@ static void remember(const walk *w, const quartet *of, const cri_plane_lanes *p)
     cri_lane offset = -cri_l3_dot(p->n, cri_l3_sub(p->c, cri_l3_of(w->between)));
     for (int i = 0; i < of->n; i++) {
         of->slot[i]->key = of->key[i];
+        of->slot[i]->age = w->warm->age;
         cri_v3_store(cri_l3_get(&n, i), of->slot[i]->n);
         of->slot[i]->offset = offset[i];
     }

@@ -126,6 +126,10 @@ static bool push_pair(cri_potential *p, int i, int j, int plane, cr_arena *arena
         return true;
     }
     p->n_pair++;
+    // until a sum says better
+    if (p->work < CRI_MUCH_WORK) {
+        p->work += a->shape.n_triangle + p->mantle[j].shape.n_triangle;
+    }
     if (p->form == CRI_POTENTIAL_LONGRANGE) {
         pair->warm.n_slot = n_slot_of(a, &p->mantle[j]);
         pair->warm.slot = CR_PUSH(arena, cri_longrange_slot, pair->warm.n_slot);
@@ -154,7 +158,11 @@ static bool push_pairs(cri_potential *p, cr_arena *arena) {
             }
         }
     }
-    return is_good;
+    p->order = CR_PUSH(arena, int, p->n_pair + p->n_half);
+    for (int k = 0; p->order && k < p->n_pair + p->n_half; k++) {
+        p->order[k] = k;
+    }
+    return is_good && p->order;
 }
 
 cr_status cri_potential_push(const cr_model *model, cri_potential_form form, const cri_derived *d,
@@ -194,10 +202,7 @@ cr_status cri_potential_push(const cr_model *model, cri_potential_form form, con
 
 void cri_potential_forget(cri_potential *p) {
     for (int k = 0; k < p->n_pair; k++) {
-        cri_longrange_warm *warm = &p->pair[k].warm;
-        if (warm->slot) {
-            memset(warm->slot, 0, sizeof *warm->slot * (size_t)warm->n_slot);
-        }
+        p->pair[k].warm.age++;
     }
 }
 
@@ -280,7 +285,8 @@ double cri_potential_limit(const cri_potential *p, const cri_potential_touch *to
 #ifdef _OPENMP
 #pragma omp parallel for schedule(dynamic, 1) reduction(min : part) if (p->work >= CRI_MUCH_WORK)
 #endif
-    for (int k = 0; k < p->n_pair + p->n_half; k++) {
+    for (int i = 0; i < p->n_pair + p->n_half; i++) {
+        int k = p->order[i];
         const cri_mantle_pair *pair = &p->pair[k];
         cri_moving_mesh a = moving_of(p, &p->mantle[pair->mantle[0]], from, to);
         part = fmin(part, 1.0); // a thread begins with the largest number
@@ -325,15 +331,22 @@ static bool is_met(const cri_potential *p, const cri_mantle_pair *pair, const cr
 
 static bool find_met(const cri_potential *p, const cri_pose *pose, bool is_nested_alone,
                      int geom[2]) {
-    for (int k = 0; k < p->n_pair + p->n_half; k++) {
-        const cri_mantle_pair *pair = &p->pair[k];
-        if (is_met(p, pair, pose, is_nested_alone)) {
-            geom[0] = p->mantle[pair->mantle[0]].geom;
-            geom[1] = pair->plane >= 0 ? pair->plane : p->mantle[pair->mantle[1]].geom;
-            return true;
+    int n_all = p->n_pair + p->n_half, first = n_all;
+#ifdef _OPENMP
+#pragma omp parallel for schedule(dynamic, 1) reduction(min : first) if (p->work >= CRI_MUCH_WORK)
+#endif
+    for (int k = 0; k < n_all; k++) {
+        if (k < first && is_met(p, &p->pair[k], pose, is_nested_alone)) {
+            first = k;
         }
     }
-    return false;
+    if (first == n_all) {
+        return false;
+    }
+    const cri_mantle_pair *pair = &p->pair[first];
+    geom[0] = p->mantle[pair->mantle[0]].geom;
+    geom[1] = pair->plane >= 0 ? pair->plane : p->mantle[pair->mantle[1]].geom;
+    return true;
 }
 
 bool cri_potential_meet(const cri_potential *p, const cri_pose *pose, int geom[2]) {

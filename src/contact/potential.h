@@ -50,6 +50,7 @@ typedef struct cri_mantle_pair {
     cri_near near; // for coefficients
     cri_longrange_options options;
     cri_longrange_warm warm;
+    int work; // as below
 } cri_mantle_pair;
 
 typedef struct cri_potential {
@@ -60,10 +61,14 @@ typedef struct cri_potential {
     cri_barrier_options barrier;
     double reach; // of sdrs and penalty, m
     double slip;  // speed below which friction is that of a fluid, m/s
-    int work;     // of the last sum: pairs of nodes visited, pairs of triangles tenfold
+    int work;     // of the last sum: pairs of nodes visited, pairs of triangles tenfold; a guess
+                  // before the first
     int n_mantle, n_pair, n_half;
     cri_mantle *mantle;
     cri_mantle_pair *pair; // (n_pair + n_half), planes behind
+    // (n_pair + n_half) in which threads take pairs: those with much work first, so that none is
+    // left alone with one at the end
+    int *order;
 } cri_potential;
 
 /// Surfaces of a model for a law, at its default sizes; everything in arena. CR_ERR_ARGUMENT, with

@@ -50,10 +50,37 @@ static void half_result(const cri_potential *p, const cri_longrange_body *body, 
 /// Everything an evaluation computes before it is summed.
 typedef struct results {
     cri_longrange_order order;
+    double mu;
+    cri_longrange_poles *poles; // of mu P, NULL: not wanted
     cri_longrange_body *body;
     cri_longrange_result *pair;
     cri_longrange_half_result *half;
 } results;
+
+static void note_poles(const cri_longrange_poles *from, double mu, cri_longrange_poles *out) {
+    out->n = from->n;
+    for (int i = 0; i < from->n; i++) {
+        for (int j = 0; j < 12; j++) {
+            out->at[i].g[j] = mu * from->at[i].g[j];
+        }
+        out->at[i].bend = from->at[i].bend / mu;
+    }
+}
+
+// pair k, half-spaces behind
+static void evaluate_one(cri_potential *p, int k, const results *r) {
+    const cri_longrange_poles *poles;
+    if (k < p->n_pair) {
+        pair_result(p, r->body, k, r->order, &r->pair[k]);
+        poles = &r->pair[k].poles;
+    } else {
+        half_result(p, r->body, k - p->n_pair, r->order, &r->half[k - p->n_pair]);
+        poles = &r->half[k - p->n_pair].poles;
+    }
+    if (r->poles) {
+        note_poles(poles, r->mu, &r->poles[k]);
+    }
+}
 
 static bool evaluate(cri_potential *p, const cri_frames *frames, results *r, cr_arena *scratch) {
     r->body = cri_potential_place(p, frames->pose, scratch);
@@ -65,12 +92,8 @@ static bool evaluate(cri_potential *p, const cri_frames *frames, results *r, cr_
 #ifdef _OPENMP
 #pragma omp parallel for schedule(dynamic, 1) if (p->work >= CRI_MUCH_WORK)
 #endif
-    for (int k = 0; k < p->n_pair + p->n_half; k++) {
-        if (k < p->n_pair) {
-            pair_result(p, r->body, k, r->order, &r->pair[k]);
-        } else {
-            half_result(p, r->body, k - p->n_pair, r->order, &r->half[k - p->n_pair]);
-        }
+    for (int i = 0; i < p->n_pair + p->n_half; i++) {
+        evaluate_one(p, p->order[i], r);
     }
     return true;
 }
@@ -155,18 +178,27 @@ void cri_potential_bodies(const cri_potential *p, int pair, int body[2]) {
     body[1] = body_of(p, p->pair[pair].mantle[1]);
 }
 
-static void note_poles(const cri_potential *p, double mu, const results *r,
-                       cri_longrange_poles *out) {
-    for (int k = 0; k < p->n_pair + p->n_half; k++) {
-        const cri_longrange_poles *from =
-            k < p->n_pair ? &r->pair[k].poles : &r->half[k - p->n_pair].poles;
-        out[k].n = from->n;
-        for (int i = 0; i < from->n; i++) {
-            for (int j = 0; j < 12; j++) {
-                out[k].at[i].g[j] = mu * from->at[i].g[j];
-            }
-            out[k].at[i].bend = from->at[i].bend / mu;
-        }
+// how often a number can be halved
+static int class_of(int work) {
+    int n = 0;
+    for (; work > 0; work /= 2) {
+        n++;
+    }
+    return n;
+}
+
+// pairs by their work, to a factor of two
+static void sort_pairs(cri_potential *p) {
+    int first[33] = {0}, n_all = p->n_pair + p->n_half;
+    for (int k = 0; k < n_all; k++) {
+        first[class_of(p->pair[k].work)]++;
+    }
+    for (int c = 32, n = 0; c >= 0; c--) {
+        n += first[c];
+        first[c] = n - first[c];
+    }
+    for (int k = 0; k < n_all; k++) {
+        p->order[first[class_of(p->pair[k].work)]++] = k;
     }
 }
 
@@ -176,7 +208,9 @@ double cri_potential_sum(cri_potential *p, const cri_frames *frames, double mu,
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     results r = {.order = sum->H   ? CRI_LONGRANGE_HESSIAN
                           : sum->F ? CRI_LONGRANGE_GRADIENT
-                                   : CRI_LONGRANGE_VALUE};
+                                   : CRI_LONGRANGE_VALUE,
+                 .mu = mu,
+                 .poles = notes->poles};
     double value = 0.0;
     if (!evaluate(p, frames, &r, scratch)) {
         cri_arena_rewind(scratch, mark);
@@ -185,11 +219,14 @@ double cri_potential_sum(cri_potential *p, const cri_frames *frames, double mu,
     p->work = 0;
     for (int k = 0; k < p->n_pair; k++) {
         value += mu * r.pair[k].value;
-        p->work += r.pair[k].n_visit + 10 * r.pair[k].n_exact;
+        p->pair[k].work = r.pair[k].n_visit + 10 * r.pair[k].n_exact;
+        p->work += p->pair[k].work;
     }
     for (int k = 0; k < p->n_half; k++) {
         value += mu * r.half[k].value;
+        p->pair[p->n_pair + k].work = r.half[k].n_visit + 10 * r.half[k].n_exact;
     }
+    sort_pairs(p);
     for (int k = 0; isfinite(value) && k < p->n_pair; k++) {
         add_pair(p, frames, mu, k, &r.pair[k], sum);
     }
@@ -198,9 +235,6 @@ double cri_potential_sum(cri_potential *p, const cri_frames *frames, double mu,
     }
     if (notes->touch && isfinite(value)) {
         describe_all(p, mu, &r, notes->touch);
-    }
-    if (notes->poles && isfinite(value)) {
-        note_poles(p, mu, &r, notes->poles);
     }
     cri_arena_rewind(scratch, mark);
     return value;

@@ -256,7 +256,8 @@ static bool list_slips(const cri_potential *p, const cri_longrange_body *body, f
 #ifdef _OPENMP
 #pragma omp parallel for schedule(dynamic, 1) if (p->work >= CRI_MUCH_WORK)
 #endif
-    for (int k = 0; k < n_all; k++) {
+    for (int i = 0; i < n_all; i++) {
+        int k = p->order[i];
         finders[k] = (finder){
             .p = p, .body = body, .pair = k, .scale = list->friction[k] * list->h * list->mu};
         if (list->friction[k] > 0.0) {
@@ -281,8 +282,8 @@ static bool list_slips(const cri_potential *p, const cri_longrange_body *body, f
 #ifdef _OPENMP
 #pragma omp parallel for schedule(dynamic, 1) if (p->work >= CRI_MUCH_WORK)
 #endif
-    for (int k = 0; k < n_all; k++) {
-        finder *f = &finders[k];
+    for (int i = 0; i < n_all; i++) {
+        finder *f = &finders[p->order[i]];
         const cri_longrange_taker taker = {take, f};
         if (f->n_most > 0) {
             walk(f, &taker);

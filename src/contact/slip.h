@@ -48,6 +48,9 @@ typedef struct cri_slip_list {
     double h, mu;
 } cri_slip_list;
 
+/// Slips from which on threads are worth their start when derivatives go through them one by one.
+enum { CRI_MANY_SLIPS = 1000 };
+
 /// Lists the slips at poses, for a step of length h, in arena. CR_ERR_MEMORY alone.
 CR_MUST_CHECK cr_status cri_slip_find(cri_potential *potential, const cri_pose *pose, double h,
                                       double mu, cr_arena *arena, cr_arena *scratch,
@@ -82,18 +85,24 @@ double cri_slip_sum(const cri_potential *potential, const cri_slip_list *list,
 double cri_slip_bend(const cri_slip_knees *knees, double speed, const double *motion, double *g,
                      double *H);
 
-/// Derivatives of l . gradient at the next frames, l as motions (n_body, 6), for what the list was
-/// made of: adds to pose_adj (n_body, 6; forces at the poses of the list), mu_adj and, for
-/// frictions, to d_adj.
-void cri_slip_sum_vjp(const cri_potential *potential, const cri_slip_list *list,
-                      const cri_frames *next, const cri_pose *pose, const double *motion,
-                      double *pose_adj, double *mu_adj, const cri_derived *d_adj);
+/// What the gradient of potential and friction at the next frames depends on.
+typedef struct cri_size_step {
+    cri_potential *potential;
+    const cri_slip_list *slips; // made at the poses now
+    const cri_frames *next;
+    const cri_pose *now;
+} cri_size_step;
 
-/// Tangent of the gradient, as forces (n_body, 6) at the next frames: adds. motion (n_body, 6) of
-/// the poses of the list; d_tan gives those of mu and frictions, NULL: zero.
-void cri_slip_sum_jvp(const cri_potential *potential, const cri_slip_list *list,
-                      const cri_frames *next, const cri_pose *pose, const double *motion,
-                      const cri_derived *d_tan, double *force);
+/// Derivatives of l . the friction's gradient, l as motions (n_body, 6), for what the list was made
+/// of: adds to pose_adj (n_body, 6; forces at the poses of the list), mu_adj and, for frictions, to
+/// d_adj. False when scratch has no memory.
+bool cri_slip_sum_vjp(const cri_size_step *step, const double *motion, double *pose_adj,
+                      double *mu_adj, const cri_derived *d_adj, cr_arena *scratch);
+
+/// Tangent of the friction's gradient, as forces (n_body, 6) at the next frames: adds. motion
+/// (n_body, 6) of the poses of the list; d_tan gives those of mu and frictions, NULL: zero.
+void cri_slip_sum_jvp(const cri_size_step *step, const double *motion, const cri_derived *d_tan,
+                      double *force);
 
 /// Where adjoints of a pair's surfaces go: vertices (n_vertex, 3), centres (n_node, 3) and radii
 /// (n_node) of its mantles' trees, body frames, and the offset of its plane.
@@ -106,14 +115,6 @@ typedef struct cri_slip_shape {
 void cri_slip_pull_shape(const cri_potential *potential, const cri_slip_list *list, int pair,
                          const cri_frames *next, const cri_pose *pose, const double *motion,
                          const cri_slip_shape *adj);
-
-/// What the gradient of potential and friction at the next frames depends on through the surfaces.
-typedef struct cri_size_step {
-    cri_potential *potential;
-    const cri_slip_list *slips; // made at the poses now
-    const cri_frames *next;
-    const cri_pose *now;
-} cri_size_step;
 
 /// Derivatives of l . gradient, l as motions (n_body, 6), for sizes of shapes and offsets of
 /// planes: adds to d_adj. False when scratch has no memory. longrange alone.

@@ -133,7 +133,7 @@ static slip_adj pull_slip(const cri_slip *s, const cri_slip_list *list, const si
     return adj;
 }
 
-// psi, and what it adds to the poses of the list
+// psi, and what it adds to the poses (2, 6) of its two bodies where the list was made
 static double pull_poses(const cri_slip *s, const situation *at, const slip_adj *adj,
                          const cri_pose *pose, double *pose_adj) {
     double psi = 0.0;
@@ -143,17 +143,14 @@ static double pull_poses(const cri_slip *s, const situation *at, const slip_adj 
     for (int k = 0; k < (s->n == 6 ? 6 : 3); k++) {
         int body = at->next[k].body;
         if (body >= 0) {
-            double *out = pose_adj + 6 * body;
+            double *out = pose_adj + 6 * (k / 3);
             cri_vec3 r = cri_v3_sub(s->x[k], pose[body].pos);
             cri_v3_accumulate(cri_v3_cross(r, adj->x[k]), out);
             cri_v3_accumulate(adj->x[k], out + 3);
         }
     }
-    for (int side = 0; side < s->n / 3; side++) {
-        int body = at->next[3 * side].body;
-        for (int i = 0; body >= 0 && i < 6; i++) {
-            pose_adj[6 * body + i] += adj->weight * s->weight_grad[6 * side + i];
-        }
+    for (int i = 0; i < (s->n == 6 ? 12 : 6); i++) {
+        pose_adj[i] += adj->weight * s->weight_grad[i];
     }
     return psi;
 }
@@ -207,28 +204,58 @@ void cri_slip_pull_shape(const cri_potential *p, const cri_slip_list *list, int 
     }
 }
 
-void cri_slip_sum_vjp(const cri_potential *p, const cri_slip_list *list, const cri_frames *next,
-                      const cri_pose *pose, const double *motion, double *pose_adj, double *mu_adj,
-                      const cri_derived *d_adj) {
-    for (int k = 0; k < p->n_pair + p->n_half; k++) {
-        double psi = 0.0;
-        for (int i = list->first[k]; i < list->first[k + 1]; i++) {
-            const cri_slip *s = &list->slip[i];
-            situation at;
-            if (s->n == 0) {
-                continue;
-            }
-            settle(p, s, list->h, next->pose, &at);
-            slip_adj adj = pull_slip(s, list, &at, motion);
-            psi += pull_poses(s, &at, &adj, pose, pose_adj);
+/// What the slips of a pair add.
+typedef struct pair_pull {
+    double psi, pose[12];
+} pair_pull;
+
+static pair_pull pull_slips(const cri_size_step *step, int pair, const double *motion) {
+    const cri_slip_list *list = step->slips;
+    pair_pull out;
+    memset(&out, 0, sizeof out);
+    for (int i = list->first[pair]; i < list->first[pair + 1]; i++) {
+        const cri_slip *s = &list->slip[i];
+        situation at;
+        if (s->n == 0) {
+            continue;
         }
-        *mu_adj += psi / list->mu;
+        settle(step->potential, s, list->h, step->next->pose, &at);
+        slip_adj adj = pull_slip(s, list, &at, motion);
+        out.psi += pull_poses(s, &at, &adj, step->now, out.pose);
+    }
+    return out;
+}
+
+bool cri_slip_sum_vjp(const cri_size_step *step, const double *motion, double *pose_adj,
+                      double *mu_adj, const cri_derived *d_adj, cr_arena *scratch) {
+    const cri_potential *p = step->potential;
+    const cri_slip_list *list = step->slips;
+    int n_all = p->n_pair + p->n_half;
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    pair_pull *pulled = CR_PUSH_RAW(scratch, pair_pull, n_all);
+#ifdef _OPENMP
+#pragma omp parallel for schedule(dynamic, 1) if (pulled && list->n >= CRI_MANY_SLIPS)
+#endif
+    for (int i = 0; i < (pulled ? n_all : 0); i++) {
+        pulled[p->order[i]] = pull_slips(step, p->order[i], motion);
+    }
+    for (int k = 0; k < (pulled ? n_all : 0); k++) {
+        int body[2];
+        cri_potential_bodies(p, k, body);
+        for (int i = 0; i < 12; i++) {
+            if (body[i / 6] >= 0) {
+                pose_adj[6 * body[i / 6] + i % 6] += pulled[k].pose[i];
+            }
+        }
+        *mu_adj += pulled[k].psi / list->mu;
         cri_world world = cri_slip_world(p);
         int place = cri_near_coefficients(&world, &p->pair[k].near).at_friction;
         if (list->first[k + 1] > list->first[k] && place >= 0) {
-            d_adj->block[place] += psi / list->friction[k];
+            d_adj->block[place] += pulled[k].psi / list->friction[k];
         }
     }
+    cri_arena_rewind(scratch, mark);
+    return pulled != NULL;
 }
 
 // ---- tangent -----------------------------------------------------------------------------------
@@ -326,9 +353,10 @@ static void push_forces(const cri_slip *s, const situation *at, double h, const 
     }
 }
 
-void cri_slip_sum_jvp(const cri_potential *p, const cri_slip_list *list, const cri_frames *next,
-                      const cri_pose *pose, const double *motion, const cri_derived *d_tan,
+void cri_slip_sum_jvp(const cri_size_step *step, const double *motion, const cri_derived *d_tan,
                       double *force) {
+    const cri_potential *p = step->potential;
+    const cri_slip_list *list = step->slips;
     for (int k = 0; k < p->n_pair + p->n_half; k++) {
         cri_world world = cri_slip_world(p);
         int place = cri_near_coefficients(&world, &p->pair[k].near).at_friction;
@@ -342,8 +370,8 @@ void cri_slip_sum_jvp(const cri_potential *p, const cri_slip_list *list, const c
             if (s->n == 0) {
                 continue;
             }
-            settle(p, s, list->h, next->pose, &at);
-            slip_tan tan = push_slip(s, &at, pose, motion);
+            settle(p, s, list->h, step->next->pose, &at);
+            slip_tan tan = push_slip(s, &at, step->now, motion);
             double a_tan[6];
             for (int c = 0; c < s->n; c++) {
                 a_tan[c] = list->friction[k] * list->h * list->mu * tan.N[c] + growth * s->a[c];

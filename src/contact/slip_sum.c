@@ -318,7 +318,8 @@ double cri_slip_sum(const cri_potential *p, const cri_slip_list *list, const cri
 #ifdef _OPENMP
 #pragma omp parallel for schedule(dynamic, 1) if (p->work >= CRI_MUCH_WORK)
 #endif
-    for (int k = 0; k < n_all; k++) {
+    for (int i = 0; i < n_all; i++) {
+        int k = p->order[i];
         cri_slip_knees *at = knees ? &knees[k] : NULL;
         if (at) {
             at->n = 0;

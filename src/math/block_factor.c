@@ -7,8 +7,9 @@
 //
 // A row of place J has nonzero columns wherever a row of an earlier place I has, if I and J are
 // coupled: so consecutive places of row k lie side by side in row i too, and one run of numbers is
-// added to another. Which blocks become nonzero, and the order, are those of math/sparse_ldlt.h
-// over groups.
+// added to another. Rows of a place are subtracted together, one after the other in every number,
+// so that bits do not depend on it. Which blocks become nonzero, and the order, are those of
+// math/sparse_ldlt.h over groups.
 
 #include "math/block_factor.h"
 
@@ -200,46 +201,67 @@ static void gather(cri_block_factor *f, const double *H) {
     }
 }
 
-// subtracts the r-th row of place i, whose pivot's inverse is known, from the row of its c-th
-// column in place j: what is left of the run of j, and the runs behind it
-static void subtract_row(cri_block_factor *f, int i, int r, int e, int j, int c, double inverse) {
-    const double *row = f->value + f->start[i] + r * f->width[i];
-    double *below = f->value + f->start[j] + c * f->width[j];
+// rows that are subtracted at once
+enum { MOST_ROWS = 8 };
+
+// subtracts m rows of place i from the r-th on, whose pivots' inverses are known, from the row of
+// its c-th column in place j: what is left of the run of j, and the runs behind it
+static void subtract_rows(cri_block_factor *f, int i, int r, int m, int e, int j, int c) {
+    int width = f->width[i];
+    const double *rows = f->value + f->start[i] + r * width;
+    double *below = f->value + f->start[j] + c * f->width[j], factor[MOST_ROWS];
     int from = f->at[i * f->groups.n + j] + c, length = f->run[e].at + f->run[e].length - from;
-    double factor = -row[from] * inverse;
-    cri_add_scaled(length, factor, row + from, below + c);
-    f->n_times += length;
+    for (int k = 0; k < m; k++) {
+        factor[k] = -rows[k * width + from] * rows[k * width + r + k];
+    }
+    cri_add_rows(length, m, 1.0, factor, 1, rows + from, width, below + c);
+    f->n_times += (double)length * m;
     for (int k = e + 1; k < f->run_first[i + 1]; k++) {
         const cri_block_run *run = &f->run[k];
         int to = f->at[j * f->groups.n + run->place];
-        cri_add_scaled(run->length, factor, row + run->at, below + to);
-        f->n_times += run->length;
+        cri_add_rows(run->length, m, 1.0, factor, 1, rows + run->at, width, below + to);
+        f->n_times += (double)run->length * m;
     }
 }
 
-static void eliminate(cri_block_factor *f, int i, int r, double inverse) {
+static void eliminate(cri_block_factor *f, int i, int r, int m) {
     for (int e = f->run_first[i]; e < f->run_first[i + 1]; e++) {
         for (int j = f->run[e].place; j < f->run[e].end; j++) {
-            for (int c = j == i ? r + 1 : 0; c < size_at(f, j); c++) {
-                subtract_row(f, i, r, e, j, c, inverse);
+            for (int c = j == i ? r + m : 0; c < size_at(f, j); c++) {
+                subtract_rows(f, i, r, m, e, j, c);
             }
         }
     }
+}
+
+// m rows of place i from the r-th on among themselves; the one whose pivot is not positive, or -1
+static int factor_few(cri_block_factor *f, int i, int r, int m) {
+    for (int k = r; k < r + m; k++) {
+        double *pivot = f->value + f->start[i] + k * f->width[i] + k;
+        double inverse = 1.0 / *pivot;
+        // a pivot so small that its inverse overflows is none
+        if (!(*pivot > 0.0) || !isfinite(*pivot) || !isfinite(inverse)) {
+            return k;
+        }
+        *pivot = inverse;
+        for (int c = k + 1; c < r + m; c++) {
+            subtract_rows(f, i, k, 1, f->run_first[i], i, c);
+        }
+    }
+    return -1;
 }
 
 // the row of the matrix whose pivot is not positive, or -1
 static int factor_rows(cri_block_factor *f) {
     f->n_times = 0.0;
     for (int i = 0; i < f->groups.n; i++) {
-        for (int r = 0; r < size_at(f, i); r++) {
-            double *pivot = f->value + f->start[i] + r * f->width[i] + r;
-            double inverse = 1.0 / *pivot;
-            // a pivot so small that its inverse overflows is none
-            if (!(*pivot > 0.0) || !isfinite(*pivot) || !isfinite(inverse)) {
-                return f->groups.first[f->order[i]] + r;
+        for (int r = 0; r < size_at(f, i); r += MOST_ROWS) {
+            int left = size_at(f, i) - r, m = left < MOST_ROWS ? left : MOST_ROWS;
+            int bad = factor_few(f, i, r, m);
+            if (bad >= 0) {
+                return f->groups.first[f->order[i]] + bad;
             }
-            *pivot = inverse;
-            eliminate(f, i, r, inverse);
+            eliminate(f, i, r, m);
         }
     }
     return -1;

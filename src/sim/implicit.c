@@ -216,46 +216,74 @@ static double bend_pair(const cri_longrange_poles *poles, const double *motion, 
     return sum;
 }
 
+// of pair k, its bodies moving with s->force; nothing but the value is set where that is 0
+static void bend_of(const cri_implicit *s, int k, bool has_H, cri_pair_bend *out) {
+    const cri_potential *p = s->sim->potential;
+    double motion[12];
+    int body[2];
+    out->value = 0.0;
+    if (s->poles[0][k].n == 0 && s->knees[0][k].n == 0) {
+        return;
+    }
+    cri_potential_bodies(p, k, body);
+    for (int i = 0; i < 12; i++) {
+        motion[i] = body[i / 6] >= 0 ? s->force[6 * body[i / 6] + i % 6] : 0.0;
+    }
+    memset(out->g, 0, sizeof out->g);
+    if (has_H) {
+        memset(out->H, 0, sizeof out->H);
+    }
+    double *H = has_H ? out->H : NULL;
+    out->value = bend_pair(&s->poles[0][k], motion, out->g, H);
+    if (isfinite(out->value)) {
+        out->value += cri_slip_bend(&s->knees[0][k], p->slip, motion, out->g, H);
+    }
+    for (int i = 0; has_H && i < 144; i++) {
+        out->H[i] = i % 12 < i / 12 ? out->H[12 * (i % 12) + i / 12] : out->H[i];
+    }
+}
+
+static void add_bend(cri_implicit *s, int k, double *H) {
+    const cri_pair_bend *one = &s->bent[k];
+    int body[2];
+    cri_potential_bodies(s->sim->potential, k, body);
+    for (int i = 0; i < 12; i++) {
+        if (body[i / 6] >= 0) {
+            s->force_bent[6 * body[i / 6] + i % 6] += one->g[i];
+        }
+    }
+    if (H) {
+        cri_frames_add_block(&s->stand, body[0], body[0], one->H, 12, H);
+        cri_frames_add_block(&s->stand, body[1], body[1], one->H + 12 * 6 + 6, 12, H);
+        cri_frames_add_block(&s->stand, body[0], body[1], one->H + 6, 12, H);
+    }
+}
+
 static double bend(void *self, const double *d, double *g, double *H) {
     cri_implicit *s = self;
     const cri_potential *p = s->sim->potential;
-    double *pull = s->force_bent, sum = 0.0;
+    int n_all = p->n_pair + p->n_half;
+    double sum = 0.0;
     cri_frames_motion(&s->stand, d, s->force);
-    memset(pull, 0, sizeof *pull * 6 * (size_t)s->sim->model->mech.n_body);
-    for (int k = 0; k < p->n_pair + p->n_half; k++) {
-        double motion[12] = {0}, own[12] = {0}, B[144];
-        int body[2];
-        cri_potential_bodies(p, k, body);
-        for (int i = 0; i < 12; i++) {
-            motion[i] = body[i / 6] >= 0 ? s->force[6 * body[i / 6] + i % 6] : 0.0;
-        }
-        if (H) {
-            memset(B, 0, sizeof B);
-        }
-        double one = bend_pair(&s->poles[0][k], motion, own, H ? B : NULL);
-        if (!isfinite(one)) {
-            return INFINITY;
-        }
-        one += cri_slip_bend(&s->knees[0][k], p->slip, motion, own, H ? B : NULL);
-        if (one == 0.0) {
-            continue;
-        }
-        sum += one;
-        for (int i = 0; i < 12; i++) {
-            if (body[i / 6] >= 0) {
-                pull[6 * body[i / 6] + i % 6] += own[i];
-            }
-            for (int j = 0; H && j < i; j++) {
-                B[12 * i + j] = B[12 * j + i];
-            }
-        }
-        if (H) {
-            cri_frames_add_block(&s->stand, body[0], body[0], B, 12, H);
-            cri_frames_add_block(&s->stand, body[1], body[1], B + 12 * 6 + 6, 12, H);
-            cri_frames_add_block(&s->stand, body[0], body[1], B + 6, 12, H);
+    memset(s->force_bent, 0, sizeof *s->force_bent * 6 * (size_t)s->sim->model->mech.n_body);
+#ifdef _OPENMP
+#pragma omp parallel for schedule(dynamic, 1) if (H && p->work >= CRI_MUCH_WORK)
+#endif
+    for (int i = 0; i < n_all; i++) {
+        bend_of(s, p->order[i], H != NULL, &s->bent[p->order[i]]);
+    }
+    for (int k = 0; k < n_all; k++) {
+        sum += s->bent[k].value;
+    }
+    for (int k = 0; isfinite(sum) && k < n_all; k++) {
+        if (s->bent[k].value != 0.0) {
+            add_bend(s, k, H);
         }
     }
-    cri_frames_pull(&s->stand, pull, g);
+    if (!isfinite(sum)) {
+        return INFINITY;
+    }
+    cri_frames_pull(&s->stand, s->force_bent, g);
     return sum;
 }
 
@@ -377,6 +405,7 @@ bool cri_implicit_begin(cr_sim *sim, const cri_step_record *record, cr_arena *ke
     s->touch = CR_PUSH(keep, cri_potential_touch, p->n_pair + p->n_half);
     s->poles[0] = CR_PUSH_RAW(scratch, cri_longrange_poles, p->n_pair + p->n_half);
     s->poles[1] = CR_PUSH_RAW(scratch, cri_longrange_poles, p->n_pair + p->n_half);
+    s->bent = CR_PUSH_RAW(scratch, cri_pair_bend, p->n_pair + p->n_half);
     s->knees[0] = CR_PUSH_RAW(scratch, cri_slip_knees, p->n_pair + p->n_half);
     s->knees[1] = CR_PUSH_RAW(scratch, cri_slip_knees, p->n_pair + p->n_half);
     if (!is_good || cri_arena_has_failed(scratch) || cri_arena_has_failed(keep)) {

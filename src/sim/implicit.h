@@ -10,6 +10,12 @@
 #include "sim/sim.h"
 #include "solvers/descent.h"
 
+/// What poles and knees of a pair have beyond second order at a motion (12) of its bodies.
+typedef struct cri_pair_bend {
+    double value; // infinite: beyond a pole
+    double g[12], H[144];
+} cri_pair_bend;
+
 /// A step: where it is, and what its energy is made of.
 typedef struct cri_implicit {
     cr_sim *sim;
@@ -32,6 +38,7 @@ typedef struct cri_implicit {
     // (n_pair + n_half) where it stands, and where it tried
     cri_longrange_poles *poles[2];
     cri_slip_knees *knees[2];
+    cri_pair_bend *bent; // (n_pair + n_half) work
 } cri_implicit;
 
 /// What a step leaves on the tape.

@@ -311,10 +311,10 @@ static cr_status implicit_vjp(cr_sim *sim, const cri_step_record *record, double
     inertia_vjp(sim, record, &w);
     cri_joint_step joints = joints_of(sim, record);
     cri_joint_energy_vjp(&joints, w.l, w.now, w.rate, u_adj, &sim->d_adj.mech);
-    cri_slip_sum_vjp(sim->potential, &data->slips, &data->next, data->now.pose, w.motion,
-                     w.pose_now, sim->d_adj.mu, &sim->d_adj);
-    sim->d_adj.mu[0] += cri_dot(n_v, w.l, data->contact);
     cri_size_step sizes = sizes_of(sim, data);
+    is_good = is_good && cri_slip_sum_vjp(&sizes, w.motion, w.pose_now, sim->d_adj.mu, &sim->d_adj,
+                                          sim->scratch);
+    sim->d_adj.mu[0] += cri_dot(n_v, w.l, data->contact);
     is_good = is_good && (!has_sizes(sim) || !sim->wants_p ||
                           cri_size_step_vjp(&sizes, w.motion, &sim->d_adj, sim->scratch));
 
@@ -406,10 +406,9 @@ static cr_status implicit_jvp(cr_sim *sim, const cri_step_record *record, double
 
     // g(q') = 0
     inertia_jvp(sim, record, has_params, &w);
-    cri_slip_sum_jvp(sim->potential, &data->slips, &data->next, data->now.pose, w.pose_now, d_tan,
-                     w.motion);
+    cri_size_step sizes = sizes_of(sim, data);
+    cri_slip_sum_jvp(&sizes, w.pose_now, d_tan, w.motion);
     if (has_params) {
-        cri_size_step sizes = sizes_of(sim, data);
         is_good = !has_sizes(sim) || cri_size_step_jvp(&sizes, d_tan, w.motion, sim->scratch);
         cri_add_scaled(n_v, d_tan->mu[0], data->contact, w.l);
     }

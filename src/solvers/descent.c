@@ -124,7 +124,7 @@ static bool search(descent *w, double size) {
 
 // ---- the model with poles ----------------------------------------------------------------------
 
-// the model's value at bent, its gradient in pull; M (n, n) is H + s M; H NULL: not wanted
+// the model's value there, its gradient in pull; M (n, n) is H + s M; adds the rest to H (n, n)
 static double model_at(descent *w, const double *M, const double *at, double *H) {
     int n = w->problem->n;
     double value = 0.0;
@@ -136,13 +136,14 @@ static double model_at(descent *w, const double *M, const double *at, double *H)
     return value + w->problem->bend(w->problem->self, at, w->pull, H);
 }
 
-// moves bent by a part of turn; false when nothing is lower
+// moves bent by a part of turn, with second derivatives in bent_H; false when nothing is lower
 static bool lower_model(descent *w, const double *M, double *value, double slope) {
     int n = w->problem->n;
     double part = 1.0;
     for (int half = 0; half < 20; half++, part *= 0.5) {
         cri_add_scaled(n, part, w->turn, w->bent);
-        double next = model_at(w, M, w->bent, NULL);
+        memcpy(w->bent_H, M, sizeof(double) * (size_t)n * (size_t)n);
+        double next = model_at(w, M, w->bent, w->bent_H);
         if (next <= *value + 1e-4 * part * slope) {
             *value = next;
             return true;
@@ -166,8 +167,6 @@ static void bend_step(descent *w, bool has_shift) {
     double slope = cri_dot(p->n, w->g, w->d);
     for (int step = 0; step < MOST_BENT && lower_model(w, M, &value, slope); step++) {
         int row;
-        memcpy(w->bent_H, M, bytes);
-        model_at(w, M, w->bent, w->bent_H);
         if (!factor_matrix(w, w->bent_H, &row)) {
             break;
         }

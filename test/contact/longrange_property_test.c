@@ -350,7 +350,7 @@ TEST(remembered_planes_save_steps_and_not_the_result) {
     fixture_ball(48, 0.5, &now.mesh[1]);
     plant(CRI_SPHERE_LAYERED);
     cri_longrange_slot *slot = calloc(N_SLOT, sizeof *slot);
-    cri_longrange_warm warm = {N_SLOT, slot}, tiny = {1, slot};
+    cri_longrange_warm warm = {N_SLOT, slot, 0}, tiny = {1, slot, 0};
     now.pose[0] = fixture_pose(cri_v3(0.3, -0.2, 0.5), cri_v3(0, 0, 0));
     now.pose[1] = fixture_pose(cri_v3(0, 0, 0), cri_v3(0.9, 0.4, 0.1));
     evaluate(CRI_LONGRANGE_HESSIAN, &warm);
@@ -364,6 +364,13 @@ TEST(remembered_planes_save_steps_and_not_the_result) {
     CHECK_CLOSE(now.result.value, value, 0, 1e-12);
     CHECK_CLOSE(now.result.g[3], push, 0, 1e-11);
     CHECK_CLOSE(now.result.H[12 * 3 + 3], stiff, 0, 1e-10);
+    // planes of another age are forgotten: as many steps, and the bits, of an empty table
+    int n_empty = now.result.n_step;
+    double bare = now.result.value;
+    warm.age++;
+    evaluate(CRI_LONGRANGE_HESSIAN, &warm);
+    CHECK_INT(now.result.n_step, n_empty);
+    CHECK(now.result.value == bare);
     // one slot that everybody overwrites
     evaluate(CRI_LONGRANGE_HESSIAN, &tiny);
     CHECK_CLOSE(now.result.value, value, 0, 1e-12);

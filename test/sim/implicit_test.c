@@ -393,6 +393,27 @@ TEST(triangles_without_area_are_left_out) {
     cri_arena_destroy(arena);
 }
 
+TEST(a_mesh_with_a_needle_is_told_of) {
+#define SOLID(faces)                                                                               \
+    "<mujoco><asset><mesh name='m' vertex='0 0 0 .1 0 0 0 .1 0 0 0 .1' face='" faces               \
+    "'/></asset><worldbody>" FLOOR BODY("a", "type='mesh' mesh='m'",                               \
+                                        "0 0 .3") "</worldbody></mujoco>"
+    stage whole = open_stage(SOLID("0 2 1 0 1 3 0 3 2 1 2 3"), "longrange");
+    stage s = open_stage(SOLID("0 2 1 0 1 3 0 3 2 1 2 3 1 1 2"), "longrange");
+    const char *warning = cr_model_warning(s.model);
+    CHECK(!cr_model_warning(whole.model));
+    assert_non_null(warning);
+    CHECK(strstr(warning, "scene:1: mesh m: triangles without area are left out of its surface, "
+                          "1 of 5"));
+    step(&whole, 0.02);
+    step(&s, 0.02);
+    for (int i = 0; i < s.z.n_x; i++) {
+        CHECK_CLOSE(s.x[i], whole.x[i], 1e-14, 0);
+    }
+    close_stage(&s);
+    close_stage(&whole);
+}
+
 // every edge once in each direction: closed, and all triangles turned the same way
 TEST(shapes_are_closed_surfaces) {
     static const int n_triangle[] = {0, 128, 160, 128, 64, 12};
@@ -428,4 +449,4 @@ CR_TEST_MAIN(flight_is_that_of_implicit_euler, two_bodies_conserve_momentum,
              a_penalty_starts_in_an_overlap_and_carries_the_weight, random_throws_never_meet,
              long_steps_are_stable, bad_input_is_named, shells_of_one_geom_are_those_of_its_pairs,
              words_of_the_potential_change_the_push, triangles_without_area_are_left_out,
-             shapes_are_closed_surfaces)
+             a_mesh_with_a_needle_is_told_of, shapes_are_closed_surfaces)
