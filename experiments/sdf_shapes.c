@@ -9,9 +9,9 @@
 // Beside it a search that sees the same positions and no more: the least squares of carom fit over
 // every third of them, from the same start and, until one fits, from the best by their squares of
 // codes that are drawn, first with the mean and deviation of the space, then with those of the best
-// of the round before. A search that gains less than a hundredth in an iteration has come to a
-// kink, where another point touches first, and is left. When none comes within 1 mm, the start is
-// what is known.
+// of the round before, then around the best of all. A search that gains less than a hundredth in an
+// iteration has come to a kink, where another point touches first, and is left: what is drawn
+// around it lies behind the kink. When none comes within 1 mm, the start is what is known.
 //
 // Floor and wall are planes, their front faces; the spaces are those of data/shapes, since the
 // paper's scans cannot be had.
@@ -28,10 +28,12 @@
 
 enum { N_RUN = 50, N_QUICK = 1, N_STEP = 30, N_ITERATION = 100, N_ITERATION_QUICK = 30 };
 enum { N_ROUND = 3, N_DRAW = 24, N_BEST = 6, N_SEARCH = 20 }; // codes drawn a round, the best
+enum { N_HOP = 16, N_NEAR = 4, N_POLISH = 5 }; // around the best: codes drawn, iterations from one
 
 static const double is_fitted = 1e-12; // sum of squares, m2
 static const double is_near = 1e-5;    // likewise, about 1 mm a position: else nothing was found
-static const double least_gain = 0.01; // of the squares: at a kink a search creeps
+static const double hop_least = 0.03, hop_most = 0.5; // deviations of the space, around the best
+static const double least_gain = 0.01;                // of the squares: at a kink a search creeps
 
 // mean chamfer of Table A.1, found over start
 static const double paper_ratio[CRI_SDF_SPACES] = {0.0081 / 0.0216, 0.0019 / 0.0076,
@@ -97,6 +99,16 @@ static void put_start(starts *b, const double *code, double loss) {
     b->loss[at] = loss;
 }
 
+// a code among the best if it is one; what cannot be simulated is passed over
+static cr_status try_code(cri_sdf_task *task, const double *code, starts *best, cr_error *err) {
+    double loss = 0.0;
+    cr_status status = cri_sdf_squares(task, code, &loss, err);
+    if (status == CR_OK) {
+        put_start(best, code, loss);
+    }
+    return status == CR_ERR_NUMERIC ? CR_OK : status;
+}
+
 // a code with the mean and deviation of the best so far
 static void draw_among(const cri_sdf_task *task, const starts *among, cri_random *random,
                        double *code) {
@@ -114,25 +126,19 @@ static void draw_among(const cri_sdf_task *task, const starts *among, cri_random
     }
 }
 
-// the best of codes drawn among those of the last round, or of all the space when there are none;
-// those that cannot be simulated are passed over
+// the best of codes drawn among those of the last round, or of all the space when there are none
 static cr_status draw_starts(const cri_sdf_space *s, cri_sdf_task *task, cri_random *random,
                              starts *best, cr_error *err) {
     starts last = *best;
     best->n = 0;
     for (int i = 0; i < N_DRAW; i++) {
-        double code[CRI_CODE_MOST] = {0.0}, loss = 0.0;
+        double code[CRI_CODE_MOST] = {0.0};
         if (last.n > 0) {
             draw_among(task, &last, random, code);
         } else {
-            cri_sdf_space_near(s, random, 1.0, code);
+            cri_sdf_space_near(s, random, NULL, 1.0, code);
         }
-        cr_status status = cri_sdf_squares(task, code, &loss, err);
-        if (status == CR_OK) {
-            put_start(best, code, loss);
-        } else if (status != CR_ERR_NUMERIC) {
-            return status;
-        }
+        CR_TRY(try_code(task, code, best, err));
     }
     return CR_OK;
 }
@@ -151,8 +157,28 @@ static cr_status search_from(cri_sdf_task *task, const double *code, double *bes
     return status == CR_ERR_NUMERIC ? CR_OK : status;
 }
 
-// from value, then from the best of each round, of the first one from two, until one fits; value
-// stays as it is when none comes near
+// draws around the best, value, and begins from the best of these, again and again until one fits
+static cr_status hop(const cri_sdf_space *s, cri_sdf_task *task, cri_random *random, double *best,
+                     double *value, cr_error *err) {
+    task->n_search = N_POLISH;
+    for (int k = 0; *best > is_fitted && k < N_HOP; k++) {
+        starts drawn = {0};
+        for (int i = 0; i < N_NEAR; i++) {
+            double code[CRI_CODE_MOST] = {0.0};
+            double width = exp(cri_random_uniform(random, log(hop_least), log(hop_most)));
+            cri_sdf_space_near(s, random, value, width, code);
+            CR_TRY(try_code(task, code, &drawn, err));
+        }
+        if (drawn.n > 0) {
+            CR_TRY(search_from(task, drawn.code[0], best, value, err));
+        }
+    }
+    task->n_search = N_SEARCH;
+    return CR_OK;
+}
+
+// from value, then from the best of each round, of the first one from two, then around the best,
+// until one fits; value stays as it is when none comes near
 static cr_status search(const cri_sdf_space *s, cri_sdf_task *task, cri_random *random,
                         double *value, cr_error *err) {
     double best = INFINITY, start[CRI_CODE_MOST] = {0.0};
@@ -165,6 +191,7 @@ static cr_status search(const cri_sdf_space *s, cri_sdf_task *task, cri_random *
             CR_TRY(search_from(task, drawn.code[i], &best, value, err));
         }
     }
+    CR_TRY(hop(s, task, random, &best, value, err));
     if (best > is_near) {
         memcpy(value, start, sizeof *start * (size_t)task->n_sought);
     }

@@ -39,7 +39,8 @@ void cri_sdf_space_close(cri_sdf_space *s) {
     *s = (cri_sdf_space){0};
 }
 
-void cri_sdf_space_near(const cri_sdf_space *s, cri_random *random, double width, double *code) {
+void cri_sdf_space_near(const cri_sdf_space *s, cri_random *random, const double *centre,
+                        double width, double *code) {
     const cri_shape_space *space = &s->space;
     int n = space->n_shape;
     for (int k = 0; k < space->n_code; k++) {
@@ -51,7 +52,7 @@ void cri_sdf_space_near(const cri_sdf_space *s, cri_random *random, double width
         }
         double deviation = sqrt(fmax(square - mean * mean, 0.0));
         cri_shape_space_range(space, k, &lower, &upper);
-        code[k] = mean + width * deviation * cri_random_normal(random);
+        code[k] = (centre ? centre[k] : mean) + width * deviation * cri_random_normal(random);
         code[k] = fmin(fmax(code[k], lower), upper);
     }
 }
@@ -61,7 +62,7 @@ void cri_sdf_space_draw(const cri_sdf_space *s, cri_random *random, double *trut
     int n = space->n_shape, which = (int)cri_random_uniform(random, 0.0, n);
     which = which < n ? which : n - 1;
     memcpy(truth, space->code + which * space->n_code, sizeof *truth * (size_t)space->n_code);
-    cri_sdf_space_near(s, random, 0.1, start);
+    cri_sdf_space_near(s, random, NULL, 0.1, start);
 }
 
 static cr_status mesh_of(cri_sdf_space *s, const double *code, int n_cell, cri_triangles *out,

@@ -28,8 +28,10 @@ void cri_sdf_space_close(cri_sdf_space *s);
 /// The code of a shape, and one from N(mean of all codes, (0.1 std)^2).
 void cri_sdf_space_draw(const cri_sdf_space *s, cri_random *random, double *truth, double *start);
 
-/// A code within the range of the space, from N(mean of all codes, (width std)^2).
-void cri_sdf_space_near(const cri_sdf_space *s, cri_random *random, double width, double *code);
+/// A code within the range of the space, from N(centre, (width std)^2); NULL: the mean of all
+/// codes.
+void cri_sdf_space_near(const cri_sdf_space *s, cri_random *random, const double *centre,
+                        double width, double *code);
 
 /// The symmetric chamfer distance of the shapes of two codes, both ways summed, m^2.
 CR_MUST_CHECK cr_status cri_sdf_space_chamfer(cri_sdf_space *s, const double *one,

@@ -26,6 +26,7 @@ cr_status cri_sdf_open(cri_sdf_task *t, const char *scene, const char *sought, c
     t->options = cr_sim_options_default(t->model);
     t->options.law = law;
     t->options.stepper = stepper;
+    t->options.event_cap = t->event_cap > 0 ? t->event_cap : t->options.event_cap;
     t->options.eps_gap = t->eps_gap > 0.0 ? t->eps_gap : t->options.eps_gap;
     CR_TRY(cr_sim_create(t->model, &t->options, &t->sim, err));
     t->memory = cri_arena_create(1 << 16);
@@ -136,6 +137,50 @@ static cr_status pull(cri_sdf_task *t, const double *value, int n, const cr_seed
     return CR_OK;
 }
 
+// the sum of squares of the loss at value, of the states that count
+static cr_status loss_at(cri_sdf_task *t, const double *value, double *loss, cr_error *err) {
+    cri_sdf_put(t, value);
+    CR_TRY(cri_sdf_move(t, t->path, err));
+    *loss = 0.0;
+    for (int k = t->is_last_only ? t->n_step : 1; k <= t->n_step; k++) {
+        for (int e = t->first_entry; e < t->first_entry + t->n_entry; e++) {
+            size_t at = (size_t)k * (size_t)t->n.n_x + (size_t)e;
+            double apart = t->path[at] - t->target[at];
+            *loss += t->weight * apart * apart;
+        }
+    }
+    return CR_OK;
+}
+
+// likewise with the gradient of its mean over N(value, width^2): over pairs at value +- d it is
+// (loss(value + d) - loss(value - d)) d/(2 width^2); pairs that cannot be simulated are passed over
+static cr_status smooth_loss(cri_sdf_task *t, const double *value, double *loss, double *gradient,
+                             cr_error *err) {
+    for (int k = 0; k < t->n_pair; k++) {
+        double d[CRI_SDF_MOST] = {0.0}, side[2] = {0.0, 0.0};
+        cr_status status = CR_OK;
+        for (int i = 0; i < t->n_sought; i++) {
+            d[i] = t->width * cri_random_normal(&t->random);
+        }
+        for (int b = 0; b < 2 && status == CR_OK; b++) {
+            double at[CRI_SDF_MOST];
+            for (int i = 0; i < t->n_sought; i++) {
+                double to = value[i] + (b ? -d[i] : d[i]);
+                at[i] = fmin(fmax(to, t->lower[i]), t->upper[i]);
+            }
+            status = loss_at(t, at, &side[b], err);
+        }
+        if (status != CR_OK && status != CR_ERR_NUMERIC) {
+            return status;
+        }
+        double slope = status == CR_OK ? (side[0] - side[1]) / (2.0 * t->width * t->width) : 0.0;
+        for (int i = 0; i < t->n_sought; i++) {
+            gradient[i] += slope * d[i] / t->n_pair;
+        }
+    }
+    return loss_at(t, value, loss, err);
+}
+
 // loss at value, and its gradient
 static cr_status loss_of(cri_sdf_task *t, const double *value, double *loss, double *gradient,
                          cr_error *err) {
@@ -178,7 +223,8 @@ cr_status cri_sdf_descend(cri_sdf_task *t, double *value, int *n_done, cr_error 
     int k = 0;
     for (; k < t->n_iteration; k++) {
         double loss = 0.0, gradient[CRI_SDF_MOST] = {0.0};
-        cr_status status = loss_of(t, value, &loss, gradient, err);
+        cr_status status = t->n_pair > 0 ? smooth_loss(t, value, &loss, gradient, err)
+                                         : loss_of(t, value, &loss, gradient, err);
         if (status == CR_ERR_NUMERIC && k > 0) {
             break; // what was found so far counts
         }

@@ -7,6 +7,7 @@
 
 #include "experiment.h"
 
+#include "base/random.h"
 #include "carom/carom.h"
 #include "geometry/shape.h"
 
@@ -42,8 +43,12 @@ typedef struct cri_sdf_task {
     double code_weight; // of the square of what is sought, in the loss of the descent
     double stop;        // change of the loss that ends the descent; 0: the paper's 1e-5, < 0: none
     double eps_gap;     // that counts as touching, m; 0: as the library has it
+    int event_cap;      // impacts of a body in a step; 0: as the library has it
     double rate;        // of the descent
     int n_iteration;    // at most
+    int n_pair;         // pairs of motions whose differences are the gradient; 0: the adjoint's
+    double width;       // deviation of their codes, around the present one
+    cri_random random;  // draws them
     int n_search;       // iterations of the search, at most; 0: 100
     double flat;        // part of the loss that an iteration must gain; 0: 1e-12
     cri_sdf_rule rule;
