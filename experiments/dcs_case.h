@@ -62,6 +62,7 @@ typedef struct dcs_twist {
     double paper_cone; // error on data of the law cone
     dcs_paper paper;   // what the paper came to
     bool is_only_full; // left out of --quick
+    bool is_small;     // nets are those of --quick in --full too
 } dcs_twist;
 
 /// What a trained model comes to on windows that it has not seen.

@@ -184,6 +184,7 @@ static cr_status run_model(study *s, const dcs_model *model, cr_error *err) {
     // layers of the interaction networks: the paper's (Battaglia's), or small ones
     static const cri_interaction_size relations[2] = {{2, 64, 32, 1, 64}, {4, 150, 50, 1, 100}};
     double epsilon = s->twist ? s->twist->epsilon : 0.0;
+    bool is_large = s->options->is_full && !(s->twist && s->twist->is_small);
     cri_points_learner learner;
     const cri_points_learner_def def = {.name = s->c->scene,
                                         .n = s->size.n_point,
@@ -192,7 +193,7 @@ static cr_status run_model(study *s, const dcs_model *model, cr_error *err) {
                                         .n_hidden = s->size.n_hidden,
                                         .width = s->size.width,
                                         .hit = model->hit,
-                                        .relations = relations[s->options->is_full],
+                                        .relations = relations[is_large],
                                         .learns_epsilon = epsilon < 0.0};
     CR_TRY(cri_points_learner_create(&def, &learner, err));
     if (epsilon > 0.0) {
@@ -263,6 +264,10 @@ static dcs_size size_of(const dcs_case *c, const dcs_twist *twist,
     }
     if (twist && twist->n_point > 0) {
         size.n_point = twist->n_point;
+    }
+    if (twist && twist->is_small) {
+        size.n_hidden = c->size[0].n_hidden;
+        size.width = c->size[0].width;
     }
     if (twist && twist->width > 0) {
         size.n_hidden = twist->n_hidden;

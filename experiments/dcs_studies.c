@@ -2,8 +2,9 @@
 //
 // Side studies of paper 000: fewer windows (Fig. 6), data of another law (Tables S.4 and S.5),
 // noise (S.6), the size of the regularisation (S.7) and ropes (S.8 to S.10), each a task with one
-// thing changed. Column heads of S.5 are exchanged in the paper; its figures stand here where they
-// belong.
+// thing changed, and with the nets of --quick: what is compared does not need larger ones
+// (docs/points.md). Column heads of S.5 are exchanged in the paper; its figures stand here where
+// they belong.
 
 #include "dcs_case.h"
 
@@ -23,7 +24,8 @@
 #define SAMPLES(name, n, loss, only_full)                                                          \
     {                                                                                              \
         .task = "dcs-bp5", .label = ", N = " #n, .model = name, .n_train = n, .paper_loss = loss,  \
-        .paper_cone = NAN, .paper = PAPER(NAN, NAN, NAN), .is_only_full = only_full                \
+        .paper_cone = NAN, .paper = PAPER(NAN, NAN, NAN), .is_only_full = only_full,               \
+        .is_small = true                                                                           \
     }
 
 static const dcs_twist samples[] = {
@@ -41,13 +43,13 @@ static const dcs_twist samples[] = {
 #define LCP(name, at, tag, error, cone, mu, e)                                                     \
     {                                                                                              \
         .task = at, .label = tag, .model = name, .law = "lcp", .paper_loss = NAN,                  \
-        .paper_cone = cone, .paper = PAPER(error, mu, e)                                           \
+        .paper_cone = cone, .paper = PAPER(error, mu, e), .is_small = true                         \
     }
 
 #define GENERATORS(at, tag, error, cone, mu, e)                                                    \
     {                                                                                              \
         .task = at, .label = tag, .model = "cm-clnn", .law = "generators", .paper_loss = NAN,      \
-        .paper_cone = cone, .paper = PAPER(error, mu, e)                                           \
+        .paper_cone = cone, .paper = PAPER(error, mu, e), .is_small = true                         \
     }
 
 // the paper's figures stand at both laws that its data may be of
@@ -65,7 +67,7 @@ static const dcs_twist lcp_data[] = {
 #define EPSILON(at, tag, value, mu, e)                                                             \
     {                                                                                              \
         .task = at, .label = tag, .model = "cmr-clnn", .epsilon = value, .paper_loss = NAN,        \
-        .paper_cone = NAN, .paper = PAPER(NAN, mu, e)                                              \
+        .paper_cone = NAN, .paper = PAPER(NAN, mu, e), .is_small = true                            \
     }
 
 static const dcs_twist regulariser[] = {
@@ -83,7 +85,7 @@ static const dcs_twist regulariser[] = {
 #define NOISE(name, at, tag, sigma, mu, e)                                                         \
     {                                                                                              \
         .task = at, .label = tag, .model = name, .noise = sigma, .paper_loss = NAN,                \
-        .paper_cone = NAN, .paper = PAPER(NAN, mu, e)                                              \
+        .paper_cone = NAN, .paper = PAPER(NAN, mu, e), .is_small = true                            \
     }
 
 static const dcs_twist noise[] = {
@@ -102,13 +104,14 @@ static const dcs_twist noise[] = {
 #define ROPE(name, tag, n, error, only_full)                                                       \
     {                                                                                              \
         .task = "dcs-rope", .label = tag, .model = name, .n_point = n, .paper_loss = NAN,          \
-        .paper_cone = NAN, .paper = PAPER(error, NAN, NAN), .is_only_full = only_full              \
+        .paper_cone = NAN, .paper = PAPER(error, NAN, NAN), .is_only_full = only_full,             \
+        .is_small = true                                                                           \
     }
 #define ROPE_WINDOWS(name, n, error)                                                               \
     {                                                                                              \
         .task = "dcs-rope", .label = ", D = 400, N = " #n, .model = name, .n_train = n,            \
         .n_point = 200, .paper_loss = NAN, .paper_cone = NAN, .paper = PAPER(error, NAN, NAN),     \
-        .is_only_full = true                                                                       \
+        .is_only_full = true, .is_small = true                                                     \
     }
 
 // NOLINTEND(bugprone-macro-parentheses)

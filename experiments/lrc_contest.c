@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // A task under several laws. Every entry has the same iterations, seeds and rates: the paper's
-// rate, then three times and a third of it until one succeeds (quick runs: in contact alone). A law
+// rate, then three times and a third of it until one succeeds (quick runs: in contact alone). Where
+// every gradient of a search was exactly zero no rate has come in, and none is tried again. A law
 // that fails counts as not there.
 
 #include "lrc_contest.h"
@@ -113,13 +114,19 @@ static void add_run(const lrc_run *r, score *s) {
     }
 }
 
+/// True when another rate would change nothing: all is reached, or no step was ever taken.
+static bool is_settled(const lrc_run *r) {
+    bool is_still = r->stop == CRI_PLAN_NO_EFFECT && r->n_iteration == 0;
+    return r->stop == CRI_PLAN_REACHED || is_still;
+}
+
 /// The best of the rates for one seed, in *best, whose arena is the caller's then.
 static cr_status run_seed(lrc_contest *c, const lrc_entry *e, uint64_t seed, lrc_run *best,
                           cr_error *err) {
     static const double scale[3] = {1.0, 3.0, 1.0 / 3.0};
     int n_rate = c->o->is_full || e->start == LRC_TOUCHING ? 3 : 1;
     best->worst = INFINITY;
-    for (int k = 0; k < n_rate && best->stop != CRI_PLAN_REACHED && !c->out->is_interrupted; k++) {
+    for (int k = 0; k < n_rate && !is_settled(best) && !c->out->is_interrupted; k++) {
         lrc_run r = {.task = c->task,
                      .o = c->o,
                      .rival = e->rival,
