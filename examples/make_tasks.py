@@ -209,7 +209,7 @@ def bunny():
     points, faces = hare()
     low = min(point[2] for point in points)
     text = HEAD % ("Fig. 14: a rod gathers ten shapes that are not convex.", "bunny", "5e-9", LIGHT)
-    text = weigh(widen(text, 1, "rod"))
+    text = weigh(widen(text, 0.25, "rod"))
     text = text.replace("  <worldbody>", f"""  <asset>
 {mesh_of("hare", points, faces)}  </asset>
   <worldbody>""")

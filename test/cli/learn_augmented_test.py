@@ -170,14 +170,15 @@ class Augmented(unittest.TestCase):
             self.skipTest("instructions are counted by valgrind")
         carom("learn", "augmented", self.write("plain.xml", prism("", 4)), "--epochs", "5", "-o",
               self.path("nets.json"))
-        for stepper in ("located", "end"):
+        # end has a sixth of the other work, and the tree over vertices the same
+        for stepper, most in (("located", 1.2), ("end", 1.25)):
             count = []
             for n in (4, 400):
                 run = self.write("run.xml", prism(NETS, n))
                 self.claim_shape(run, n != 4)
                 count.append(float(carom("bench", "ir", run, "--stepper", stepper).stdout.split()[1]))
             self.claim_shape(self.write("run.xml", prism(NETS, 4)), True)
-            self.assertLess(count[1], 1.2 * count[0])
+            self.assertLess(count[1], most * count[0])
 
     def test_bad_input_is_named(self):
         scene = self.write("plain.xml", RECTANGLE % ("", 1))
