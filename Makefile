@@ -98,10 +98,10 @@ run-tests:
 test-asan:
 	@$(call quiet,configure,cmake --preset asan -DCMAKE_C_COMPILER=clang -DCAROM_WERROR=$(WERROR))
 	@$(call quiet,build,cmake --build $(ASAN) -j $(JOBS))
-	@$(CTEST) --test-dir $(ASAN) -LE slow $(CTEST_ARGS)
+	@$(CTEST) --test-dir $(ASAN) -LE 'slow|oracle' $(CTEST_ARGS)
 
 test-minimal:
-	@$(call quiet,configure,cmake -S . -B $(MINIMAL) -DCAROM_MINIMAL=ON -DCAROM_WERROR=$(WERROR))
+	@$(call quiet,configure,cmake -S . -B $(MINIMAL) -DCMAKE_BUILD_TYPE=Debug -DCAROM_MINIMAL=ON -DCAROM_WERROR=$(WERROR))
 	@$(call quiet,build,cmake --build $(MINIMAL) --target carom_cli carom_shared -j $(JOBS))
 	@tools/check_minimal $(MINIMAL)/carom $(MINIMAL)/libcarom.so
 

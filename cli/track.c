@@ -155,17 +155,17 @@ static void add_energy(cli_track *track) {
 
 static void add_contacts(cli_track *track) {
     const cr_model *model = track->sim->model;
-    char name[2 * PAIR_LIMIT][200];
+    char name[PAIR_LIMIT][164], friction[PAIR_LIMIT][176];
     cri_report_line gap[PAIR_LIMIT], impulse[2 * PAIR_LIMIT];
     int n = track->n_pair;
     for (int i = 0; i < n; i++) {
         const int *geom = track->pair[i].geom;
-        snprintf(name[2 * i], sizeof *name, "%.80s:%.80s", model->geom_name[geom[0]],
+        snprintf(name[i], sizeof *name, "%.80s:%.80s", model->geom_name[geom[0]],
                  model->geom_name[geom[1]]);
-        snprintf(name[2 * i + 1], sizeof *name, "%.190s friction", name[2 * i]);
-        gap[i] = (cri_report_line){.name = name[2 * i]};
-        impulse[2 * i] = (cri_report_line){name[2 * i], CRI_LINE_STEMS};
-        impulse[2 * i + 1] = (cri_report_line){name[2 * i + 1], CRI_LINE_STEMS};
+        snprintf(friction[i], sizeof *friction, "%s friction", name[i]);
+        gap[i] = (cri_report_line){.name = name[i]};
+        impulse[2 * i] = (cri_report_line){name[i], CRI_LINE_STEMS};
+        impulse[2 * i + 1] = (cri_report_line){friction[i], CRI_LINE_STEMS};
     }
     if (n == 0) {
         gap[0] = (cri_report_line){.name = "least of all contacts"};
