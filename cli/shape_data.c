@@ -9,6 +9,7 @@
 #include "geometry/march.h"
 #include "geometry/mesh_points.h"
 #include "geometry/shape_family.h"
+#include "geometry/tessellate.h"
 #include "io/mesh_file.h"
 #include "scene.h"
 
@@ -114,7 +115,8 @@ static int read_files(const cli_options *o, const file_list *list, cr_arena *are
         if (cri_triangles_check(&mesh, &err) != CR_OK) {
             return cli_failed("%.200s: %s", path, err.text);
         }
-        int n_flat = cri_triangles_flat(&mesh);
+        const cri_mesh_view view = {mesh.n_vertex, mesh.n_face, mesh.vertex, mesh.face};
+        int n_flat = cri_mesh_count_flat(&view);
         if (n_flat > 0) {
             cli_warn(o, "%.200s: %d of its triangles ha%s no area", path, n_flat,
                      n_flat > 1 ? "ve" : "s");

@@ -162,7 +162,7 @@ static void add_contacts(cli_track *track) {
         const int *geom = track->pair[i].geom;
         snprintf(name[i], sizeof *name, "%.80s:%.80s", model->geom_name[geom[0]],
                  model->geom_name[geom[1]]);
-        snprintf(friction[i], sizeof *friction, "%s friction", name[i]);
+        snprintf(friction[i], sizeof *friction, "%.163s friction", name[i]);
         gap[i] = (cri_report_line){.name = name[i]};
         impulse[2 * i] = (cri_report_line){name[i], CRI_LINE_STEMS};
         impulse[2 * i + 1] = (cri_report_line){friction[i], CRI_LINE_STEMS};

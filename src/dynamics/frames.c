@@ -164,7 +164,7 @@ void cri_frames_pull(const cri_frames *f, const double *force, double *g) {
 // dofs whose columns are made at once
 enum { COLUMNS = 6 };
 
-/// Rows first to end of a block's path in H, columns (.., 6) known.
+// adds row . column[d] to H at row dof[d] and column j, d < n, and across the diagonal
 static void add_rows(const cri_frames *f, const int *dof, int n, double column[][6],
                      const double row[6], int j, bool is_mirrored, double *H) {
     size_t n_v = (size_t)f->model->mech.n_v;

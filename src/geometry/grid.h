@@ -55,9 +55,6 @@ enum { CRI_TRIANGLES_MOST = CRI_MESH_MOST };
 /// open, inside out, without volume. CR_ERR_ARGUMENT, text without file or line.
 CR_MUST_CHECK cr_status cri_triangles_check(const cri_triangles *mesh, cr_error *err);
 
-/// How many triangles of a mesh that passes cri_triangles_check have no area. They do no harm.
-int cri_triangles_flat(const cri_triangles *mesh);
-
 /// Samples the distance to a mesh that passes cri_triangles_check, with n_longest samples along the
 /// longest axis of its box. The mesh is read, not kept; the grid lives in arena.
 CR_MUST_CHECK cr_status cri_grid_of_mesh(const cri_triangles *mesh, int n_longest, cr_arena *arena,

@@ -19,10 +19,6 @@ enum { BORDER = 3 }; // cells around the mesh; the field leaves out the outermos
 // precision
 static const double flat = 1e-9;
 
-// height of a triangle over its longest side, below which it has no area: rounding of single
-// precision
-static const double thin = 1e-7;
-
 static void find_box(const cri_triangles *mesh, double lower[3], double upper[3]) {
     for (int a = 0; a < 3; a++) {
         lower[a] = INFINITY;
@@ -84,22 +80,6 @@ cr_status cri_triangles_check(const cri_triangles *mesh, cr_error *err) {
                         "turn them round");
     }
     return CR_OK;
-}
-
-int cri_triangles_flat(const cri_triangles *mesh) {
-    int n_flat = 0;
-    for (int f = 0; f < mesh->n_face; f++) {
-        double longest_square = 0.0;
-        cri_vec3 side[3];
-        for (int k = 0; k < 3; k++) {
-            const int *v = mesh->face + 3 * (size_t)f;
-            side[k] = cri_v3_sub(cri_v3_load(mesh->vertex + 3 * (size_t)v[(k + 1) % 3]),
-                                 cri_v3_load(mesh->vertex + 3 * (size_t)v[k]));
-            longest_square = fmax(longest_square, cri_v3_dot(side[k], side[k]));
-        }
-        n_flat += cri_v3_norm(cri_v3_cross(side[0], side[1])) <= thin * longest_square;
-    }
-    return n_flat;
 }
 
 // ---- samples -----------------------------------------------------------------------------------

@@ -5,6 +5,8 @@
 
 #include "model/builder_parts.h"
 
+#include "geometry/tessellate.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +29,32 @@ cr_status cri_build_fail_memory(const cri_builder *b) {
     return cri_fail(b->err, CR_ERR_MEMORY, 0, "%.100s: out of memory", b->def->file);
 }
 
+// triangles without area are accepted; one sentence of the warning counts those of all meshes
+static void tell_flat(cri_builder *b) {
+    char *text = b->model->warning, line[200];
+    const char *first = NULL;
+    int n_mesh = 0, n_flat = 0;
+    for (int i = 0; i < b->def->n_mesh; i++) {
+        const cri_mesh_def *mesh = &b->def->mesh[i];
+        const cri_mesh_view view = {mesh->n_vertex, mesh->n_face, mesh->vertex, mesh->face};
+        int n = cri_mesh_count_flat(&view);
+        first = first || n == 0 ? first : mesh->name;
+        n_mesh += n > 0;
+        n_flat += n;
+    }
+    if (n_flat == 0) {
+        return;
+    }
+    size_t used = strlen(text), room = sizeof b->model->warning - used;
+    int n = snprintf(line, sizeof line, "%smesh %.60s", used > 0 ? "; " : "", first);
+    n += snprintf(line + n, sizeof line - (size_t)n, n_mesh > 1 ? " and %d more" : "", n_mesh - 1);
+    n += snprintf(line + n, sizeof line - (size_t)n, ": %d triangle%s no area", n_flat,
+                  n_flat > 1 ? "s have" : " has");
+    if ((size_t)n < room) {
+        memcpy(text + used, line, (size_t)n + 1);
+    }
+}
+
 static cr_status fill(cri_builder *b) {
     cr_model *m = b->model;
     const cri_scene_def *def = b->def;
@@ -40,6 +68,7 @@ static cr_status fill(cri_builder *b) {
         return cri_build_fail_memory(b);
     }
     memcpy(m->warning, def->warning, sizeof m->warning);
+    tell_flat(b);
     CR_TRY(cri_build_shapes(b));
     CR_TRY(cri_build_mechanism(b));
     CR_TRY(cri_build_pairs(b));

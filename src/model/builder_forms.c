@@ -14,7 +14,6 @@
 #include "model/forms.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,17 +93,6 @@ static cr_status fail_form(cri_builder *b, int g, cr_status status, const char *
                           "geom %.40s: %.140s", gd->name, why);
 }
 
-// triangles without area are accepted, and counted in the warning of the model
-static void tell_flat(cri_builder *b, int g, int n_flat) {
-    char *text = b->model->warning, line[160];
-    size_t used = strlen(text), room = sizeof b->model->warning - used;
-    int n = snprintf(line, sizeof line, "%sgeom %.40s: %d of its mesh's triangles ha%s no area",
-                     used > 0 ? "; " : "", b->def->geom[g].name, n_flat, n_flat > 1 ? "ve" : "s");
-    if (n_flat > 0 && n > 0 && (size_t)n < room) {
-        memcpy(text + used, line, (size_t)n + 1);
-    }
-}
-
 // one grid for all geoms that want the same one of a mesh
 static cr_status make_grid(cri_builder *b, int g, const cri_triangles *mesh, int n_sample,
                            const cri_grid **out) {
@@ -116,11 +104,7 @@ static cr_status make_grid(cri_builder *b, int g, const cri_triangles *mesh, int
     cr_status status =
         cri_grid_of_mesh(mesh, n_sample > 0 ? n_sample : GRID_SAMPLES, b->arena, grid, &why);
     *out = grid;
-    if (status != CR_OK) {
-        return fail_form(b, g, status, why.text);
-    }
-    tell_flat(b, g, cri_triangles_flat(mesh));
-    return CR_OK;
+    return status == CR_OK ? CR_OK : fail_form(b, g, status, why.text);
 }
 
 // ---- fields ------------------------------------------------------------------------------------

@@ -17,8 +17,9 @@ enum { TILE_ROW = 6, TILE_THIN = 2, TILE_THREE = 3, TILE_FOUR = 4, TILE_COL = CR
 
 enum { SHALLOW = 2, DEPTH = 256, FEW = 3, FEW_TILE = 8 };
 
-// columns of A are gathered in blocks of rows when there are this many
-enum { BLOCK_ROW = 8 * TILE_ROW, BLOCK_LEAST = 16 };
+// a transposed A is gathered in blocks of rows that stay in the second cache, where the copy is
+// read often enough to pay: k and the tiles across are this many at least (by measurement)
+enum { BLOCK_ROW = 8 * TILE_ROW, BLOCK_LEAST = 16, BLOCK_ACROSS = 4 };
 
 // 8 columns of B that lie one behind the other, or whose rows do
 CRI_INLINE void pack_whole(const cri_matrix_view *b, const double *from, int depth, double *out) {
@@ -368,7 +369,7 @@ CRI_INLINE void multiply_with(const cri_product *x, bool is_wide) {
         return;
     }
     double rows[BLOCK_ROW * DEPTH];
-    bool is_packed = x->a.col != 1 && x->k >= BLOCK_LEAST && x->n >= 4 * TILE_COL;
+    bool is_packed = x->a.col != 1 && x->k >= BLOCK_LEAST && x->n >= BLOCK_ACROSS * TILE_COL;
     int n_block = is_packed ? BLOCK_ROW : x->m;
     for (int p = 0; p < x->k; p += DEPTH) {
         int depth = x->k - p < DEPTH ? x->k - p : DEPTH;

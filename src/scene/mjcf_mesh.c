@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "geometry/tessellate.h"
 #include "io/mesh_file.h"
 
 const cri_mjcf_rules cri_mjcf_mesh_rules = {
@@ -199,13 +198,6 @@ static cr_status load_mesh(cri_mjcf *m, cri_mjcf_mesh *entry) {
     const char *file = cri_mjcf_get(&entry->elem, "file", NULL);
     CR_TRY(file ? read_file(m, node, file, &mesh) : read_inline(m, &entry->elem, &mesh));
     CR_TRY(place_vertices(m, &entry->elem, &mesh));
-    const cri_mesh_view view = {mesh.n_vertex, mesh.n_face, mesh.vertex, mesh.face};
-    int n_flat = cri_mesh_count_flat(&view);
-    if (n_flat > 0) {
-        cri_mjcf_warn(m, CRI_MJCF_WARN_FLAT, node,
-                      "mesh %.40s: triangles without area are left out of its surface, %d of %d",
-                      mesh.name, n_flat, mesh.n_face);
-    }
     cri_mesh_def *list = cri_scene_def_grow(def, def->mesh, def->n_mesh, sizeof *list);
     if (!list) {
         return cri_mjcf_fail_memory(m);

@@ -81,7 +81,6 @@ typedef enum cri_mjcf_warning {
     CRI_MJCF_WARN_MARGIN,
     CRI_MJCF_WARN_LIMIT,
     CRI_MJCF_WARN_MESH,
-    CRI_MJCF_WARN_FLAT,
     CRI_MJCF_WARN_COMPILER,
     CRI_MJCF_WARN_FRICTION,
 } cri_mjcf_warning;

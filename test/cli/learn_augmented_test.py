@@ -170,7 +170,7 @@ class Augmented(unittest.TestCase):
             self.skipTest("instructions are counted by valgrind")
         carom("learn", "augmented", self.write("plain.xml", prism("", 4)), "--epochs", "5", "-o",
               self.path("nets.json"))
-        # end has a sixth of the other work, and the tree over vertices the same
+        # end has a quarter of the other work, and the tree over vertices the same
         for stepper, most in (("located", 1.2), ("end", 1.25)):
             count = []
             for n in (4, 400):

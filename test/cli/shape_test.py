@@ -109,9 +109,13 @@ class Shape(unittest.TestCase):
             <text name='carom:shape:b' data='mesh'/></custom><worldbody>
             <geom type='plane' size='1 1 1'/><body pos='0 0 1'><freejoint/>
             <geom name='b' type='mesh' mesh='m'/></body></worldbody></mujoco>""")
-        said = carom("params", scene).stderr
-        self.assertEqual(said.count("\n"), 1)
-        self.assertIn("geom b: 1 of its mesh's triangles has no area", said)
+        self.assertRegex(carom("params", scene).stderr, r"^[^;\n]*: mesh m: 1 triangle has no area\n$")
+        with open(scene) as file:
+            more = file.read().replace("<asset>", "<asset>" + "".join(
+                f"<mesh name='m{k}' file='flat.obj'/>" for k in range(12)))
+        more = more.replace("</body>", "".join(f"<geom type='mesh' mesh='m{k}'/>" for k in range(12)) + "</body>")
+        self.assertRegex(carom("params", self.path("more.xml", more)).stderr,
+                         r"^[^;\n]*: mesh m\d* and 12 more: 13 triangles have no area\n$")
         said = carom("shape", "train", self.path("flat.obj"), "-o", self.path("s.h5"), "--epochs", "1").stderr
         self.assertIn("flat.obj: 1 of its triangles has no area", said)
         self.path("whole.obj", CUBE)

@@ -78,7 +78,8 @@ TEST(products_of_large_shapes_are_right) {
     }
 }
 
-// sums over k in order, whatever the tiles: below the size that is left to BLAS, no bit differs
+// sums over k in order, whatever the tiles, but for products of one column, which have eight parts:
+// below the size that is left to BLAS, no bit differs
 TEST(every_number_is_one_sum_in_order) {
     static const int shape[][3] = {{1, 45, 70},   {2, 45, 70},    {3, 45, 70},  {25, 100, 80},
                                    {100, 90, 50}, {100, 64, 300}, {53, 41, 33}, {8, 400, 256}};
