@@ -93,19 +93,22 @@ UPRIGHT = "0.05 0.05 0.4"
 # kg/m^3, the paper's for its own shapes: a force from afar moves what is light
 LIGHT = 3
 
-# kind, axis, stiffness of a servo; an axis that turns about another place has that too
+# kind, axis, stiffness of a servo
 AXIS = {"x": ("slide", "1 0 0", 400), "y": ("slide", "0 1 0", 400), "z": ("slide", "0 0 1", 400),
         "turn": ("hinge", "0 0 1", 40), "pitch": ("hinge", "0 1 0", 40), "roll": ("hinge", "1 0 0", 40),
-        "around": ("hinge", '0 0 1" pos="1.6 0 0', 1000), "in": ("slide", "1 0 0", 400)}
+        "around": ("hinge", "0 0 1", 1000), "in": ("slide", "1 0 0", 400)}
 
 
-def rod(at, axes, size=LYING):
-    """A rod with a servo for each of the axes; returns its body and the actuators."""
+def rod(at, axes, size=LYING, lag=0.2):
+    """A rod with a servo for each of the axes, that of "around" about the middle of the scene; lag is
+    the time that they take, s. Returns its body and the actuators."""
     joints = drives = ""
     for axis in axes.split():
         kind, about, kp = AXIS[axis]
+        if axis == "around":
+            about += f'" pos="{numbers((-float(at.split()[0]), 0, 0))}'
         joints += (f'      <joint name="rod_{axis}" type="{kind}" axis="{about}" '
-                   f'damping="{kp // 5}"/>\n')
+                   f'damping="{kp * lag:g}"/>\n')
         drives += f'    <position name="rod_{axis}" joint="rod_{axis}" kp="{kp}"/>\n'
     return ROD % (at, joints, size), f"  </worldbody>\n  <actuator>\n{drives}  </actuator>\n</mujoco>\n"
 
@@ -145,20 +148,30 @@ def halton(i, base):
     return x
 
 
-def many(name, figure, axes, at="-1.6 0 0.12", size=LYING):
-    """Ten cubes in a square of 2 m, by the numbers of Halton so that none overlap. The rod turns about
-    the middle, goes in and out, up and down, and may turn about itself: docs/tasks.md says why."""
+def many(name, figure, body, drive, side=2.0):
+    """Ten cubes in a square, by the numbers of Halton so that none overlap, and a rod."""
     text = weigh(widen(HEAD % (figure, name, "3e-8", LIGHT), 1, "rod"))
-    body, drive = rod(at, axes, size)
     text += body
     for i in range(10):
-        at = (2.0 * halton(i + 1, 2) - 1.0, 2.0 * halton(i + 1, 3) - 1.0, 0.11)
+        at = (side * (halton(i + 1, 2) - 0.5), side * (halton(i + 1, 3) - 0.5), 0.11)
         text += f"""    <body name="c{i}" pos="{numbers(at)}">
       <freejoint/>
       <geom name="c{i}" type="box" size="0.1 0.1 0.1"/>
     </body>
 """
     return text + drive
+
+
+def gather():
+    """The rod turns about the middle, goes in and out, up and down, and turns about itself:
+    docs/tasks.md says why."""
+    return many("gather", "Fig. 7: a rod gathers ten cubes.", *rod("-1.6 0 0.12", "around in z turn"))
+
+
+def sort():
+    """As gather, with a slow upright rod on a wider circle and more room between cubes."""
+    return many("sort", "Fig. 8: a rod sorts ten cubes to two sides.",
+                *rod("-2.4 0 0.47", "around in z", UPRIGHT, 0.5), 3.0)
 
 
 def hull(points):
@@ -328,9 +341,8 @@ def ant():
 SCENES = {
     "billiards": billiards,
     "push": push,
-    "gather": lambda: many("gather", "Fig. 7: a rod gathers ten cubes.", "around in z turn"),
-    "sort": lambda: many("sort", "Fig. 8: a rod sorts ten cubes to two sides.", "around in z",
-                         "-1.6 0 0.47", UPRIGHT),
+    "gather": gather,
+    "sort": sort,
     "ant": ant,
     "bunny": bunny,
     "arm": arm,

@@ -21,6 +21,10 @@
         "c6:" x "," y ",0.1@all", "c7:" x "," y ",0.1@all", "c8:" x "," y ",0.1@all",              \
         "c9:" x "," y ",0.1@all"
 
+// of sort, by kind
+#define LEFT(i) "c" #i ":0,-0.9,0.1@all"
+#define RIGHT(i) "c" #i ":0,0.9,0.1@all"
+
 static const lrc_task tasks[] = {
     {.scene = "billiards",
      .controls = "x0:cue/qpos[0],x0:cue/qpos[1],x0:cue/qvel[0],x0:cue/qvel[1]",
@@ -68,19 +72,18 @@ static const lrc_task tasks[] = {
      .spread = 0.3},
     {.scene = "sort",
      .controls = "u:rod_around[*],u:rod_in[*],u:rod_z[*]",
-     .bound = {"u:rod_around=-6:6", "u:rod_in=-0.6:3.8", "u:rod_z=-0.05:0.3"},
-     .target = {"c0:0,0.7,0.1@all", "c1:0,-0.7,0.1@all", "c2:0,0.7,0.1@all", "c3:0,-0.7,0.1@all",
-                "c4:0,0.7,0.1@all", "c5:0,-0.7,0.1@all", "c6:0,0.7,0.1@all", "c7:0,-0.7,0.1@all",
-                "c8:0,0.7,0.1@all", "c9:0,-0.7,0.1@all"},
-     .radius = 0.5,
+     .bound = {"u:rod_in=-0.6:5.4", "u:rod_z=-0.05:0.3"},
+     .target = {LEFT(0), RIGHT(1), RIGHT(2), RIGHT(3), LEFT(4), LEFT(5), LEFT(6), RIGHT(7), LEFT(8),
+                RIGHT(9)},
+     .radius = 0.6,
      .rate = {0.1, 0.1},
-     .n_iteration = {3, 30},
+     .n_iteration = {3, 20},
      .n_paper = 100,
-     .n_step = {8, 700},
-     .horizon = {8, 32},
-     .execute = {8, 16},
+     .n_step = {16, 700},
+     .horizon = {16, 16},
+     .execute = {16, 16},
      .n_focus = 1,
-     .n_knot = 8,
+     .n_knot = 4,
      .spread = 0.3},
     {.scene = "ant",
      .controls = "u:swing0[*],u:raise0[*],u:bend0[*],u:swing1[*],u:raise1[*],u:bend1[*],"
