@@ -84,6 +84,7 @@ set(CAROM_SOURCES
     src/geometry/skin.c
     src/geometry/skin_cut.c
     src/geometry/skin_diff.c
+    src/geometry/skin_many.c
     src/geometry/skin_plane.c
     src/geometry/skin_reduce.c
     src/geometry/plane_pair.c

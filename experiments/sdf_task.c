@@ -26,7 +26,6 @@ cr_status cri_sdf_open(cri_sdf_task *t, const char *scene, const char *sought, c
     t->options = cr_sim_options_default(t->model);
     t->options.law = law;
     t->options.stepper = stepper;
-    t->options.event_cap = t->event_cap > 0 ? t->event_cap : t->options.event_cap;
     t->options.eps_gap = t->eps_gap > 0.0 ? t->eps_gap : t->options.eps_gap;
     CR_TRY(cr_sim_create(t->model, &t->options, &t->sim, err));
     t->memory = cri_arena_create(1 << 16);

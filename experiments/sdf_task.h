@@ -43,7 +43,6 @@ typedef struct cri_sdf_task {
     double code_weight; // of the square of what is sought, in the loss of the descent
     double stop;        // change of the loss that ends the descent; 0: the paper's 1e-5, < 0: none
     double eps_gap;     // that counts as touching, m; 0: as the library has it
-    int event_cap;      // impacts of a body in a step; 0: as the library has it
     double rate;        // of the descent
     int n_iteration;    // at most
     int n_pair;         // pairs of motions whose differences are the gradient; 0: the adjoint's

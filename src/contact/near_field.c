@@ -35,7 +35,7 @@ void cri_near_field_touch(const cri_world *w, const cri_near *near, const cri_po
     const cri_form *form[2];
     forms_of(w, near, form);
     const cri_skin skin[2] = {cri_form_skin(form[0]), cri_form_skin(form[1])};
-    cri_skins_distance(skin, pose, touch);
+    cri_skins_distance(skin, pose, touch, w->scratch);
 }
 
 void cri_near_field_touches(const cri_world *w, const cri_near *near, const cri_pose pose[2],
@@ -47,7 +47,7 @@ void cri_near_field_touches(const cri_world *w, const cri_near *near, const cri_
     int n = cri_skins_collide(skin, pose, margin, near->n_slot, touch, w->scratch);
     CR_ASSERT(!cri_arena_has_failed(w->scratch));
     if (n == 0) {
-        cri_skins_distance(skin, pose, touch);
+        cri_skins_distance(skin, pose, touch, w->scratch);
         n = 1;
     }
     for (int k = n; k < near->n_slot; k++) {

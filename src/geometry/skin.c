@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { POOL = 4096, KEPT = 256, PIECES_DEEP = 12, STARTS = 8 };
+enum { POOL = 4096, KEPT = 256 };
 
 static const double large = 0.5;     // longest side over the other's radius from which on it is cut
 static const double piece = 0.125;   // radius of a piece, likewise
@@ -114,10 +114,11 @@ static seen *see(search *s, int vertex) {
 
 // Whether the inside of a triangle meets a sharp edge or corner of the other's field: its gradient
 // there is any of several, and turns with a radius that is the distance. The other's own mesh has
-// that edge, and meets the triangle from its side.
+// that edge, and meets the triangle from its side. Sides of the mesh of a smooth field are as much
+// its inside: they would count from where the lowest point leaves a triangle, all at once.
 static bool is_edge(const search *s, const cri_triangle_min *m) {
-    int active[3] = {0};
-    if (cri_triangle_active(m->weight, active) < 3 || !s->skin[1 - s->owner].tree ||
+    int active[3] = {0}, least = s->skin[s->owner].is_round ? 2 : 3;
+    if (cri_triangle_active(m->weight, active) < least || !s->skin[1 - s->owner].tree ||
         !(m->v.phi < 0.01 * s->reach)) {
         return false;
     }
@@ -223,16 +224,15 @@ static void search_pieces(search *s, triangle *t, const double w[3][3], int dept
     if (cri_field_phi(s->field, c.centre) > s->slope * (c.radius + s->margin)) {
         return;
     }
-    if (c.radius <= piece * s->reach || depth == PIECES_DEEP) {
+    if (c.radius <= piece * s->reach || depth == CRI_SKIN_PIECES_DEEP) {
         search_from(s, t, c.mid, s->margin * s->slope);
         return;
     }
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 2; k++) {
         double part[3][3];
-        cri_skin_quarter_of(w, &c, k, part);
+        cri_skin_half_of(w, &c, k, part);
         search_pieces(s, t, (const double(*)[3])part, depth + 1);
     }
-    search_pieces(s, t, (const double(*)[3])c.half, depth + 1);
 }
 
 static const double whole[3][3] = {{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}};
@@ -415,63 +415,10 @@ static void lower_from(search *s, triangle *t, const double start[3], lowest *be
     }
 }
 
-/// A piece of a triangle where a search may begin.
-typedef struct start {
-    double phi, radius, mid[3];
-    cri_vec3 centre;
-} start;
-
-/// The lowest of them, each well apart from the others.
-typedef struct starts {
-    int n;
-    start of[STARTS];
-} starts;
-
-static void add_start(starts *all, const start *one) {
-    int at = all->n;
-    for (int i = 0; i < all->n; i++) {
-        double apart = cri_v3_norm(cri_v3_sub(all->of[i].centre, one->centre));
-        at = at == all->n && apart < 2.0 * fmax(all->of[i].radius, one->radius) ? i : at;
-    }
-    if (at == STARTS) {
-        // the highest makes room
-        at = 0;
-        for (int i = 1; i < STARTS; i++) {
-            at = all->of[i].phi > all->of[at].phi ? i : at;
-        }
-    }
-    if (at == all->n) {
-        all->of[all->n++] = *one;
-    } else if (one->phi < all->of[at].phi) {
-        all->of[at] = *one;
-    }
-}
-
-// a triangle that is large beside the other body may have its lowest point anywhere
-static void find_starts(const search *s, const triangle *t, const double w[3][3], int depth,
-                        double least, starts *out) {
-    cri_skin_cut c;
-    cri_skin_cut_of(t->V, w, &c);
-    double phi = cri_field_phi(s->field, c.centre);
-    if (phi - s->slope * c.radius >= least) {
-        return;
-    }
-    // a quarter of the distance is near enough to begin from
-    if (c.radius <= piece * s->reach || c.radius <= 0.25 * phi || depth == PIECES_DEEP) {
-        add_start(out, &(start){phi, c.radius, {c.mid[0], c.mid[1], c.mid[2]}, c.centre});
-        return;
-    }
-    find_starts(s, t, (const double(*)[3])c.half, depth + 1, least, out);
-    for (int k = 0; k < 3; k++) {
-        double part[3][3];
-        cri_skin_quarter_of(w, &c, k, part);
-        find_starts(s, t, (const double(*)[3])part, depth + 1, least, out);
-    }
-}
-
 static void lower_pieces(search *s, triangle *t, lowest *best) {
-    starts all = {.n = 0};
-    find_starts(s, t, whole, 0, best->phi, &all);
+    cri_skin_starts all = {.n = 0};
+    const cri_skin_piece_rule rule = {s->field, t->V, s->slope, piece * s->reach, best->phi};
+    cri_skin_starts_find(&rule, whole, 0, &all);
     for (int i = 0; i < all.n; i++) {
         if (all.of[i].phi - s->slope * all.of[i].radius < best->phi) {
             lower_from(s, t, all.of[i].mid, best);
@@ -515,6 +462,19 @@ static open_node open_at(const search *s, int at) {
     const cri_tri_node *node = &s->tree->node[at];
     double phi = phi_at(s, cri_pose_out(&s->place, node->centre));
     return (open_node){at, phi - s->slope * node->radius};
+}
+
+// of a net: the triangles that may be below, by many points at once
+static bool lower_many(search *s, lowest *best) {
+    cri_arena_mark mark = cri_arena_get_mark(s->scratch);
+    const cri_skin_below_rule rule = {s->field, s->tree,   &s->place,
+                                      s->slope, best->phi, large * s->reach};
+    int *face, n = cri_skin_below(&rule, s->scratch, &face);
+    for (int i = 0; i < n; i++) {
+        lower_triangle(s, face[i], best);
+    }
+    cri_arena_rewind(s->scratch, mark);
+    return n >= 0;
 }
 
 static void lower_way(search *s, lowest *best) {
@@ -567,22 +527,29 @@ static bool is_far(search *s, cri_narrow_touch *touch) {
     return false;
 }
 
-void cri_skins_distance(const cri_skin skin[2], const cri_pose pose[2], cri_narrow_touch *touch) {
-    CR_ASSERT(touch);
-    search s = {.margin = INFINITY};
+void cri_skins_distance(const cri_skin skin[2], const cri_pose pose[2], cri_narrow_touch *touch,
+                        cr_arena *scratch) {
+    CR_ASSERT(touch && scratch);
+    search s = {.margin = INFINITY, .scratch = scratch};
     begin(&s, skin, pose);
     if (is_far(&s, touch)) {
         return;
     }
     *touch = (cri_narrow_touch){.gap = INFINITY};
-    for (int o = 0; o < 2; o++) {
+    // a net is asked last: what the other found leaves little of it
+    int first = cri_field_is_slow(skin[1].field) && !cri_field_is_slow(skin[0].field);
+    for (int k = 0; k < 2; k++) {
+        int o = k == 0 ? first : 1 - first;
         if (!skin[o].tree) {
             continue;
         }
         begin_way(&s, o);
         // what the other way found need not be beaten by more than the slope allows
         lowest best = {.phi = touch->gap > 0.0 ? s.slope * touch->gap : 0.0, .face = -1};
-        lower_way(&s, &best);
+        bool is_many = isfinite(best.phi) && cri_field_is_slow(s.field);
+        if (!is_many || !lower_many(&s, &best)) {
+            lower_way(&s, &best);
+        }
         if (best.face >= 0) {
             cri_narrow_touch t = touch_of(&s, best.face, &best.min, 0);
             *touch = t.gap < touch->gap ? t : *touch;

@@ -57,8 +57,9 @@ size_t cri_skins_scratch_bytes(const cri_triangles *mesh);
 /// The lowest point of either mesh in the other's field, however far: gap and points of one touch.
 /// Far from a convex skin, that of the ball around the other one: it lies beyond a plane through
 /// the touch's points, and the gap is not too large.
-/// At most one of the two is a half-space.
-void cri_skins_distance(const cri_skin skin[2], const cri_pose pose[2], cri_narrow_touch *touch);
+/// At most one of the two is a half-space. scratch is rewound.
+void cri_skins_distance(const cri_skin skin[2], const cri_pose pose[2], cri_narrow_touch *touch,
+                        cr_arena *scratch);
 
 /// The direction along which the gap of a touch grows, from skin 0 to skin 1: its normal, but for
 /// touches whose normal is the owner's.

@@ -73,14 +73,59 @@ static inline double cri_bend_of(const double H[6]) {
     return fabs(H[0] + H[1] + H[2]);
 }
 
-/// A piece of a triangle by the weights w of its corners: its middle, a radius around it, and the
-/// middles of the sides, each across its corner.
+/// A piece of a triangle by the weights w of its corners: its middle, a radius around it, and its
+/// longest side, from corner side to the next.
 typedef struct cri_skin_cut {
-    double mid[3], radius, half[3][3];
+    double mid[3], radius;
     cri_vec3 centre;
+    int side;
 } cri_skin_cut;
 
 void cri_skin_cut_of(const cri_vec3 V[3], const double w[3][3], cri_skin_cut *c);
 
-/// The weights of the quarter at corner k.
-void cri_skin_quarter_of(const double w[3][3], const cri_skin_cut *c, int k, double part[3][3]);
+/// The weights of a half, 0 or 1.
+void cri_skin_half_of(const double w[3][3], const cri_skin_cut *c, int which, double part[3][3]);
+
+enum { CRI_SKIN_PIECES_DEEP = 24, CRI_SKIN_STARTS = 8 };
+
+/// A piece of a triangle where a search may begin.
+typedef struct cri_skin_start {
+    double phi, radius, mid[3];
+    cri_vec3 centre;
+} cri_skin_start;
+
+/// The lowest of them, each well apart from the others.
+typedef struct cri_skin_starts {
+    int n;
+    cri_skin_start of[CRI_SKIN_STARTS];
+} cri_skin_starts;
+
+/// A triangle V in a field of that slope; pieces are cut down to radius, and those matter that may
+/// be below least.
+typedef struct cri_skin_piece_rule {
+    const cri_field *field;
+    const cri_vec3 *V;
+    double slope, radius, least;
+} cri_skin_piece_rule;
+
+/// Adds the pieces of the piece w where a search may begin: such a triangle may have its lowest
+/// point anywhere.
+void cri_skin_starts_find(const cri_skin_piece_rule *rule, const double w[3][3], int depth,
+                          cri_skin_starts *out);
+
+/// Is it a net? Those are quick for many points at once alone.
+bool cri_field_is_slow(const cri_field *field);
+
+/// A tree placed in a field of that slope, and a value; large is the longest side of a triangle
+/// that is not cut into pieces.
+typedef struct cri_skin_below_rule {
+    const cri_field *field;
+    const cri_tri_tree *tree;
+    const cri_pose *place;
+    double slope, bound, large;
+} cri_skin_below_rule;
+
+/// Triangles of the tree that may have a point with phi < bound: into *face, that with the lowest
+/// corner first. Returns how many, -1 when scratch has no memory; the caller rewinds it. It needs
+/// no more than cri_skins_scratch_bytes.
+int cri_skin_below(const cri_skin_below_rule *rule, cr_arena *scratch, int **face);

@@ -143,6 +143,13 @@ static void csg_and_ellipsoid(body *a, body *b) {
     march_body(b, 24);
 }
 
+static void torus_body(body *b, int n) {
+    fixture_field_find("torus", &b->field);
+    b->field.node[0].is_posed = false;
+    b->field.field.n_param = 2;
+    march_body(b, n);
+}
+
 static cri_pose pose_at(double x, double y, double z, double rx, double ry, double rz) {
     return (cri_pose){cri_v3(x, y, z), fixture_turn(cri_v3(rx, ry, rz))};
 }
@@ -284,10 +291,7 @@ TEST(a_torus_hangs_on_a_peg) {
     body peg, ring;
     fixture_field_leaf(CRI_FIELD_CYLINDER, 2, (double[]){0.2, 1.0}, &peg.field);
     march_body(&peg, 64);
-    fixture_field_find("torus", &ring.field);
-    ring.field.node[0].is_posed = false;
-    ring.field.field.n_param = 2;
-    march_body(&ring, 40);
+    torus_body(&ring, 40);
     // the peg along y, the ring's axis too: the inner radius 0.55 hangs on the peg's 0.2
     const double down = acos(-1.0) / 2.0;
     const cri_pose pose[2] = {pose_at(0, 0, 0, down, 0, 0),
@@ -354,6 +358,80 @@ TEST(spot_stands_on_a_floor) {
     }
 }
 
+// The chords of a coarse mesh on the rim of a peg: the search for the next touch has to see what
+// the scan has, or it finds impacts that nobody is part of.
+TEST(sides_of_a_smooth_mesh_leave_sharp_edges_to_the_other) {
+    begin();
+    body peg, ring;
+    fixture_field_leaf(CRI_FIELD_CYLINDER, 2, (double[]){0.3, 0.5}, &peg.field);
+    march_body(&peg, 12);
+    torus_body(&ring, 12);
+    cri_skin skin[2] = {skin_of(&peg), skin_of(&ring)};
+    skin[0].is_round = skin[1].is_round = true; // as marched forms are
+    cr_test_rng rng = cr_test_rng_of(12);
+    int n_touching = 0;
+    for (int k = 0; k < 60; k++) {
+        cri_vec3 at = fixture_point(&rng, 0.8), turn = fixture_point(&rng, 2.0);
+        cri_pose pose[2] = {pose_at(0, 0, 0, 0, 0, 0),
+                            pose_at(at.x, at.y, 1.8, turn.x, turn.y, turn.z)};
+        bool is_deep = false;
+        for (; !is_deep && pose[1].pos.z > 0.0; pose[1].pos.z -= 2e-3) {
+            cri_narrow_touch lowest;
+            int n = cri_skins_collide(skin, pose, 1e-2, MOST, touch, scratch);
+            cri_skins_distance(skin, pose, &lowest, scratch);
+            is_deep = n > 0 && touch[0].gap < 0.0;
+            if (n > 0 && !is_deep) {
+                // the scan leaves out what gains less than a tenth of the margin
+                CHECK(lowest.gap > touch[0].gap - 1e-3);
+                n_touching++;
+            }
+        }
+    }
+    CHECK(n_touching > 100);
+}
+
+static const cri_field_custom *plain; // a field of one point at a time
+
+static void many_of(const void *self, const double *param, int n, const double *x, double *phi,
+                    double *g) {
+    for (int i = 0; i < n; i++) {
+        cri_field_value v;
+        plain->eval(self, param, cri_v3_load(x + 3 * i), CRI_FIELD_GRADIENT, &v);
+        phi[i] = v.phi;
+        if (g) {
+            cri_v3_store(v.g, g + 3 * i);
+        }
+    }
+}
+
+// a field that does many points at once is asked otherwise, and says the same
+TEST(the_lowest_point_in_a_slow_field_is_the_same) {
+    begin();
+    body other[2], ring;
+    box_body(&other[0], 0.3, 0.3, 0.5);
+    fixture_field_find("ellipsoid", &other[1].field);
+    march_body(&other[1], 16);
+    torus_body(&ring, 16);
+    plain = ring.field.node[0].custom;
+    cri_field_custom slow = *plain;
+    slow.many = many_of;
+    cr_test_rng rng = cr_test_rng_of(13);
+    for (int k = 0; k < 200; k++) {
+        cri_vec3 at = fixture_point(&rng, 1.5), turn = fixture_point(&rng, 2.0);
+        const cri_pose pose[2] = {pose_at(0, 0, 0, 0, 0, 0),
+                                  pose_at(at.x, at.y, at.z, turn.x, turn.y, turn.z)};
+        const cri_skin skin[2] = {skin_of(&other[k % 2]), skin_of(&ring)};
+        cri_narrow_touch lowest[2];
+        cri_skins_distance(skin, pose, &lowest[0], scratch);
+        ring.field.node[0].custom = &slow;
+        cri_skins_distance(skin, pose, &lowest[1], scratch);
+        ring.field.node[0].custom = plain;
+        if (lowest[0].gap > 0.0) {
+            CHECK_CLOSE(lowest[1].gap, lowest[0].gap, 1e-9, 0.0);
+        }
+    }
+}
+
 TEST(a_second_look_makes_no_heap_calls) {
     begin();
     body a, b;
@@ -373,4 +451,5 @@ CR_TEST_MAIN(the_lowest_point_of_a_triangle_is_found_to_rounding,
              a_box_on_a_floor_stands_on_its_corners,
              planks_across_each_other_touch_over_their_crossing, a_torus_hangs_on_a_peg,
              the_order_of_two_skins_does_not_matter, spot_stands_on_a_floor,
-             a_second_look_makes_no_heap_calls)
+             sides_of_a_smooth_mesh_leave_sharp_edges_to_the_other,
+             the_lowest_point_in_a_slow_field_is_the_same, a_second_look_makes_no_heap_calls)
