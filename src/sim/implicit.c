@@ -108,6 +108,12 @@ static cri_inertial_path path_of(const cri_implicit *s, int body) {
                                s->sim->d.mech.gravity, s->h};
 }
 
+// what the value would change by if the pose were another by its own size: joints round it in other
+// ways than the springs that hold the body against F and N
+static double rounded(const cri_inertial_force *f, const cri_pose *next) {
+    return cri_v3_norm(cri_v3_load(f->F)) * cri_v3_norm(next->pos) + sqrt(cri_dot(9, f->N, f->N));
+}
+
 static double add_inertia(cri_implicit *s, double *H, double *size) {
     const cri_mechanism *mech = &s->sim->model->mech;
     double sum = 0.0;
@@ -123,7 +129,7 @@ static double add_inertia(cri_implicit *s, double *H, double *size) {
         cri_inertial_hessian(link, path.next, s->h, block);
         cri_frames_add_block(&s->tried, b, b, block, 6, H);
         sum += f.value;
-        *size += fabs(f.value);
+        *size += fabs(f.value) + rounded(&f, path.next);
         cri_add_scaled(3, 1.0, f.F, s->F + 3 * b);
         cri_add_scaled(9, 1.0, f.N, s->N + 9 * b);
     }

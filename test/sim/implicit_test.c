@@ -403,8 +403,7 @@ TEST(a_mesh_with_a_needle_is_told_of) {
     const char *warning = cr_model_warning(s.model);
     CHECK(!cr_model_warning(whole.model));
     assert_non_null(warning);
-    CHECK(strstr(warning, "scene:1: mesh m: triangles without area are left out of its surface, "
-                          "1 of 5"));
+    CHECK_TEXT(warning, "mesh m: 1 triangle has no area");
     step(&whole, 0.02);
     step(&s, 0.02);
     for (int i = 0; i < s.z.n_x; i++) {
@@ -412,6 +411,27 @@ TEST(a_mesh_with_a_needle_is_told_of) {
     }
     close_stage(&s);
     close_stage(&whole);
+}
+
+// a carriage on a long arm, held by a strong spring: joints round its place to 1e-14 m, and with
+// the spring's 3e4 N that is what the energy cannot tell
+TEST(a_strong_spring_far_away_is_solved) {
+    stage s = open_stage(
+        SCENE("", "<body><joint type='hinge' axis='0 0 1' stiffness='1e6'/>"
+                  "<geom size='.1' mass='1' contype='0' conaffinity='0'/><body pos='50 0 0'>"
+                  "<joint type='slide' axis='1 0 0' stiffness='1e5'/><geom name='a' type='box' "
+                  "size='.1 .1 .1' mass='20'/></body></body>"),
+        "longrange");
+    s.x[0] = 0.7;
+    s.x[1] = 0.3;
+    int most = 0;
+    for (int k = 0; k < 100; k++) {
+        step(&s, 0.01);
+        int n = cr_sim_report(s.sim)->n_iteration;
+        most = n > most ? n : most;
+    }
+    CHECK(most <= 8);
+    close_stage(&s);
 }
 
 // every edge once in each direction: closed, and all triangles turned the same way
@@ -449,4 +469,5 @@ CR_TEST_MAIN(flight_is_that_of_implicit_euler, two_bodies_conserve_momentum,
              a_penalty_starts_in_an_overlap_and_carries_the_weight, random_throws_never_meet,
              long_steps_are_stable, bad_input_is_named, shells_of_one_geom_are_those_of_its_pairs,
              words_of_the_potential_change_the_push, triangles_without_area_are_left_out,
-             a_mesh_with_a_needle_is_told_of, shapes_are_closed_surfaces)
+             a_mesh_with_a_needle_is_told_of, a_strong_spring_far_away_is_solved,
+             shapes_are_closed_surfaces)
