@@ -150,7 +150,8 @@ static cr_status descend(cri_sdf_space *s, cri_sdf_task *task, const way *w, dou
                        "%s: Euler characteristic, start", w->from);
     cri_experiment_add(out, "1", "match", end.euler, 0.0, "%s: Euler characteristic, found",
                        w->from);
-    cri_experiment_add(out, "1", "lower", n, w->is_paper ? 44.0 : NAN, "%s: iterations", w->from);
+    bool is_descent = w->is_paper && w->n_pair == 0;
+    cri_experiment_add(out, "1", "lower", n, is_descent ? 44.0 : NAN, "%s: iterations", w->from);
     return CR_OK;
 }
 

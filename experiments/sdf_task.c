@@ -155,6 +155,7 @@ static cr_status loss_at(cri_sdf_task *t, const double *value, double *loss, cr_
 // (loss(value + d) - loss(value - d)) d/(2 width^2); pairs that cannot be simulated are passed over
 static cr_status smooth_loss(cri_sdf_task *t, const double *value, double *loss, double *gradient,
                              cr_error *err) {
+    int n_good = 0;
     for (int k = 0; k < t->n_pair; k++) {
         double d[CRI_SDF_MOST] = {0.0}, side[2] = {0.0, 0.0};
         cr_status status = CR_OK;
@@ -176,8 +177,10 @@ static cr_status smooth_loss(cri_sdf_task *t, const double *value, double *loss,
         for (int i = 0; i < t->n_sought; i++) {
             gradient[i] += slope * d[i] / t->n_pair;
         }
+        n_good += status == CR_OK;
     }
-    return loss_at(t, value, loss, err);
+    // else err says why the last pair could not
+    return n_good > 0 ? loss_at(t, value, loss, err) : CR_ERR_NUMERIC;
 }
 
 // loss at value, and its gradient
@@ -218,16 +221,19 @@ static int begin_curve(const cri_sdf_task *t) {
 
 cr_status cri_sdf_descend(cri_sdf_task *t, double *value, int *n_done, cr_error *err) {
     int curve = t->report ? begin_curve(t) : -1;
-    double m[CRI_SDF_MOST] = {0}, v[CRI_SDF_MOST] = {0}, last = INFINITY;
+    double m[CRI_SDF_MOST] = {0}, v[CRI_SDF_MOST] = {0}, moved[CRI_SDF_MOST], last = INFINITY;
+    size_t bytes = sizeof *value * (size_t)t->n_sought;
     int k = 0;
     for (; k < t->n_iteration; k++) {
         double loss = 0.0, gradient[CRI_SDF_MOST] = {0.0};
         cr_status status = t->n_pair > 0 ? smooth_loss(t, value, &loss, gradient, err)
                                          : loss_of(t, value, &loss, gradient, err);
         if (status == CR_ERR_NUMERIC && k > 0) {
-            break; // what was found so far counts
+            memcpy(value, moved, bytes); // what was found so far counts
+            break;
         }
         CR_TRY(status);
+        memcpy(moved, value, bytes);
         for (int i = 0; i < t->n_sought; i++) {
             loss += t->code_weight * value[i] * value[i];
             gradient[i] += 2.0 * t->code_weight * value[i];
