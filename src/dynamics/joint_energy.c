@@ -15,6 +15,7 @@
 
 #include "dynamics/joint_energy.h"
 
+#include <math.h>
 #include <string.h>
 
 static const double one = 1.0;
@@ -40,6 +41,7 @@ static void dof_term(const cri_joint_step *s, int i, cri_joint_term *t) {
     double h = s->h, f = s->u[s->mech->n_actuator + i];
     double moved = s->next[at] - s->now[at], x = moved - h * s->rate[i], y = s->next[at] - rest;
     t->own_dof = i;
+    t->next = s->next[at];
     t->coef = &one;
     t->value = 0.5 * (d->armature * x * x / (h * h) + d->damping * moved * moved / h +
                       d->stiffness * y * y) -
@@ -78,6 +80,7 @@ static void tendon_term(const cri_joint_step *s, int i, cri_joint_term *t) {
     t->n = -c->n;
     t->dof = c->joint;
     t->coef = c->coef;
+    t->next = next;
     t->value = 0.5 * (d->damping * moved * moved / h + d->stiffness * y * y);
     t->slope = d->damping * moved / h + d->stiffness * y;
     t->bend = d->damping / h + d->stiffness;
@@ -110,6 +113,7 @@ static void drive_term(const cri_joint_step *s, int i, cri_joint_term *t) {
     t->n = -c.n;
     t->dof = c.joint;
     t->coef = c.coef;
+    t->next = next;
     // minus the work since the force would have been zero, or since length zero
     t->value = rise != 0.0 ? -(0.5 * force * force + force * (wanted - force)) / rise
                            : -force * gear * next;
@@ -293,13 +297,15 @@ void cri_joint_term_add(const cri_joint_term *t, int n_v, double *g, double *H) 
     add_term(&s, t, g, H);
 }
 
-double cri_joint_energy(const cri_joint_step *s, double *g, double *H) {
+double cri_joint_energy(const cri_joint_step *s, double *g, double *H, double *size) {
     size_t n_v = (size_t)s->mech->n_v;
     double sum = 0.0;
     cri_joint_term t;
     for (int i = 0; i < cri_joint_n_term(s->mech); i++) {
         cri_joint_term_at(s, i, &t);
         sum += t.value;
+        // c' is rounded before a rest position or a control is taken from it
+        *size += fabs(t.value) + fabs(t.slope * t.next);
         add_term(s, &t, g, H);
     }
     cri_turn_term r;
@@ -308,6 +314,7 @@ double cri_joint_energy(const cri_joint_step *s, double *g, double *H) {
             continue;
         }
         sum += r.value;
+        *size += fabs(r.value);
         for (int i = 0; i < 3; i++) {
             g[r.dof + i] += r.g[i];
             for (int k = 0; H && k < 3; k++) {

@@ -27,7 +27,8 @@ typedef struct cri_joint_term {
     int n;
     const int *dof; // (n), or own_dof
     const double *coef;
-    double value, slope, bend;    // of the energy in c next
+    double next;                  // c next
+    double value, slope, bend;    // of the energy in it
     double slope_now, slope_rate; // of the slope: for c now, for its rate
     int u;                        // control that it depends on, -1: none
     double slope_u;
@@ -60,8 +61,9 @@ bool cri_turn_term_at(const cri_joint_step *step, int joint, cri_turn_term *out)
 /// constraints, drives on sites and on ball joints.
 CR_MUST_CHECK cr_status cri_joint_energy_check(const cri_mechanism *mech, cr_error *err);
 
-/// Value of all terms; adds to the gradient g (n_v) and to H (n_v, n_v), NULL when not wanted.
-double cri_joint_energy(const cri_joint_step *step, double *g, double *H);
+/// Value of all terms; adds to the gradient g (n_v) and to H (n_v, n_v), NULL when not wanted, and
+/// to *size what is rounded in the value.
+double cri_joint_energy(const cri_joint_step *step, double *g, double *H, double *size);
 
 /// Derivatives of l . gradient, l (n_v), for all but the next position: adds to q_adj, v_adj (n_v,
 /// tangents), u_adj (n_u) and to the numbers of d_adj.

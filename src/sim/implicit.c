@@ -164,8 +164,8 @@ static double value(void *self, double *g, double *H, double *noise) {
     cri_frames_add_curvature(&s->tried, s->F, s->N, s->joint, H);
     pull(s, g);
     cri_joint_step joints = joints_of(s);
-    double springs = cri_joint_energy(&joints, g, H);
-    *noise = 2.2e-16 * (size + fabs(springs));
+    double springs = cri_joint_energy(&joints, g, H, &size);
+    *noise = 2.2e-16 * size;
     return contact + inertia + springs;
 }
 

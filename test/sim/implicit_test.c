@@ -434,6 +434,29 @@ TEST(a_strong_spring_far_away_is_solved) {
     close_stage(&s);
 }
 
+// a servo many turns from zero against a damper: its force is a difference of large numbers
+TEST(a_servo_many_turns_away_is_solved) {
+    static const char scene[] =
+        "<mujoco><custom><numeric name='carom:potential:mu' data='1e-3'/></custom><worldbody>"
+        "<geom type='box' size='.1 .1 .1' pos='1 .5 0'/>"
+        "<body><joint name='j' type='hinge' axis='0 0 1' damping='500'/>"
+        "<geom name='a' type='box' size='.1 .1 .1' pos='1 0 0' mass='.02'/></body></worldbody>"
+        "<actuator><position joint='j' kp='1000'/></actuator></mujoco>";
+    stage s = open_stage(scene, "longrange");
+    cr_error err = {0};
+    int most = 0;
+    s.x[0] = -1256.6370614359173; // 200 turns
+    for (int k = 0; k < 100; k++) {
+        const double u[2] = {-1256.637 - 0.01 * k, 0.0};
+        assert_int_equal(cr_sim_step(s.sim, 0.04, s.x, u, s.x, &err), CR_OK);
+        CHECK_INT(cr_sim_report(s.sim)->outcome, CR_SOLVED);
+        int n = cr_sim_report(s.sim)->n_iteration;
+        most = n > most ? n : most;
+    }
+    CHECK(most <= 8);
+    close_stage(&s);
+}
+
 // every edge once in each direction: closed, and all triangles turned the same way
 TEST(shapes_are_closed_surfaces) {
     static const int n_triangle[] = {0, 128, 160, 128, 64, 12};
@@ -470,4 +493,4 @@ CR_TEST_MAIN(flight_is_that_of_implicit_euler, two_bodies_conserve_momentum,
              long_steps_are_stable, bad_input_is_named, shells_of_one_geom_are_those_of_its_pairs,
              words_of_the_potential_change_the_push, triangles_without_area_are_left_out,
              a_mesh_with_a_needle_is_told_of, a_strong_spring_far_away_is_solved,
-             shapes_are_closed_surfaces)
+             a_servo_many_turns_away_is_solved, shapes_are_closed_surfaces)
