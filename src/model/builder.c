@@ -47,7 +47,9 @@ static void tell_flat(cri_builder *b) {
     }
     size_t used = strlen(text), room = sizeof b->model->warning - used;
     int n = snprintf(line, sizeof line, "%smesh %.60s", used > 0 ? "; " : "", first);
-    n += snprintf(line + n, sizeof line - (size_t)n, n_mesh > 1 ? " and %d more" : "", n_mesh - 1);
+    if (n_mesh > 1) {
+        n += snprintf(line + n, sizeof line - (size_t)n, " and %d more", n_mesh - 1);
+    }
     n += snprintf(line + n, sizeof line - (size_t)n, ": %d triangle%s no area", n_flat,
                   n_flat > 1 ? "s have" : " has");
     if ((size_t)n < room) {
