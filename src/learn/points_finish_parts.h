@@ -6,7 +6,8 @@
 
 #include "learn/points_finish.h"
 
-enum { CRI_FINISH_STEPS = CRI_WINDOW_STATES - 1 };
+// a block: windows that a net is asked about at once
+enum { CRI_FINISH_STEPS = CRI_WINDOW_STATES - 1, CRI_FINISH_BLOCK = 8 };
 
 typedef struct cri_finish {
     const cri_points_learner *l;
@@ -20,16 +21,16 @@ typedef struct cri_finish {
     int *index;                              // (n) of them among w
     size_t n_r;                              // residuals of a window
     double *p, *p_tan;                       // (n_w)
-    double *r;                               // (n_r)
-    double *J;                               // (n, n_r) of the columns that a window feels
-    double *part;                            // (n, n) of one window
+    double *r;                               // (block, n_r)
+    double *J;                               // (n, block, n_r) of the columns that are felt there
+    double *part;                            // (n, n) of them
     int *felt;                               // (n) those columns
     double *N, *factor;                      // (n, n)
     double *g, *step;                        // (n)
-    double *x_tan[2];                        // (steps, n_x)
+    double *x_tan[2];                        // (block, n_x)
     int n_unknown;                           // shapes in time that motions are freed from
     double unknown[2][2 * CRI_FINISH_STEPS]; // of x, of v; orthonormal
-    double *lead;                            // (steps, D) 2 (x* - x^)/T
+    double *lead;                            // (block, steps, D) 2 (x* - x^)/T
     double *norm, *trial;                    // (windows, n_block) |r_bk|, infinite: a step fails
     double *sorted;                          // the same
     int *window;                             // (windows) of a class
