@@ -194,9 +194,9 @@ def hull(points):
     return sorted(faces)
 
 
-def hare():
+def hare(seat=-1.0):
     """A body with two ears, 140 points and 276 triangles, not convex: points of a sphere moved along
-    their rays; returns points and triangles."""
+    their rays, and up to the height of the seat; returns points and triangles."""
     sphere = fibonacci(140, 1.0)
     faces = hull(sphere)
     points = []
@@ -206,7 +206,7 @@ def hare():
             ear = (-0.25, 0.5 * side, 0.83)
             along = x * ear[0] + y * ear[1] + z * ear[2]
             r += 0.09 * math.exp(-14.0 * (1.0 - along))
-        points.append((1.15 * r * x, 1.1 * r * y, r * z))
+        points.append((1.15 * r * x, 1.1 * r * y, max(seat, r * z)))
     return points, faces
 
 
@@ -218,15 +218,16 @@ def mesh_of(name, points, faces=None):
 
 
 def bunny():
-    """Ten hares of 276 triangles where gather has cubes: 2772 triangles and the floor."""
-    points, faces = hare()
+    """Ten hares of 276 triangles where gather has cubes, 2772 triangles and the floor. They sit, as
+    round ones roll away, and the rod is slow, since a fast one throws them."""
+    points, faces = hare(-0.06)
     low = min(point[2] for point in points)
     text = HEAD % ("Fig. 14: a rod gathers ten shapes that are not convex.", "bunny", "5e-9", LIGHT)
     text = weigh(widen(text, 0.25, "rod"))
     text = text.replace("  <worldbody>", f"""  <asset>
 {mesh_of("hare", points, faces)}  </asset>
   <worldbody>""")
-    body, drive = rod("-1.6 0 0.12", "around in z turn")
+    body, drive = rod("-1.6 0 0.12", "around in z turn", lag=0.5)
     text += body
     for i in range(10):
         at = (2.0 * halton(i + 1, 2) - 1.0, 2.0 * halton(i + 1, 3) - 1.0, 0.01 - low)
