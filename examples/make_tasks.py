@@ -218,8 +218,8 @@ def mesh_of(name, points, faces=None):
 
 
 def bunny():
-    """Ten hares of 276 triangles where gather has cubes, 2772 triangles and the floor. They sit, as
-    round ones roll away, and the rod is slow, since a fast one throws them."""
+    """Ten hares of 276 triangles where gather has cubes, 2772 triangles and the floor. They sit:
+    round ones roll away."""
     points, faces = hare(-0.06)
     low = min(point[2] for point in points)
     text = HEAD % ("Fig. 14: a rod gathers ten shapes that are not convex.", "bunny", "5e-9", LIGHT)
@@ -227,7 +227,7 @@ def bunny():
     text = text.replace("  <worldbody>", f"""  <asset>
 {mesh_of("hare", points, faces)}  </asset>
   <worldbody>""")
-    body, drive = rod("-1.6 0 0.12", "around in z turn", lag=0.5)
+    body, drive = rod("-1.6 0 0.12", "around in z turn")
     text += body
     for i in range(10):
         at = (2.0 * halton(i + 1, 2) - 1.0, 2.0 * halton(i + 1, 3) - 1.0, 0.01 - low)

@@ -435,13 +435,28 @@ export class SideView {
         }
     }
 
+    // markers by where they are seen, so that names do not stand on one another
+    markersByPlace() {
+        const places = new Map();
+        for (const marker of this.motion.markers) {
+            const at = this.at(marker.point);
+            const key = at.map(Math.round).join();
+            const place = places.get(key) ?? { at, names: new Set() };
+            places.set(key, place);
+            place.names.add(marker.name);
+        }
+        return places.values();
+    }
+
     drawMarkers() {
         const { context, colours } = this;
         context.font = '12px Inter, system-ui, sans-serif';
         context.textBaseline = 'bottom';
         context.lineWidth = 1.75;
-        for (const marker of this.motion.markers) {
-            const [x, y] = this.at(marker.point);
+        for (const { at, names } of this.markersByPlace()) {
+            const [x, y] = at;
+            const [first] = names;
+            const text = names.size > 1 ? `${first} and ${names.size - 1} more` : first;
             context.strokeStyle = colours.marker;
             context.beginPath();
             context.arc(x, y, 6, 0, 2 * Math.PI);
@@ -449,10 +464,10 @@ export class SideView {
             this.segment([x - 10, y], [x + 10, y]);
             this.segment([x, y - 10], [x, y + 10]);
             context.fillStyle = colours.text;
-            const { width } = context.measureText(marker.name);
+            const { width } = context.measureText(text);
             const isRight = x + 12 + width < this.width - AXIS.right;
             context.textAlign = isRight ? 'left' : 'right';
-            context.fillText(marker.name, isRight ? x + 9 : x - 9, y - 5);
+            context.fillText(text, isRight ? x + 9 : x - 9, y - 5);
         }
     }
 
