@@ -131,6 +131,6 @@ CRI_INLINE void sum_rows_body(int m, int n, const double *A, double *restrict su
 
 CRI_LANES(sum_rows, (int m, int n, const double *A, double *sum), (m, n, A, sum))
 
-void cri_add_rows(int m, int n, const double *A, double *sum) {
+void cri_sum_rows(int m, int n, const double *A, double *sum) {
     sum_rows(m, n, A, sum);
 }

@@ -22,7 +22,7 @@ void cri_gemm_nn(int m, int n, int k, const double *A, const double *B, double *
 void cri_gemm_tn(int m, int n, int k, const double *A, const double *B, double *C, bool is_adding);
 
 /// sum (n) += the rows of A (m, n).
-void cri_add_rows(int m, int n, const double *A, double *sum);
+void cri_sum_rows(int m, int n, const double *A, double *sum);
 
 /// True when large products go to BLAS, which is loaded then.
 bool cri_gemm_has_blas(void);

@@ -135,7 +135,7 @@ static void add_weights(const cri_mlp *net, int layer, int n_row, const double *
     cri_gemm_tn(n, net->width[layer - 1], n_row, Zb, a, w_adj + cri_mlp_place(net, layer, false),
                 true);
     if (has_bias(net, layer)) {
-        cri_add_rows(n_row, n, Zb, w_adj + cri_mlp_place(net, layer, true));
+        cri_sum_rows(n_row, n, Zb, w_adj + cri_mlp_place(net, layer, true));
     }
 }
 
@@ -287,7 +287,7 @@ static void add_last(const cri_mlp *net, const double *w, const cri_mlp_cache *c
     int L = net->n_layer, n = net->width[L - 1];
     const double *row = weights(net, w, L);
     if (w_adj) {
-        cri_add_rows(c->n_row, n, Ad, w_adj + cri_mlp_place(net, L, false));
+        cri_sum_rows(c->n_row, n, Ad, w_adj + cri_mlp_place(net, L, false));
     }
     if (!v_adj) {
         return;
@@ -318,7 +318,7 @@ static bool pull_forward(const cri_mlp *net, const double *w, const cri_mlp_cach
         if (w_adj) {
             cri_gemm_tn(n, n_in, 2 * n_row, p->t[l], p->a[l - 1],
                         w_adj + cri_mlp_place(net, l, false), true);
-            cri_add_rows(n_row, n, Zb, w_adj + cri_mlp_place(net, l, true));
+            cri_sum_rows(n_row, n, Zb, w_adj + cri_mlp_place(net, l, true));
         }
         if (l == 1) {
             if (x_adj) {

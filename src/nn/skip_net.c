@@ -286,7 +286,7 @@ static void add_weights(const cri_skip_net *net, int layer, int n_row, const dou
     if (has_tangent) {
         cri_gemm_tn(n, n_in, n_row, a->t[layer], a->hd[layer], W_adj, true);
     }
-    cri_add_rows(n_row, n, zb, w_adj + cri_skip_net_place(net, layer, true));
+    cri_sum_rows(n_row, n, zb, w_adj + cri_skip_net_place(net, layer, true));
 }
 
 // adjoints of the last layer, and Hb_L into hb
@@ -300,12 +300,12 @@ static void pull_last(const cri_skip_net *net, const double *w, int n_row, const
         }
     }
     if (w_adj && has_tangent) {
-        cri_add_rows(n_row, n_in, a->hd[L], w_adj + cri_skip_net_place(net, L, false));
+        cri_sum_rows(n_row, n_in, a->hd[L], w_adj + cri_skip_net_place(net, L, false));
     }
     if (w_adj && phi_adj) {
         cri_gemm_tn(1, n_in, n_row, phi_adj, a->h[L], w_adj + cri_skip_net_place(net, L, false),
                     true);
-        cri_add_rows(n_row, 1, phi_adj, w_adj + cri_skip_net_place(net, L, true));
+        cri_sum_rows(n_row, 1, phi_adj, w_adj + cri_skip_net_place(net, L, true));
     }
 }
 

@@ -108,7 +108,7 @@ TEST(a_row_does_not_depend_on_the_others) {
 TEST(sums_of_rows_add) {
     static const double A[6] = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0};
     double sum[3] = {0.5, 0.0, -1.0};
-    cri_add_rows(2, 3, A, sum);
+    cri_sum_rows(2, 3, A, sum);
     CHECK(sum[0] == 5.5 && sum[1] == 7.0 && sum[2] == 8.0);
 }
 
