@@ -268,13 +268,21 @@ static double median(int n, double *value, int *n_below) {
     return 0.5 * (value[(n - 1) / 2] + value[n / 2]);
 }
 
-static void tell(const char *name, const score *e, double paper, cri_experiment_result *out) {
+static void tell(const char *name, int first_seed, const score *e, double paper,
+                 cri_experiment_result *out) {
     static const char *const what[STAGES] = {"start", "found", "found by search",
                                              "found without the time of contact"};
     for (int k = START; k < STAGES && isfinite(e->sum[k]); k++) {
         cri_experiment_add(out, "m2", "lower", e->sum[k] / e->n, NAN, "%s: chamfer, %s", name,
                            what[k]);
     }
+    for (int k = RULE; k < STAGES && isfinite(e->sum[k]); k++) {
+        for (int i = 0; i < e->n; i++) {
+            cri_experiment_add(out, "1", "lower", e->left[k][i], NAN, "%s: %s over start, seed %d",
+                               name, what[k], first_seed + i);
+        }
+    }
+    // sorts what was told one by one
     for (int k = RULE; k < STAGES && isfinite(e->sum[k]); k++) {
         int n_below;
         double middle = median(e->n, e->left[k], &n_below);
@@ -310,7 +318,7 @@ static cr_status run(const cri_experiment *self, const cri_experiment_options *o
         cri_sdf_space_close(&space);
         CR_TRY(status);
         if (e.n > 0) {
-            tell(cri_sdf_space_name[k], &e, paper_ratio[k], out);
+            tell(cri_sdf_space_name[k], (int)options->seed, &e, paper_ratio[k], out);
             ratio += e.sum[RULE] / e.sum[START] / CRI_SDF_SPACES;
             by_search += e.sum[SEARCH] / e.sum[START] / CRI_SDF_SPACES;
         }

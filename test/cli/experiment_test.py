@@ -140,6 +140,14 @@ class Shapes(unittest.TestCase):
         blind = "without gravity, no time of contact: "
         self.assertAlmostEqual(row[blind + "mean error of the radius"], row[blind + "start"])
 
+    def test_a_bounce_tells_an_animal_and_every_seed_has_its_row(self):
+        row = rows_of("sdf-shapes", "--model", "animals", "--seed", "3", "--runs", "1")
+        for name in ("found", "found by search"):
+            self.assertAlmostEqual(row["animals: %s over start, seed 3" % name],
+                                   row["animals: %s over start" % name], places=12)
+        self.assertLess(row["animals: found over start, seed 3"], 0.6)
+        self.assertLess(row["animals: found by search over start, seed 3"], 1e-6)
+
     def test_a_push_tells_mass_friction_and_force(self):
         # seed 30 has a jump of the loss between its start and the true force
         row = rows_of("sdf-sysid", "--seed", "29")
