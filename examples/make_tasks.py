@@ -196,7 +196,8 @@ def hull(points):
 
 def hare(seat=-1.0):
     """A body with two ears, 140 points and 276 triangles, not convex: points of a sphere moved along
-    their rays, and up to the height of the seat; returns points and triangles."""
+    their rays, and up to the height of the seat, if there is one above them; returns points and
+    triangles."""
     sphere = fibonacci(140, 1.0)
     faces = hull(sphere)
     points = []

@@ -37,10 +37,11 @@ void lrc_contest_close(lrc_contest *c) {
 static void name_run(const lrc_run *r, const char *entry, char text[200]) {
     const lrc_task *t = r->task;
     bool f = r->o->is_full;
-    (void)snprintf(text, 200, "%s %s %s %s %g seed %lld rate %.9g dt %.9g %d %d %d %d %d %d",
+    (void)snprintf(text, 200,
+                   "%s %s %s %s %g seed %lld rate %.9g dt %.9g aim %.9g %d %d %d %d %d %d %d",
                    t->scene, entry, r->rival->law, start_word[r->start], r->rival->mu,
-                   (long long)r->seed, r->rate, r->dt, r->n_step, t->horizon[f], t->execute[f],
-                   t->n_iteration[f], t->n_finish[f], t->n_focus);
+                   (long long)r->seed, r->rate, r->dt, t->aim, r->n_step, t->horizon[f],
+                   t->execute[f], t->n_iteration[f], t->n_finish[f], t->n_focus, t->n_knot);
 }
 
 /// Searches, or takes what a file has.

@@ -39,7 +39,7 @@ static cr_status read_targets(lrc_run *r, cr_error *err) {
         cri_target *t = &r->target[r->n_target];
         CR_TRY(cri_target_parse(r->model, text[r->n_target], t, err));
         t->order = r->n_target;
-        t->radius = r->task->radius;
+        t->radius = r->task->aim > 0.0 ? r->task->aim : r->task->radius;
         for (int i = 0; i < 2 && r->seed > 0; i++) {
             t->point[i] += (is_touching ? 0.2 : 1.0) * cri_random_uniform(&draw, -SHIFT, SHIFT);
         }
@@ -53,6 +53,7 @@ static cri_plan_options plan_options(const lrc_run *r) {
     bool is_full = r->o->is_full;
     cri_plan_options options = cri_plan_options_default(CRI_METHOD_ADAM);
     options.minimise.rate = r->rate;
+    options.tolerance = r->task->aim > 0.0 ? r->task->radius : options.tolerance;
     options.minimise.beta[0] = 0.3;
     options.minimise.beta[1] = 0.5;
     options.iteration_limit = r->task->n_iteration[is_full || r->start == LRC_TOUCHING];
@@ -313,7 +314,7 @@ static bool judge(lrc_run *r, int step, const double *x) {
         const cri_target *t = &r->target[i];
         double d = cri_target_distance(t, x);
         loss += cri_target_loss(t, x);
-        is_there = is_there && d <= t->radius;
+        is_there = is_there && d <= r->task->radius;
         r->worst = fmax(r->worst, d);
     }
     r->loss[step] = loss;

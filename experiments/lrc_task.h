@@ -16,6 +16,7 @@ typedef struct lrc_task {
     const char *bound[LRC_BOUND_MOST]; // NULL behind the last
     const char *target[LRC_TARGET_MOST];
     double radius;      // m
+    double aim;         // radius of the loss, so that nothing rests on the rim; 0: the same
     double rate[2];     // of Adam
     int n_iteration[2]; // of a window of a receding horizon
     int n_paper;        // iterations of the paper

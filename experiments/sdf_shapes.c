@@ -268,7 +268,7 @@ static double median(int n, double *value, int *n_below) {
     return 0.5 * (value[(n - 1) / 2] + value[n / 2]);
 }
 
-static void tell(const char *name, int first_seed, const score *e, double paper,
+static void tell(const char *name, uint64_t first_seed, const score *e, double paper,
                  cri_experiment_result *out) {
     static const char *const what[STAGES] = {"start", "found", "found by search",
                                              "found without the time of contact"};
@@ -278,11 +278,12 @@ static void tell(const char *name, int first_seed, const score *e, double paper,
     }
     for (int k = RULE; k < STAGES && isfinite(e->sum[k]); k++) {
         for (int i = 0; i < e->n; i++) {
-            cri_experiment_add(out, "1", "lower", e->left[k][i], NAN, "%s: %s over start, seed %d",
-                               name, what[k], first_seed + i);
+            cri_experiment_add(out, "1", "lower", e->left[k][i], NAN,
+                               "%s: %s over start, seed %lld", name, what[k],
+                               (long long)first_seed + i);
         }
     }
-    // sorts what was told one by one
+    // behind the rows by seed, since a median sorts
     for (int k = RULE; k < STAGES && isfinite(e->sum[k]); k++) {
         int n_below;
         double middle = median(e->n, e->left[k], &n_below);
@@ -318,7 +319,7 @@ static cr_status run(const cri_experiment *self, const cri_experiment_options *o
         cri_sdf_space_close(&space);
         CR_TRY(status);
         if (e.n > 0) {
-            tell(cri_sdf_space_name[k], (int)options->seed, &e, paper_ratio[k], out);
+            tell(cri_sdf_space_name[k], options->seed, &e, paper_ratio[k], out);
             ratio += e.sum[RULE] / e.sum[START] / CRI_SDF_SPACES;
             by_search += e.sum[SEARCH] / e.sum[START] / CRI_SDF_SPACES;
         }

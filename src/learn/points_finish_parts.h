@@ -27,7 +27,7 @@ typedef struct cri_finish {
     int *felt;                               // (n) those columns
     double *N, *factor;                      // (n, n)
     double *g, *step;                        // (n)
-    double *x_tan[2];                        // (block, n_x)
+    double *x_tan[2];                        // (block, n_x), with jumps (steps, n_x)
     int n_unknown;                           // shapes in time that motions are freed from
     double unknown[2][2 * CRI_FINISH_STEPS]; // of x, of v; orthonormal
     double *lead;                            // (block, steps, D) 2 (x* - x^)/T

@@ -22,7 +22,8 @@ typedef struct block {
     const cri_points_tape *tape[CRI_FINISH_BLOCK]; // with jumps of each window, else of each step
 } block;
 
-_Static_assert((int)CRI_FINISH_BLOCK >= (int)CRI_FINISH_STEPS, "tapes of all steps fit");
+_Static_assert((int)CRI_FINISH_BLOCK >= (int)CRI_FINISH_STEPS,
+               "tapes and tangents of all steps fit");
 
 // ---- a block -----------------------------------------------------------------------------------
 
@@ -61,7 +62,7 @@ static void measure(const cri_finish *f, const double *r, bool is_lost, double *
 }
 
 // residuals of motions from the first states on
-static bool roll(cri_finish *f, block *k) {
+static bool roll_block(cri_finish *f, block *k) {
     const cri_points_memory *m = &f->memory;
     size_t n_x = (size_t)f->data->n_x, n = (size_t)k->n;
     double *x = CR_PUSH_RAW(m->keep, double, CRI_WINDOW_STATES *n *n_x);
@@ -119,7 +120,7 @@ static bool jump_window(cri_finish *f, block *k, int b, double *x) {
     return k->tape[b];
 }
 
-static bool jump(cri_finish *f, block *k) {
+static bool jump_block(cri_finish *f, block *k) {
     const cri_points_memory *m = &f->memory;
     double *truth = CR_PUSH_RAW(m->keep, double, (size_t)k->n * f->n_r);
     double *x = CR_PUSH_RAW(m->keep, double, (size_t)k->n * f->n_r);
@@ -137,7 +138,7 @@ static bool jump(cri_finish *f, block *k) {
     return is_done;
 }
 
-/// A block of at most n windows, those of a list or, without one, from first on.
+// a block of at most n windows, those of a list or, without one, from first on.
 static void set_block(const cri_finish *f, int n, int first, const int *list, block *k) {
     bool is_many = f->takes_jumps || f->l->scene->n_coefficient <= 1;
     int most = is_many ? CRI_FINISH_BLOCK : 1;
@@ -150,12 +151,14 @@ static void set_block(const cri_finish *f, int n, int first, const int *list, bl
 // residuals and their lengths (n, n_block)
 static bool run_block(cri_finish *f, block *k, double *norm) {
     cri_arena_reset(f->memory.keep);
-    if (!(f->takes_jumps ? jump(f, k) : roll(f, k))) {
+    if (!(f->takes_jumps ? jump_block(f, k) : roll_block(f, k))) {
         return false;
     }
-    for (int b = 0; b < k->n; b++) {
-        measure(f, f->r + (size_t)b * f->n_r, k->is_lost[b],
-                norm + (size_t)b * (size_t)f->l->scene->s.n_block);
+    size_t n_block = (size_t)f->l->scene->s.n_block;
+    for (int b = 0; b < k->n; b++, norm += n_block) {
+        double *r = f->r + (size_t)b * f->n_r;
+        k->is_lost[b] = k->is_lost[b] || !cri_all_finite((int)f->n_r, r);
+        measure(f, r, k->is_lost[b], norm);
     }
     return true;
 }
@@ -250,10 +253,11 @@ static void weigh(cri_finish *f, const block *k, int b, int n, const double *nor
     for (size_t i = 0; i < n_all; i++) {
         size_t at = i / f->n_r * (size_t)s->n_block;
         at += (size_t)s->block_of[i % (size_t)s->n_dof / (size_t)s->d];
-        double root = isfinite(norm[at]) ? 1.0 / sqrt(fmax(scale, norm[at])) : 0.0;
-        r[i] *= root;
+        bool is_lost = !isfinite(norm[at]);
+        double root = 1.0 / sqrt(fmax(scale, norm[at]));
+        r[i] = is_lost ? 0.0 : root * r[i];
         for (size_t c = 0; c < (size_t)n; c++) {
-            f->J[c * n_all + i] *= root;
+            f->J[c * n_all + i] = is_lost ? 0.0 : root * f->J[c * n_all + i];
         }
     }
 }
@@ -304,8 +308,8 @@ static bool add_block(cri_finish *f, const block *k, const double *w, const doub
 // ---- all windows -------------------------------------------------------------------------------
 
 static bool goes_on(cri_finish *f, const block *k) {
-    f->n_done += k->n;
     const cri_progress_state state = {"window of the finish", f->n_done, 0, NAN};
+    f->n_done += k->n;
     return cri_progress_tell(f->progress, &state);
 }
 
