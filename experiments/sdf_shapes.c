@@ -29,6 +29,7 @@
 enum { N_RUN = 50, N_QUICK = 1, N_STEP = 30, N_ITERATION = 100, N_ITERATION_QUICK = 30 };
 enum { N_ROUND = 3, N_DRAW = 24, N_BEST = 6, N_SEARCH = 20 }; // codes drawn a round, the best
 enum { N_HOP = 16, N_NEAR = 4, N_POLISH = 5 }; // around the best: codes drawn, iterations from one
+enum { N_ATTEMPT = 6 };                        // until one fits
 
 static const double is_fitted = 1e-12; // sum of squares, m2
 static const double is_near = 1e-5;    // likewise, about 1 mm a position: else nothing was found
@@ -177,23 +178,39 @@ static cr_status hop(const cri_sdf_space *s, cri_sdf_task *task, cri_random *ran
     return CR_OK;
 }
 
-// from value, then from the best of each round, of the first one from two, then around the best,
-// until one fits; value stays as it is when none comes near
-static cr_status search(const cri_sdf_space *s, cri_sdf_task *task, cri_random *random,
-                        double *value, cr_error *err) {
-    double best = INFINITY, start[CRI_CODE_MOST] = {0.0};
+// from the best of each round, of the first one from two, then around the best, until one fits
+static cr_status attempt(const cri_sdf_space *s, cri_sdf_task *task, cri_random *random,
+                         double *best, double *value, cr_error *err) {
     starts drawn = {0};
-    memcpy(start, value, sizeof *start * (size_t)task->n_sought);
-    CR_TRY(search_from(task, start, &best, value, err));
-    for (int round = 0; round < N_ROUND && best > is_fitted; round++) {
+    for (int round = 0; round<N_ROUND && * best> is_fitted; round++) {
         CR_TRY(draw_starts(s, task, random, &drawn, err));
-        for (int i = 0; i < drawn.n && i < (round == 0 ? 2 : 1) && best > is_fitted; i++) {
-            CR_TRY(search_from(task, drawn.code[i], &best, value, err));
+        for (int i = 0; i < drawn.n && i < (round == 0 ? 2 : 1) && *best > is_fitted; i++) {
+            CR_TRY(search_from(task, drawn.code[i], best, value, err));
         }
     }
-    CR_TRY(hop(s, task, random, &best, value, err));
+    return hop(s, task, random, best, value, err);
+}
+
+// from value, then by attempts that know nothing of one another, until one fits: where one has gone
+// to a wrong code that fits nearly as well, the next does not begin there. The first attempt has
+// the search from value to hop around. value stays as it is when none comes near
+static cr_status search(const cri_sdf_space *s, cri_sdf_task *task, cri_random *random,
+                        double *value, cr_error *err) {
+    double best = INFINITY, here = INFINITY;
+    double start[CRI_CODE_MOST] = {0.0}, at[CRI_CODE_MOST] = {0.0};
+    size_t n_byte = sizeof *value * (size_t)task->n_sought;
+    memcpy(start, value, n_byte);
+    CR_TRY(search_from(task, start, &here, at, err));
+    for (int k = 0; k < N_ATTEMPT && best > is_fitted; k++) {
+        CR_TRY(attempt(s, task, random, &here, at, err));
+        if (here < best) {
+            best = here;
+            memcpy(value, at, n_byte);
+        }
+        here = INFINITY;
+    }
     if (best > is_near) {
-        memcpy(value, start, sizeof *start * (size_t)task->n_sought);
+        memcpy(value, start, n_byte);
     }
     return CR_OK;
 }
