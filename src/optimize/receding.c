@@ -73,8 +73,13 @@ static bool is_preceded(const run *r, const cri_target *t, int first) {
     return false;
 }
 
+/// Within this distance a target is reached; its own radius, which a search goes for, may be less.
+static double reach_of(const run *r, const cri_target *t) {
+    return fmax(r->options->tolerance, t->radius);
+}
+
 static bool is_in_place(const run *r, const cri_target *t) {
-    return cri_target_distance(t, r->x) <= fmax(r->options->tolerance, t->radius);
+    return cri_target_distance(t, r->x) <= reach_of(r, t);
 }
 
 /// Whether a target that was in focus stays there.
@@ -133,9 +138,10 @@ static int window_targets(const run *r, int first, int n, cri_target *target) {
     for (int i = 0; i < r->def->n_target; i++) {
         cri_target t = r->def->target[i];
         long step = step_of(r, &t) - first;
-        if (r->def->n_focus > 0 && r->focus[i] <= 0 && !is_in_place(r, &t)) {
-            // may not be moved away by more than this
-            t.radius = cri_target_distance(&t, r->x) + FOCUS_SLACK * t.radius;
+        if (r->def->n_focus > 0 && r->focus[i] <= 0) {
+            // may lie where it is reached, else not be moved away by more than this
+            double away = cri_target_distance(&t, r->x) + FOCUS_SLACK * t.radius;
+            t.radius = is_in_place(r, &t) ? reach_of(r, &t) : away;
         }
         if (step > 0 && (step <= n || !is_preceded(r, &t, first))) {
             t.has_time = true;
@@ -288,8 +294,7 @@ static void conclude(run *r) {
     bool is_reached = true;
     for (int i = 0; i < r->def->n_target; i++) {
         const cri_target *t = &r->def->target[i];
-        double most = fmax(r->options->tolerance, t->radius);
-        is_reached = is_reached && out->distance[t->order] <= most;
+        is_reached = is_reached && out->distance[t->order] <= reach_of(r, t);
     }
     bool is_end = out->stop == CRI_PLAN_MISSED;
     if (is_end && is_reached) {

@@ -112,6 +112,29 @@ TEST(a_focus_counts_the_farthest_alone) {
     }
 }
 
+// beside a focus a target within the tolerance is left where it is, though its own radius is less
+TEST(what_is_in_place_does_not_count_beside_a_focus) {
+    static const char *const still[] = {"u:push=0:0"};
+    cart c;
+    open_cart(&c);
+    for (int i = 0; i < 2; i++) {
+        c.t.target[i].time = N_STEP * 0.02;
+        c.t.target[i].point[0] = i == 0 ? 0.4 : -0.5;
+        c.t.target[i].radius = 0.05;
+    }
+    c.def.n_focus = 1;
+    c.def.horizon = N_STEP;
+    c.def.execute = N_STEP;
+    c.def.bound = still;
+    c.def.n_bound = 1;
+    cri_plan_options options = cri_plan_options_default(CRI_METHOD_ADAM);
+    options.tolerance = 0.45;
+    cri_receding out = run(&c, &options);
+    CHECK_CLOSE(out.history[0], 0.25 - 0.0025, 0.0, 1e-9);
+    CHECK_INT(out.stop, CRI_PLAN_MISSED);
+    task_close(&c.t);
+}
+
 // a target that no window brings nearer makes room for the other after four, and comes back after
 // it
 TEST(a_focus_in_vain_rests) {
@@ -221,5 +244,6 @@ TEST(a_linearised_step_is_that_of_differences) {
 }
 
 CR_TEST_MAIN(what_is_carried_out_reaches_the_targets_in_the_simulator,
-             a_focus_counts_the_farthest_alone, a_focus_in_vain_rests,
-             an_interrupted_run_goes_on_to_the_same_bits, a_linearised_step_is_that_of_differences)
+             a_focus_counts_the_farthest_alone, what_is_in_place_does_not_count_beside_a_focus,
+             a_focus_in_vain_rests, an_interrupted_run_goes_on_to_the_same_bits,
+             a_linearised_step_is_that_of_differences)
