@@ -162,7 +162,7 @@ static cr_status search_from(cri_sdf_task *task, const double *code, double *bes
 static cr_status hop(const cri_sdf_space *s, cri_sdf_task *task, cri_random *random, double *best,
                      double *value, cr_error *err) {
     task->n_search = N_POLISH;
-    for (int k = 0; *best > is_fitted && k < N_HOP; k++) {
+    for (int k = 0; *best > is_fitted && k < N_HOP && !task->is_interrupted; k++) {
         starts drawn = {0};
         for (int i = 0; i < N_NEAR; i++) {
             double code[CRI_CODE_MOST] = {0.0};
@@ -173,6 +173,8 @@ static cr_status hop(const cri_sdf_space *s, cri_sdf_task *task, cri_random *ran
         if (drawn.n > 0) {
             CR_TRY(search_from(task, drawn.code[0], best, value, err));
         }
+        cri_progress_state at = {"hop", k + 1, N_HOP, *best};
+        task->is_interrupted = !cri_progress_tell(task->progress, &at);
     }
     task->n_search = N_SEARCH;
     return CR_OK;
@@ -201,7 +203,7 @@ static cr_status search(const cri_sdf_space *s, cri_sdf_task *task, cri_random *
     size_t n_byte = sizeof *value * (size_t)task->n_sought;
     memcpy(start, value, n_byte);
     CR_TRY(search_from(task, start, &here, at, err));
-    for (int k = 0; k < N_ATTEMPT && best > is_fitted; k++) {
+    for (int k = 0; k < N_ATTEMPT && best > is_fitted && !task->is_interrupted; k++) {
         CR_TRY(attempt(s, task, random, &here, at, err));
         if (here < best) {
             best = here;
@@ -220,6 +222,8 @@ typedef struct bounce {
     double truth[CRI_CODE_MOST], quat[4];
     int n_iteration; // of the descent
     cri_random random;
+    const cri_progress *progress;
+    bool is_interrupted;
 } bounce;
 
 // the code that a stage finds from the start, in value
@@ -233,6 +237,7 @@ static cr_status find(cri_sdf_space *s, int stage, bounce *b, cri_report *report
         task.n_iteration = b->n_iteration;
         task.report = report;
         task.title = s->path;
+        task.progress = b->progress;
         cri_sdf_put(&task, b->truth);
         status = cri_sdf_move(&task, task.target, err);
     }
@@ -240,6 +245,7 @@ static cr_status find(cri_sdf_space *s, int stage, bounce *b, cri_report *report
         status = stage == SEARCH ? search(s, &task, &b->random, value, err)
                                  : cri_sdf_descend(&task, value, NULL, err);
     }
+    b->is_interrupted = task.is_interrupted;
     cri_sdf_close(&task);
     return status;
 }
@@ -247,7 +253,8 @@ static cr_status find(cri_sdf_space *s, int stage, bounce *b, cri_report *report
 static cr_status run_one(cri_sdf_space *s, uint64_t seed, const cri_experiment_options *options,
                          score *out, cr_error *err) {
     bounce b = {.n_iteration = options->is_full ? N_ITERATION : N_ITERATION_QUICK,
-                .random = cri_random_of(seed, 3)};
+                .random = cri_random_of(seed, 3),
+                .progress = options->progress};
     double start[CRI_CODE_MOST], value[CRI_CODE_MOST];
     double apart[STAGES] = {0.0};
     int n_stage = options->is_full ? STAGES : BLIND;
@@ -255,18 +262,18 @@ static cr_status run_one(cri_sdf_space *s, uint64_t seed, const cri_experiment_o
     for (int i = 0; i < 4; i++) {
         b.quat[i] = cri_random_normal(&b.random);
     }
-    for (int k = 0; k < n_stage; k++) {
+    for (int k = 0; k < n_stage && !b.is_interrupted; k++) {
         memcpy(value, start, sizeof value);
         if (k != START) {
             CR_TRY(find(s, k, &b, k == RULE && out->n == 0 ? options->report : NULL, value, err));
         }
         CR_TRY(cri_sdf_space_chamfer(s, b.truth, value, &apart[k], err));
     }
-    for (int k = 0; k < STAGES; k++) {
+    for (int k = 0; k < STAGES && !b.is_interrupted; k++) {
         out->sum[k] += k < n_stage ? apart[k] : NAN;
         out->left[k][out->n] = apart[k] / apart[START];
     }
-    out->n++;
+    out->n += !b.is_interrupted;
     return CR_OK;
 }
 

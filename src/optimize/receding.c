@@ -82,14 +82,16 @@ static bool is_in_place(const run *r, const cri_target *t) {
     return cri_target_distance(t, r->x) <= reach_of(r, t);
 }
 
-/// Whether a target that was in focus stays there.
+/// Whether a target that was in focus stays there: in place, but farther than its own radius, for
+/// as long as it comes nearer, so that it does not rest at the rim.
 static int64_t keep_focus(run *r, int i) {
     const cri_target *t = &r->def->target[i];
     double d = cri_target_distance(t, r->x);
-    if (is_in_place(r, t)) {
+    bool is_nearer = d < r->nearest[i] - FOCUS_SLACK * reach_of(r, t);
+    if (is_in_place(r, t) && (d <= t->radius || !is_nearer)) {
         return 0;
     }
-    if (d < r->nearest[i] - FOCUS_SLACK * t->radius) {
+    if (is_nearer) {
         r->nearest[i] = d;
         return 1;
     }

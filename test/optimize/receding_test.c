@@ -135,6 +135,36 @@ TEST(what_is_in_place_does_not_count_beside_a_focus) {
     task_close(&c.t);
 }
 
+// a target in focus goes on to its own radius behind the tolerance, for as long as windows bring it
+// nearer
+TEST(a_focus_goes_on_to_the_radius) {
+    static const char *const weak[] = {"u:push=-3:3"};
+    cart c;
+    open_cart(&c);
+    c.t.target[0] = c.t.target[1];
+    c.t.target[0].order = 0;
+    c.t.target[0].time = N_STEP * 0.02;
+    c.t.target[0].radius = 0.05;
+    c.t.target[0].is_throughout = true;
+    c.def.n_target = 1;
+    c.def.n_focus = 1;
+    c.def.horizon = 20;
+    c.def.execute = 5;
+    c.def.bound = weak;
+    c.def.n_bound = 1;
+    cri_plan_options options = cri_plan_options_default(CRI_METHOD_ADAM);
+    options.tolerance = 0.25;
+    options.minimise.rate = 1.0;
+    cri_receding out = run(&c, &options);
+    bool has_been_there = false;
+    for (int k = 0; k < out.n_window; k++) {
+        has_been_there = has_been_there || fabs(carry(&c, 5 * k) - 0.3) <= 0.05;
+        CHECK((out.history[k] > 0.0) == !has_been_there);
+    }
+    CHECK(has_been_there);
+    task_close(&c.t);
+}
+
 // a target that no window brings nearer makes room for the other after four, and comes back after
 // it
 TEST(a_focus_in_vain_rests) {
@@ -245,5 +275,5 @@ TEST(a_linearised_step_is_that_of_differences) {
 
 CR_TEST_MAIN(what_is_carried_out_reaches_the_targets_in_the_simulator,
              a_focus_counts_the_farthest_alone, what_is_in_place_does_not_count_beside_a_focus,
-             a_focus_in_vain_rests, an_interrupted_run_goes_on_to_the_same_bits,
-             a_linearised_step_is_that_of_differences)
+             a_focus_in_vain_rests, a_focus_goes_on_to_the_radius,
+             an_interrupted_run_goes_on_to_the_same_bits, a_linearised_step_is_that_of_differences)
