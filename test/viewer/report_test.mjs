@@ -229,23 +229,35 @@ await test('charts and motion share their time', async () => {
     await close(page);
 });
 
+// what every canvas writes where
+function noteTexts() {
+    window.written = [];
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function write(text, x, y) {
+        window.written.push({ canvas: this.canvas, text, y, align: this.textAlign });
+        return fillText.call(this, text, x, y);
+    };
+}
+
+await test('targets at one place share a name, others have their own', async () => {
+    for (const [name, wanted] of [['together', ['target of left and 1 more']],
+        ['apart', ['target of left', 'target of right']]]) {
+        const page = await open(name, { script: noteTexts });
+        const texts = await page.evaluate(() => window.written.map((one) => one.text));
+        const named = [...new Set(texts)].filter((text) => text.startsWith('target'));
+        assert.deepEqual(named.sort(), wanted, texts.join(', '));
+        await close(page);
+    }
+});
+
 await test('numbers of an axis keep their distance', async () => {
     for (const name of ['plan', 'fit', 'box']) {
-        // what every chart writes where
-        const page = await open(name, { script: () => {
-            window.written = [];
-            const { fillText } = CanvasRenderingContext2D.prototype;
-            CanvasRenderingContext2D.prototype.fillText = function write(text, x, y) {
-                if (this.canvas.closest('.plot-area') && this.textAlign === 'right') {
-                    window.written.push({ canvas: this.canvas, text, y });
-                }
-                return fillText.call(this, text, x, y);
-            };
-        } });
+        const page = await open(name, { script: noteTexts });
         await page.waitForFunction(() => document.querySelectorAll('.plot-area').length ===
             document.querySelectorAll('.plot-area .uplot').length);
         const charts = await page.evaluate(() => [...document.querySelectorAll('.plot-area canvas')]
-            .map((canvas) => window.written.filter((one) => one.canvas === canvas && one.text !== '')
+            .map((canvas) => window.written.filter((one) => one.canvas === canvas &&
+                one.align === 'right' && one.text !== '')
                 .map((one) => one.y)));
         for (const heights of charts) {
             const places = [...new Set(heights)].sort((a, b) => a - b);
