@@ -34,8 +34,9 @@ typedef struct attempt {
     cri_shot shot;
     cri_bundle bundle;
     cri_minimiser minimiser;
-    double *kept;  // (1 + n) the best loss without smoothing, and its point
-    double *start; // (n)
+    double *kept;               // (1 + n) the best loss without smoothing, and its point
+    double *start;              // (n)
+    bool is_judged, is_reached; // are targets within the tolerance at the best point, if known
     cr_status status;
     cr_error err;
 } attempt;
@@ -152,6 +153,7 @@ static cr_status keep(const search *s, attempt *a, cr_error *err) {
     if (loss < a->kept[0]) {
         a->kept[0] = loss;
         memcpy(a->kept + 1, z, (size_t)s->n * sizeof *z);
+        a->is_judged = false;
     }
     return CR_OK;
 }
@@ -237,9 +239,13 @@ static cr_status check_reached(const search *s, attempt *a, bool *is_reached, cr
     if (!is_alive(a) || (!is_told && a->kept[0] - cri_shot_cost(&a->shot, a->kept + 1) > most)) {
         return CR_OK;
     }
-    double loss = 0.0;
-    CR_TRY(cri_shot_run(&a->shot, a->kept + 1, &loss, err));
-    *is_reached = cri_shot_is_reached(&a->shot, tolerance);
+    if (!a->is_judged) {
+        double loss = 0.0;
+        CR_TRY(cri_shot_run(&a->shot, a->kept + 1, &loss, err));
+        a->is_reached = cri_shot_is_reached(&a->shot, tolerance);
+        a->is_judged = true;
+    }
+    *is_reached = a->is_reached;
     return CR_OK;
 }
 

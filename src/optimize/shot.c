@@ -118,11 +118,20 @@ cr_status cri_shot_run(cri_shot *shot, const double *z, double *loss, cr_error *
     if (!cri_all_finite(shot->objective.n, z)) {
         return cri_fail(err, CR_ERR_ARGUMENT, 0, "a variable is not finite");
     }
+    size_t n_byte = (size_t)shot->objective.n * sizeof *z;
     set_values(shot, z);
     shot->z = z;
+    if (shot->has_last && memcmp(z, shot->last, n_byte) == 0) {
+        *loss = shot->last_loss;
+        return CR_OK;
+    }
+    shot->has_last = false;
     cri_selection_write(shot->def->selection, shot->value, &shot->point);
     CR_TRY(cri_aim_run(&shot->aim, shot->sim, &shot->point, loss, err));
     shot->grad = cr_sim_report(shot->sim)->grad;
+    memcpy(shot->last, z, n_byte);
+    shot->last_loss = *loss;
+    shot->has_last = true;
     return CR_OK;
 }
 
@@ -188,7 +197,8 @@ cr_status cri_shot_init(const cri_shot_def *def, cr_arena *arena, cri_shot *out,
     out->seconds = CR_PUSH(arena, double, n);
     out->row = CR_PUSH(arena, double, n);
     out->value = CR_PUSH(arena, double, n);
-    if (!target || !out->seconds || !out->row || !out->value) {
+    out->last = CR_PUSH(arena, double, cri_shot_size(def));
+    if (!target || !out->seconds || !out->row || !out->value || !out->last) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "no memory for %d variables", n);
     }
     memcpy(target, def->target, (size_t)def->n_target * sizeof *target);

@@ -48,6 +48,9 @@ typedef struct cri_shot {
     double *row;       // (n_variable) work
     double *value;     // (n_variable) of the selection's variables in the last run
     const double *z;   // of the last run, borrowed
+    double *last;      // (n) likewise, a copy
+    double last_loss;  // of it, without the cost
+    bool has_last;     // false: there was none, or it failed
     int grad;          // cr_grad bits of the last run
     cri_objective objective;
 } cri_shot;
@@ -64,7 +67,7 @@ CR_MUST_CHECK cr_status cri_shot_init(const cri_shot_def *def, cr_arena *arena, 
 void cri_shot_clear(cri_shot *shot);
 
 /// Runs at z (cri_shot_size) and gives the loss without the cost. The state at every target is then
-/// in shot->aim.
+/// in shot->aim. Where the last run was at z too, it is not run again.
 CR_MUST_CHECK cr_status cri_shot_run(cri_shot *shot, const double *z, double *loss, cr_error *err);
 
 /// Adds the gradient of the last run's loss, without the cost, to z_adj (cri_shot_size).

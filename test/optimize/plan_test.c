@@ -69,6 +69,31 @@ TEST(residuals_and_gradient_are_those_of_the_loss) {
     task_close(&t);
 }
 
+TEST(a_run_at_the_same_variables_is_made_once) {
+    plan_task t;
+    task_open(&t, cart_scene, cart_target, "u:push", 20, 0);
+    cri_shot shot;
+    assert_int_equal(cri_shot_init(&t.def, t.arena, &shot, NULL), CR_OK);
+    double z = 0.5, same = 0.5, first = 0.0, again = 0.0, g[3] = {0.0};
+    assert_int_equal(cri_shot_run(&shot, &z, &first, NULL), CR_OK);
+    assert_int_equal(cri_shot_pull(&shot, &g[0], NULL), CR_OK);
+    double kept = shot.aim.x_end[0];
+    shot.aim.x_end[0] = 77.0; // where another run would leave its own
+    assert_int_equal(cri_shot_run(&shot, &same, &again, NULL), CR_OK);
+    CHECK(again == first && shot.aim.x_end[0] == 77.0);
+    shot.aim.x_end[0] = kept;
+    assert_int_equal(cri_shot_pull(&shot, &g[1], NULL), CR_OK);
+    same = 0.75;
+    assert_int_equal(cri_shot_run(&shot, &same, &again, NULL), CR_OK);
+    CHECK(again != first && shot.aim.x_end[0] != kept);
+    assert_int_equal(cri_shot_run(&shot, &z, &again, NULL), CR_OK);
+    assert_int_equal(cri_shot_pull(&shot, &g[2], NULL), CR_OK);
+    CHECK(again == first && shot.aim.x_end[0] == kept);
+    CHECK(g[0] != 0.0 && g[1] == g[0] && g[2] == g[0]);
+    cri_shot_clear(&shot);
+    task_close(&t);
+}
+
 // constant force F over T moves 2 kg by F T^2/4; the cheapest way to 1 m ends with no force
 TEST(a_cart_is_pushed_to_its_target_by_every_method) {
     for (int method = 0; method < CRI_N_METHOD; method++) {
@@ -334,7 +359,7 @@ TEST(a_bundle_of_losses_finds_what_gradients_cannot) {
     }
 }
 
-CR_TEST_MAIN(residuals_and_gradient_are_those_of_the_loss,
+CR_TEST_MAIN(residuals_and_gradient_are_those_of_the_loss, a_run_at_the_same_variables_is_made_once,
              a_cart_is_pushed_to_its_target_by_every_method,
              a_cost_trades_distance_for_control_and_converges, a_radius_is_reached_at_its_border,
              a_target_throughout_the_run_has_its_gradient, sines_bring_a_cart_to_its_target,
