@@ -44,7 +44,8 @@ static int read_beta(const char *text, double beta[2]) {
 
 /// Is the loss one, as Gauss-Newton needs it?
 static bool is_sum_of_squares(const cli_planning *t) {
-    bool is_sum = t->options->plan.n_sine == 0 && t->options->plan.radius == 0.0;
+    const cli_plan_options *o = &t->options->plan;
+    bool is_sum = o->n_sine == 0 && o->radius == 0.0 && o->n_focus == 0;
     for (int i = 0; i < t->aim.n_target; i++) {
         is_sum = is_sum && !t->aim.target[i].is_throughout;
     }
@@ -75,8 +76,9 @@ static int read_method(cli_planning *t) {
         return cli_usage("--method gauss-newton has no use for --bundle; take lbfgs or adam");
     }
     if (is_newton && !is_sum) {
-        return cli_usage("--method gauss-newton has no use for --radius, --sines and @all; take "
-                         "lbfgs or adam");
+        return cli_usage(
+            "--method gauss-newton has no use for --radius, --focus, --sines and @all; "
+            "take lbfgs or adam");
     }
     if (is_newton && n > GAUSS_NEWTON_LIMIT) {
         return cli_usage("--method gauss-newton takes up to %d variables, here are %d; lower their "

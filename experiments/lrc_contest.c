@@ -7,6 +7,7 @@
 
 #include "lrc_contest.h"
 
+#include "io/checkpoint.h"
 #include "lrc.h"
 
 #include <math.h>
@@ -33,15 +34,29 @@ void lrc_contest_close(lrc_contest *c) {
 
 // ---- one run -----------------------------------------------------------------------------------
 
+// of texts and radius: the rest of what a search is told
+static uint64_t hash_task(const lrc_task *t) {
+    uint64_t hash = cri_hash(CRI_HASH_START, &t->radius, sizeof t->radius);
+    hash = cri_hash_text(hash, t->controls);
+    for (int i = 0; i < LRC_BOUND_MOST && t->bound[i]; i++) {
+        hash = cri_hash_text(hash, t->bound[i]);
+    }
+    for (int i = 0; i < LRC_TARGET_MOST && t->target[i]; i++) {
+        hash = cri_hash_text(hash, t->target[i]);
+    }
+    return cri_hash_text(hash, lrc_scene(t->scene));
+}
+
 // everything that a run depends on
 static void name_run(const lrc_run *r, const char *entry, char text[200]) {
     const lrc_task *t = r->task;
     bool f = r->o->is_full;
-    (void)snprintf(text, 200,
-                   "%s %s %s %s %g seed %lld rate %.9g dt %.9g aim %.9g %d %d %d %d %d %d %d",
-                   t->scene, entry, r->rival->law, start_word[r->start], r->rival->mu,
-                   (long long)r->seed, r->rate, r->dt, t->aim, r->n_step, t->horizon[f],
-                   t->execute[f], t->n_iteration[f], t->n_finish[f], t->n_focus, t->n_knot);
+    (void)snprintf(
+        text, 200,
+        "%s %016llx %s %s %s %g seed %lld rate %.9g dt %.9g aim %.9g %d %d %d %d %d %d %d",
+        t->scene, (unsigned long long)hash_task(t), entry, r->rival->law, start_word[r->start],
+        r->rival->mu, (long long)r->seed, r->rate, r->dt, t->aim, r->n_step, t->horizon[f],
+        t->execute[f], t->n_iteration[f], t->n_finish[f], t->n_focus, t->n_knot);
 }
 
 /// Searches, or takes what a file has.

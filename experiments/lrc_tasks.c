@@ -257,8 +257,8 @@ static cr_status run_smoothness(const cri_experiment *self, const cri_experiment
     cri_kept kept = {0};
     lrc_contest c = {.o = options, .kept = &kept, .out = out};
     cr_status status = begin(self, &c, err);
-    for (int k = 0; k < (options->is_full ? 2 : 1) && status == CR_OK && !out->is_interrupted;
-         k++) {
+    int n_scene = options->is_full ? 2 : 1;
+    for (int k = 0; k < n_scene && status == CR_OK && !out->is_interrupted; k++) {
         lrc_task task = *lrc_task_find(scene[k]);
         task.n_step[0] = N_STEP_SMOOTH_QUICK;
         status = lrc_contest_open(&c, &task, err);

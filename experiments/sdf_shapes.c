@@ -11,7 +11,9 @@
 // codes that are drawn, first with the mean and deviation of the space, then with those of the best
 // of the round before, then around the best of all. A search that gains less than a hundredth in an
 // iteration has come to a kink, where another point touches first, and is left: what is drawn
-// around it lies behind the kink. When none comes within 1 mm, the start is what is known.
+// around it lies behind the kink. All of that is an attempt; where it has not fitted, the next
+// begins anew, since codes far from the truth may fit nearly as well. When none comes within 1 mm,
+// the start is what is known.
 //
 // Floor and wall are planes, their front faces; the spaces are those of data/shapes, since the
 // paper's scans cannot be had.
@@ -29,7 +31,7 @@
 enum { N_RUN = 50, N_QUICK = 1, N_STEP = 30, N_ITERATION = 100, N_ITERATION_QUICK = 30 };
 enum { N_ROUND = 3, N_DRAW = 24, N_BEST = 6, N_SEARCH = 20 }; // codes drawn a round, the best
 enum { N_HOP = 16, N_NEAR = 4, N_POLISH = 5 }; // around the best: codes drawn, iterations from one
-enum { N_ATTEMPT = 6 };                        // until one fits
+enum { N_ATTEMPT = 6 }; // one in three fails on cameras: all of six, one in 700
 
 static const double is_fitted = 1e-12; // sum of squares, m2
 static const double is_near = 1e-5;    // likewise, about 1 mm a position: else nothing was found
@@ -184,9 +186,10 @@ static cr_status hop(const cri_sdf_space *s, cri_sdf_task *task, cri_random *ran
 static cr_status attempt(const cri_sdf_space *s, cri_sdf_task *task, cri_random *random,
                          double *best, double *value, cr_error *err) {
     starts drawn = {0};
-    for (int round = 0; round<N_ROUND && * best> is_fitted; round++) {
+    for (int round = 0; *best > is_fitted && round < N_ROUND && !task->is_interrupted; round++) {
+        int n_from = round == 0 ? 2 : 1;
         CR_TRY(draw_starts(s, task, random, &drawn, err));
-        for (int i = 0; i < drawn.n && i < (round == 0 ? 2 : 1) && *best > is_fitted; i++) {
+        for (int i = 0; *best > is_fitted && i < drawn.n && i < n_from; i++) {
             CR_TRY(search_from(task, drawn.code[i], best, value, err));
         }
     }
@@ -202,6 +205,7 @@ static cr_status search(const cri_sdf_space *s, cri_sdf_task *task, cri_random *
     double start[CRI_CODE_MOST] = {0.0}, at[CRI_CODE_MOST] = {0.0};
     size_t n_byte = sizeof *value * (size_t)task->n_sought;
     memcpy(start, value, n_byte);
+    memcpy(at, value, n_byte);
     CR_TRY(search_from(task, start, &here, at, err));
     for (int k = 0; k < N_ATTEMPT && best > is_fitted && !task->is_interrupted; k++) {
         CR_TRY(attempt(s, task, random, &here, at, err));
@@ -210,6 +214,7 @@ static cr_status search(const cri_sdf_space *s, cri_sdf_task *task, cri_random *
             memcpy(value, at, n_byte);
         }
         here = INFINITY;
+        memcpy(at, start, n_byte);
     }
     if (best > is_near) {
         memcpy(value, start, n_byte);

@@ -355,6 +355,7 @@ cr_status cri_sdf_search(cri_sdf_task *t, double *value, double *loss, cr_error 
     if (loss) {
         *loss = result.loss;
     }
+    t->is_interrupted = t->is_interrupted || (status == CR_OK && result.stop == CRI_LSQ_STOPPED);
     return status;
 }
 

@@ -12,7 +12,8 @@
 #include <string.h>
 
 // part of its radius by which a target out of focus may be farther than where a window begins:
-// without it the faintest push from afar would count
+// without it the faintest push from afar would count; and of the way by which one in focus must
+// come nearer
 #define FOCUS_SLACK 0.1
 
 // windows in a row that bring a target in focus no nearer, until another one has its turn: going
@@ -82,13 +83,14 @@ static bool is_in_place(const run *r, const cri_target *t) {
     return cri_target_distance(t, r->x) <= reach_of(r, t);
 }
 
-/// Whether a target that was in focus stays there: in place, but farther than its own radius, for
-/// as long as it comes nearer, so that it does not rest at the rim.
+/// Whether a target that was in focus stays there. One in place, but farther than its own radius,
+/// does for as long as it comes nearer by a part of what is between: at the rim it would not stay.
 static int64_t keep_focus(run *r, int i) {
     const cri_target *t = &r->def->target[i];
     double d = cri_target_distance(t, r->x);
-    bool is_nearer = d < r->nearest[i] - FOCUS_SLACK * reach_of(r, t);
-    if (is_in_place(r, t) && (d <= t->radius || !is_nearer)) {
+    double way = is_in_place(r, t) ? reach_of(r, t) - t->radius : t->radius;
+    bool is_nearer = d < r->nearest[i] - FOCUS_SLACK * way;
+    if (is_in_place(r, t) && (t->radius == 0.0 || d <= t->radius || !is_nearer)) {
         return 0;
     }
     if (is_nearer) {
@@ -112,8 +114,8 @@ static int find_farthest(const run *r) {
     return far;
 }
 
-/// Those that were in focus and come nearer stay there until they are in place, then come the
-/// farthest; where none is left, those that rest.
+/// Those that were in focus and come nearer stay there until they are within their radius, then
+/// come the farthest; where none is left, those that rest.
 static void choose_focus(run *r) {
     int n = 0;
     for (int i = 0; i < r->def->n_target; i++) {
@@ -155,6 +157,17 @@ static int window_targets(const run *r, int first, int n, cri_target *target) {
     return n_target;
 }
 
+/// Within this a window has reached its targets in focus; the others have radii of their own.
+static double window_tolerance(const run *r) {
+    double least = r->options->tolerance;
+    for (int i = 0; i < r->def->n_target; i++) {
+        double radius = r->def->target[i].radius;
+        bool counts = r->def->n_focus > 0 && r->focus[i] > 0 && radius > 0.0;
+        least = counts ? fmin(least, radius) : least;
+    }
+    return least;
+}
+
 /// Plans the window; the rows of u behind first become its plan.
 static cr_status plan_window(run *r, int first, int n, cri_selection *selection, cri_target *target,
                              int n_target, cr_error *err) {
@@ -184,6 +197,7 @@ static cr_status plan_window(run *r, int first, int n, cri_selection *selection,
                          .aim = {.n_step = n, .dt = def->dt},
                          .cost = def->cost};
     cri_plan_options options = *r->options;
+    options.tolerance = window_tolerance(r);
     options.checkpoint = NULL;
     options.progress = NULL;
     cri_plan plan = {0};

@@ -11,7 +11,9 @@
 //
 // Pulls towards many targets may cancel where nothing is reached. With a focus only so many
 // of those out of place count, the farthest, each until it is there or four windows have brought it
-// no nearer; the others only must not be moved out of place, or farther than they are.
+// no nearer; the others only must not be moved out of place, or farther than they are. Where the
+// tolerance is more than a target's radius, the tolerance says what is in place, and what was out
+// of place is brought on to the radius.
 
 #pragma once
 

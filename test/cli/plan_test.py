@@ -189,6 +189,8 @@ class Plan(Command):
         self.bad(2, "is left", *plan, "--bound", "u:push=7:8")
         self.bad(2, "--execute", *plan, "--execute", "4")
         self.bad(2, "--focus 1: expected with --horizon", *plan, "--focus", "1")
+        self.bad(2, "no use for --radius, --focus", *plan, "--focus", "1", "--horizon", "10",
+                   "--method", "gauss-newton")
         self.bad(2, "--cost", "plan", self.scene, *THROW, "--cost", "1")
         self.bad(2, "no controls over time", "plan", self.scene, *THROW, "--plan", "plan.csv")
         self.bad(2, "--knots", "plan", self.cart, "--target", "cart:1,0,0", "--steps", "2000000",

@@ -157,11 +157,14 @@ TEST(a_focus_goes_on_to_the_radius) {
     options.minimise.rate = 1.0;
     cri_receding out = run(&c, &options);
     bool has_been_there = false;
+    int n_before = 0;
     for (int k = 0; k < out.n_window; k++) {
         has_been_there = has_been_there || fabs(carry(&c, 5 * k) - 0.3) <= 0.05;
+        n_before += !has_been_there;
         CHECK((out.history[k] > 0.0) == !has_been_there);
     }
     CHECK(has_been_there);
+    CHECK(out.n_iteration >= n_before); // and each of them searches
     task_close(&c.t);
 }
 
