@@ -223,7 +223,7 @@ def bunny():
     round ones roll away."""
     points, faces = hare(-0.06)
     low = min(point[2] for point in points)
-    text = HEAD % ("Fig. 14: a rod gathers ten shapes that are not convex.", "bunny", "3e-10", LIGHT)
+    text = HEAD % ("Fig. 14: a rod gathers ten shapes that are not convex.", "bunny", "1e-10", LIGHT)
     text = weigh(widen(text, 0.25, "rod"))
     text = text.replace("  <worldbody>", f"""  <asset>
 {mesh_of("hare", points, faces)}  </asset>
