@@ -56,6 +56,7 @@ static cri_plan_options plan_options(const lrc_run *r) {
     options.tolerance = r->task->aim > 0.0 ? r->task->radius : options.tolerance;
     options.minimise.beta[0] = 0.3;
     options.minimise.beta[1] = 0.5;
+    options.minimise.halve = r->task->n_halve;
     options.iteration_limit = r->task->n_iteration[is_full || r->start == LRC_TOUCHING];
     options.minimise.patience = options.iteration_limit + 1;
     options.bundle = r->rival->bundle;

@@ -27,6 +27,7 @@ typedef struct lrc_task {
     int n_focus;    // objects out of place that count at once, 0: all
     int n_knot;     // of a window or of the run, 0: a value every step
     int n_sine;     // of each control, 0: none
+    int n_halve;    // iterations without a fall until Adam's rate is halved, 0: never
     double spread;  // of sampled starts
     bool is_fine; // barriers by all pairs of triangles take minutes: not in quick runs of all laws
 
