@@ -86,23 +86,29 @@ TEST(what_is_carried_out_reaches_the_targets_in_the_simulator) {
     task_close(&c.t);
 }
 
+// a cart that cannot move, between two targets 0.4 and 0.5 m away; one of them is in focus
+static void open_still(cart *c, int n_window_step) {
+    static const char *const still[] = {"u:push=0:0"};
+    open_cart(c);
+    for (int i = 0; i < 2; i++) {
+        c->t.target[i].time = N_STEP * 0.02;
+        c->t.target[i].point[0] = i == 0 ? 0.4 : -0.5;
+        c->t.target[i].radius = 0.05;
+    }
+    c->def.n_focus = 1;
+    c->def.horizon = n_window_step;
+    c->def.execute = n_window_step;
+    c->def.bound = still;
+    c->def.n_bound = 1;
+}
+
 // one target out of place counts, the farther; the other one's loss begins beyond where it is
 TEST(a_focus_counts_the_farthest_alone) {
-    static const char *const still[] = {"u:push=0:0"};
     for (int n_focus = 0; n_focus < 3; n_focus++) {
         cart c;
-        open_cart(&c);
-        for (int i = 0; i < 2; i++) {
-            c.t.target[i].time = N_STEP * 0.02;
-            c.t.target[i].point[0] = i == 0 ? 0.4 : -0.5;
-            c.t.target[i].radius = 0.05;
-            c.t.target[i].is_throughout = true;
-        }
+        open_still(&c, N_STEP);
+        c.t.target[0].is_throughout = c.t.target[1].is_throughout = true;
         c.def.n_focus = n_focus;
-        c.def.horizon = N_STEP;
-        c.def.execute = N_STEP;
-        c.def.bound = still;
-        c.def.n_bound = 1;
         cri_plan_options options = cri_plan_options_default(CRI_METHOD_ADAM);
         cri_receding out = run(&c, &options);
         double near = 0.16 - 0.0025, far = 0.25 - 0.0025;
@@ -114,19 +120,8 @@ TEST(a_focus_counts_the_farthest_alone) {
 
 // beside a focus a target within the tolerance is left where it is, though its own radius is less
 TEST(what_is_in_place_does_not_count_beside_a_focus) {
-    static const char *const still[] = {"u:push=0:0"};
     cart c;
-    open_cart(&c);
-    for (int i = 0; i < 2; i++) {
-        c.t.target[i].time = N_STEP * 0.02;
-        c.t.target[i].point[0] = i == 0 ? 0.4 : -0.5;
-        c.t.target[i].radius = 0.05;
-    }
-    c.def.n_focus = 1;
-    c.def.horizon = N_STEP;
-    c.def.execute = N_STEP;
-    c.def.bound = still;
-    c.def.n_bound = 1;
+    open_still(&c, N_STEP);
     cri_plan_options options = cri_plan_options_default(CRI_METHOD_ADAM);
     options.tolerance = 0.45;
     cri_receding out = run(&c, &options);
@@ -171,19 +166,8 @@ TEST(a_focus_goes_on_to_the_radius) {
 // a target that no window brings nearer makes room for the other after four, and comes back after
 // it
 TEST(a_focus_in_vain_rests) {
-    static const char *const still[] = {"u:push=0:0"};
     cart c;
-    open_cart(&c);
-    for (int i = 0; i < 2; i++) {
-        c.t.target[i].time = N_STEP * 0.02;
-        c.t.target[i].point[0] = i == 0 ? 0.4 : -0.5;
-        c.t.target[i].radius = 0.05;
-    }
-    c.def.n_focus = 1;
-    c.def.horizon = 6;
-    c.def.execute = 6;
-    c.def.bound = still;
-    c.def.n_bound = 1;
+    open_still(&c, 6);
     cri_plan_options options = cri_plan_options_default(CRI_METHOD_ADAM);
     cri_receding out = run(&c, &options);
     CHECK_INT(out.n_window, 10);
