@@ -199,8 +199,8 @@ bool cri_event_next(const cr_sim *sim, const cri_near *near, const cri_state *st
     return next_touch(sim, near, state, sight(sim, near), n_skip, skip, out);
 }
 
-// gap and rate at time t along the motion; *least gets the least rate of any two points. False for
-// lack of memory
+// Gap and rate at time t along the motion; of other touches than resting ones no more than their
+// sight, with a rate of 0. False for lack of memory.
 static bool gap_at(cr_sim *sim, cri_motion *motion, const search *s, double t, double *gap,
                    double *speed) {
     if (s->is_resting && !cri_motion_solve(sim, motion, t, true)) {
@@ -214,7 +214,7 @@ static bool gap_at(cr_sim *sim, cri_motion *motion, const search *s, double t, d
     cri_narrow_touch touch;
     if (s->n_skip > 0) {
         if (!next_touch(sim, s->near, &sim->work, s->sight, s->n_skip, s->skip, &touch)) {
-            *gap = INFINITY;
+            *gap = s->sight;
             *speed = 0.0;
             return true;
         }
@@ -312,13 +312,17 @@ static bool is_slow(const cr_sim *sim, const search *s, const cri_state *state, 
     return has_plane || closing_speed(sim, s, state) * T < 0.1 * width;
 }
 
+static bool is_out_of_sight(const search *s, double g) {
+    return s->n_skip > 0 && g >= s->sight;
+}
+
 // Does a sampled gap stay open over the whole of T? Above a plane, and for a limit, a parabola
 // through its start and its end says so, and between two slow shapes; between two that might pass
 // each other only their distance does. The solve or flow at the end is one for all features.
 static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, bool *has_memory) {
     double g = s->start_gap, v = s->start_speed, end, rate;
     *has_memory = gap_at(sim, motion, s, T, &end, &rate);
-    if (!*has_memory || !isfinite(end)) {
+    if (!*has_memory || is_out_of_sight(s, end)) {
         return *has_memory;
     }
     s->bound += s->has_tree ? 4.0 * fabs(rate - v) / T : 0.0;
@@ -347,6 +351,10 @@ static bool is_out_of_reach(const cr_sim *sim, const cri_motion *motion, const s
     }
     // a resting body's velocity changes with its solve, by little: 64 is a generous lever
     double slack = 64.0 * (sim->eps_speed + sim->eps_gap / motion->h);
+    if (is_out_of_sight(s, g)) {
+        double speed = closing_speed(sim, s, &motion->state) + slack;
+        return g > (1.5 * speed + 0.5 * s->bound * T) * T;
+    }
     slack = s->is_resting ? slack + 0.25 * s->bound * motion->h : 0.0;
     double least = least_rate(sim, s, &motion->state, &sim->scan.touch[s->feature], v);
     return g + T * (fmin(least, 0.0) - slack - 0.5 * s->bound * T) > 0.0;
@@ -394,7 +402,7 @@ static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, d
     search s = *begun;
     int feature = s.feature;
     double g = s.start_gap, v = s.start_speed, t = 0.0, low = 0.0;
-    if (!s.is_lifted && (!isfinite(g) || is_out_of_reach(sim, motion, &s, g, v, T))) {
+    if (!s.is_lifted && is_out_of_reach(sim, motion, &s, g, v, T)) {
         return INFINITY;
     }
     const cri_state *state = &motion->state;
