@@ -21,11 +21,11 @@
 
 enum { POOL = 4096, KEPT = 256 };
 
-static const double large = 0.5;     // longest side over the other's radius from which on it is cut
-static const double piece = 0.125;   // radius of a piece, likewise
-static const double opposite = 0.94; // cosine between normals when both count: 20 degrees
-static const double worth = 0.1;     // of the margin: a gain for which a triangle is searched
-static const double same_spot = 1e-7; // of the scale: two searches that ended at one point
+static const double large = 0.5;   // longest side over the other's radius from which on it is cut
+static const double piece = 0.125; // radius of a piece, likewise
+static const double opposite = 0.9962; // cosine between normals when both count: 5 degrees
+static const double worth = 0.1;       // of the margin: a gain for which a triangle is searched
+static const double same_spot = 1e-7;  // of the scale: two searches that ended at one point
 
 /// A corner of the owner's mesh in the other's field.
 typedef struct seen {
