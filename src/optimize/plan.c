@@ -48,6 +48,7 @@ typedef struct search {
     double *history;  // (iteration_limit + 1)
     int64_t count[2]; // iterations, entries of the history
     int n;
+    bool is_cut; // told to stop while it drew
 } search;
 
 cri_plan_options cri_plan_options_default(cri_method method) {
@@ -115,8 +116,23 @@ static void draw(const search *s, const double *z, uint64_t number, double *star
     }
 }
 
+/// Whether to go on behind a draw. What was cut short stays so: a search told once has to end.
+static bool goes_on(search *s, int done, double loss) {
+    bool is_going;
+#ifdef _OPENMP
+#pragma omp critical(cri_plan_draw)
+#endif
+    {
+        cri_progress_state state = {"draw", done, s->options->n_sample,
+                                    isfinite(loss) ? loss : NAN};
+        s->is_cut = s->is_cut || !cri_progress_tell(s->options->progress, &state);
+        is_going = !s->is_cut;
+    }
+    return is_going;
+}
+
 /// Start k: the given one or a drawn one; with samples the best of them and of it.
-static cr_status draw_start(const search *s, attempt *a, const double *z, int k, cr_error *err) {
+static cr_status draw_start(search *s, attempt *a, const double *z, int k, cr_error *err) {
     double least = INFINITY, *trial = a->minimiser.trial;
     draw(s, z, (uint64_t)k, a->start);
     for (int i = 0; i <= s->options->n_sample && s->options->n_sample > 0; i++) {
@@ -132,6 +148,9 @@ static cr_status draw_start(const search *s, attempt *a, const double *z, int k,
         if (status == CR_OK && loss < least) {
             least = loss;
             memcpy(a->start, trial, (size_t)s->n * sizeof *trial);
+        }
+        if (!goes_on(s, i, least)) {
+            break;
         }
     }
     return CR_OK;
@@ -158,7 +177,7 @@ static cr_status keep(const search *s, attempt *a, cr_error *err) {
     return CR_OK;
 }
 
-static void begin_attempt(const search *s, attempt *a, const double *z, int k) {
+static void begin_attempt(search *s, attempt *a, const double *z, int k) {
     a->kept[0] = INFINITY;
     a->status = draw_start(s, a, z, k, &a->err);
     if (a->status == CR_OK) {
@@ -324,11 +343,12 @@ static cr_status iterate(search *s, cri_plan_stop *stop, cr_error *err) {
         CR_TRY(look(s, &is_over, stop, err));
         cri_progress_state state = {"iteration", s->count[0], o->iteration_limit,
                                     s->attempt[best_attempt(s)].kept[0]};
-        if (!is_over && !cri_progress_tell(o->progress, &state)) {
+        if (!is_over && (s->is_cut || !cri_progress_tell(o->progress, &state))) {
             *stop = CRI_PLAN_INTERRUPTED;
             is_over = true;
         }
         bool is_due = is_over || (s->count[0] > 0 && s->count[0] % o->save_every == 0);
+        is_due = is_due && !s->is_cut; // another run has to draw all
         if (o->checkpoint && is_due && use_checkpoint(s, true, err) != CR_OK) {
             *stop = CRI_PLAN_UNSAVED;
             return CR_OK;

@@ -23,7 +23,7 @@
 //
 // Between two shapes no step is shorter than a fiftieth of the narrower one's width over |v|: a
 // kink may cost a graze, but nothing passes through. Where some touches of such a pair rest, its
-// lowest other touch is searched instead of the distance.
+// lowest other touch is searched instead of the distance, and where none is in sight, the sight.
 //
 // A pair that has just bounced has g = 0 and s > 0; the formula then jumps ahead to where it may
 // fall again. A pair that leaves from an overlap hits again when it comes back to that depth: its
@@ -199,8 +199,13 @@ bool cri_event_next(const cr_sim *sim, const cri_near *near, const cri_state *st
     return next_touch(sim, near, state, sight(sim, near), n_skip, skip, out);
 }
 
-// Gap and rate at time t along the motion; of other touches than resting ones no more than their
-// sight, with a rate of 0. False for lack of memory.
+// what gap_at gives where none of the touches beside resting ones was found
+static bool is_out_of_sight(const search *s, double g) {
+    return s->n_skip > 0 && g == s->sight;
+}
+
+// Gap and rate at time t along the motion. Of the touches beside resting ones: where none is found,
+// the sight and a rate of 0. False for lack of memory.
 static bool gap_at(cr_sim *sim, cri_motion *motion, const search *s, double t, double *gap,
                    double *speed) {
     if (s->is_resting && !cri_motion_solve(sim, motion, t, true)) {
@@ -276,6 +281,11 @@ static bool polish(cr_sim *sim, cri_motion *motion, const search *s, double low,
             break;
         }
     }
+    // a touch that comes into sight closed is met where it is seen
+    if (is_out_of_sight(s, *gap) && isfinite(high)) {
+        *t = high;
+        return gap_at(sim, motion, s, high, gap, speed);
+    }
     return true;
 }
 
@@ -312,17 +322,13 @@ static bool is_slow(const cr_sim *sim, const search *s, const cri_state *state, 
     return has_plane || closing_speed(sim, s, state) * T < 0.1 * width;
 }
 
-static bool is_out_of_sight(const search *s, double g) {
-    return s->n_skip > 0 && g >= s->sight;
-}
-
 // Does a sampled gap stay open over the whole of T? Above a plane, and for a limit, a parabola
 // through its start and its end says so, and between two slow shapes; between two that might pass
 // each other only their distance does. The solve or flow at the end is one for all features.
 static bool stays_open(cr_sim *sim, cri_motion *motion, search *s, double T, bool *has_memory) {
     double g = s->start_gap, v = s->start_speed, end, rate;
     *has_memory = gap_at(sim, motion, s, T, &end, &rate);
-    if (!*has_memory || is_out_of_sight(s, end)) {
+    if (!*has_memory || !isfinite(end) || is_out_of_sight(s, end)) {
         return *has_memory;
     }
     s->bound += s->has_tree ? 4.0 * fabs(rate - v) / T : 0.0;
@@ -352,6 +358,7 @@ static bool is_out_of_reach(const cr_sim *sim, const cri_motion *motion, const s
     // a resting body's velocity changes with its solve, by little: 64 is a generous lever
     double slack = 64.0 * (sim->eps_speed + sim->eps_gap / motion->h);
     if (is_out_of_sight(s, g)) {
+        // as in stays_open: it may come with the speed of any two points
         double speed = closing_speed(sim, s, &motion->state) + slack;
         return g > (1.5 * speed + 0.5 * s->bound * T) * T;
     }
@@ -369,15 +376,19 @@ static double step_of(const cr_sim *sim, const search *s, const cri_state *state
         return advance(g, v, s->bound);
     }
     double tau;
-    if (s->is_slow) {
+    if (s->is_slow && !is_out_of_sight(s, g)) {
         tau = advance(g, v, s->bound);
         *is_floor = v >= -sim->eps_speed && tau < T / 32.0;
         return *is_floor ? T / 32.0 : tau;
     }
     double speed = closing_speed(sim, s, state);
-    double least = least_rate(sim, s, state, &sim->scan.now[s->feature], v);
     bool is_rough = s->is_sampled || s->near->is_field; // gaps of fields are estimates
-    tau = is_rough ? g / (1.5 * speed + sqrt(s->bound * g)) : advance(g, least, s->bound);
+    if (is_rough) {
+        tau = g / (1.5 * speed + sqrt(s->bound * g));
+    } else {
+        double least = least_rate(sim, s, state, &sim->scan.now[s->feature], v);
+        tau = advance(g, least, s->bound);
+    }
     if (v < 0.0 && g < 1e-3 * sim->reach[s->near->geom[1]]) {
         tau = fmax(tau, advance(g, v, s->bound)); // near the root its kinks are behind
     }
@@ -402,7 +413,7 @@ static double first_root(cr_sim *sim, cri_motion *motion, const search *begun, d
     search s = *begun;
     int feature = s.feature;
     double g = s.start_gap, v = s.start_speed, t = 0.0, low = 0.0;
-    if (!s.is_lifted && is_out_of_reach(sim, motion, &s, g, v, T)) {
+    if (!isfinite(g) || (!s.is_lifted && is_out_of_reach(sim, motion, &s, g, v, T))) {
         return INFINITY;
     }
     const cri_state *state = &motion->state;

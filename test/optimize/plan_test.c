@@ -7,6 +7,7 @@
 #include "optimize/shot.h"
 
 #include <math.h>
+#include <unistd.h>
 
 static const char throw_scene[] =
     "<mujoco><option timestep='0.02'/><custom>"
@@ -255,6 +256,46 @@ static bool count_down(void *context, const cri_progress_state *state) {
     return (*left)-- > 0;
 }
 
+static bool count_draws(void *context, const cri_progress_state *state) {
+    int *count = context; // told, and how many may be
+    return strcmp(state->what, "draw") != 0 || ++count[0] < count[1];
+}
+
+// what was drawn so far is the plan; nothing is saved, since another run has to draw all
+TEST(a_plan_can_be_interrupted_while_it_draws) {
+    const char *file = CAROM_BINARY_DIR "/plan_draw_test.ck";
+    for (int n_thread = 1; n_thread <= 2; n_thread++) {
+        plan_task t;
+        task_open(&t, cart_scene, cart_target, "u:push", 20, 0);
+        cri_plan_options options = options_of(CRI_METHOD_LBFGS);
+        options.n_sample = 64;
+        options.n_start = 2;
+        options.n_thread = n_thread;
+        options.seed = 3;
+        cri_plan whole = task_solve(&t, &options);
+        CHECK_INT(whole.stop, CRI_PLAN_REACHED);
+
+        remove(file);
+        int count[2] = {0, 5};
+        cri_progress progress = {count_draws, count};
+        options.checkpoint = file;
+        options.progress = &progress;
+        cri_plan cut = task_solve(&t, &options);
+        CHECK_INT(cut.stop, CRI_PLAN_INTERRUPTED);
+        CHECK_INT(cut.n_iteration, 0);
+        CHECK_INT(count[0], 5);
+        CHECK(isfinite(cut.loss) && cut.loss > whole.loss);
+        CHECK(access(file, F_OK) != 0);
+        count[1] = 1000;
+        cri_plan rest = task_solve(&t, &options);
+        CHECK_INT(rest.stop, CRI_PLAN_REACHED);
+        CHECK(rest.z[0] == whole.z[0] && rest.start[0] == whole.start[0]);
+        CHECK_INT(count[0], 5 + 2 * 65);
+        remove(file);
+        task_close(&t);
+    }
+}
+
 TEST(an_interrupted_plan_is_kept_and_goes_on_to_the_same_bits) {
     const char *file = CAROM_BINARY_DIR "/plan_test.ck";
     for (int method = 0; method < CRI_N_METHOD; method++) {
@@ -364,7 +405,7 @@ CR_TEST_MAIN(residuals_and_gradient_are_those_of_the_loss, a_run_at_the_same_var
              a_cost_trades_distance_for_control_and_converges, a_radius_is_reached_at_its_border,
              a_target_throughout_the_run_has_its_gradient, sines_bring_a_cart_to_its_target,
              a_search_begins_at_the_best_of_its_samples, a_target_out_of_reach_keeps_the_best_plan,
-             a_body_that_no_control_moves_is_said,
+             a_body_that_no_control_moves_is_said, a_plan_can_be_interrupted_while_it_draws,
              an_interrupted_plan_is_kept_and_goes_on_to_the_same_bits,
              a_checkpoint_that_cannot_be_written_keeps_the_plan,
              starts_give_the_same_bits_on_one_and_on_four_threads,
