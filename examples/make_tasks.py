@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Writes the scenes of the tasks of paper 002, whose geometry is made of formulas.
 
-    make_tasks.py FOLDER
+    make_tasks.py FOLDER [PANDA]
+
+With PANDA, the folder franka_panda of MuJoCo Menagerie, also panda.xml: the arm with that robot's
+own collision meshes.
 """
 
 import math
@@ -252,34 +255,61 @@ HOME = [0.0, 8.0, 0.0, -162.0, 0.0, 170.0, 45.0]
 SHAPE = [((0, 0, -0.1), "z"), ((0, -0.12, 0), "y"), ((0.04, 0, -0.06), "z"),
          ((-0.05, 0.14, 0), "y"), ((0, 0, -0.15), "z"), ((0.044, 0, 0), "x"), ((0, 0, 0.1), "z")]
 
+# files of the robot's collision meshes by link, in the frames above, and where the hand is on the last
+PANDA = [["link0.stl"], ["link1.stl"], ["link2.stl"], ["link3.stl"], ["link4.stl"],
+         [f"link5_collision_{k}.obj" for k in range(3)], ["link6.stl"], ["link7.stl", "hand.stl"]]
+HAND = 'pos="0 0 0.107" euler="0 0 -45"'
+
 TURN = {"x": "0 90 0", "y": "90 0 0", "z": "0 0 0"}
 
 
-def arm():
+def shapes_of(link, panda):
+    """Geoms of a link, without names: capsules of our own or the robot's meshes."""
+    if panda:
+        return [f'mesh="{file}"' + (" " + HAND if file == "hand.stl" else "") for file in PANDA[link]]
+    place, axis = SHAPE[link - 1] if link > 0 else ((0, 0, 0.14), "z")
+    turn = f' euler="{TURN[axis]}"' if link > 0 else ""
+    return [f'mesh="link" pos="{numbers(place)}"{turn}']
+
+
+def link_of(link, panda, pad):
+    """A link's geoms as lines; the first has its name."""
+    text = ""
+    for k, shape in enumerate(shapes_of(link, panda)):
+        mesh, _, place = shape.partition(" ")
+        kind = f'type="mesh" {mesh} contype="2" conaffinity="0"'
+        text += f"""{pad}<geom name="link{link}{'abc'[k - 1] if k else ''}" {kind}{' ' * bool(place)}{place}/>
+"""
+    return text
+
+
+def arm(panda=None):
     """Seven joints, eight links of 1758 triangles, a hare of 276: 14340 triangles and the floor."""
     points, faces = hare()
     low = min(point[2] for point in points)
     # a capsule's points, 0.1 m thick and 0.24 m long
     link = [(0.05 * x, 0.05 * y, 0.05 * z + (0.07 if z > 0 else -0.07))
             for x, y, z in fibonacci(881, 1.0)]
+    meshes = mesh_of("link", link)
+    if panda:
+        folder = os.path.join(os.path.abspath(panda), "assets")
+        meshes = "".join(f"""    <mesh name="{file}" file="{os.path.join(folder, file)}"/>
+""" for files in PANDA for file in files)
     text = HEAD % ("Fig. 15: an arm of seven joints pushes a shape that is not convex.", "arm", "1e-8",
                    LIGHT)
     text = text.replace("  <worldbody>", f"""  <asset>
-{mesh_of("link", link)}{mesh_of("hare", points, faces)}  </asset>
+{meshes}{mesh_of("hare", points, faces)}  </asset>
   <worldbody>""").replace('friction="0.4"/>', 'friction="0.4" conaffinity="3"/>')
-    kind = 'type="mesh" mesh="link" contype="2" conaffinity="0"'
-    text += f"""    <geom name="link0" {kind} pos="0 0 0.14"/>
-"""
+    text += link_of(0, panda, "    ")
     drive = ""
-    for k, ((at, turn), home, (place, axis)) in enumerate(zip(FRANKA, HOME, SHAPE)):
+    for k, ((at, turn), home) in enumerate(zip(FRANKA, HOME)):
         pad = "  " * (k + 2)
         a, b = math.radians(turn) / 2.0, math.radians(home) / 2.0
         quat = (math.cos(a) * math.cos(b), math.sin(a) * math.cos(b), -math.sin(a) * math.sin(b),
                 math.cos(a) * math.sin(b))
         text += f"""{pad}<body name="link{k + 1}" pos="{numbers(at)}" quat="{numbers(quat)}">
 {pad}  <joint name="joint{k + 1}" axis="0 0 1" damping="20" armature="0.1"/>
-{pad}  <geom name="link{k + 1}" {kind} pos="{numbers(place)}" euler="{TURN[axis]}"/>
-"""
+""" + link_of(k + 1, panda, pad + "  ")
         drive += f"""    <position name="joint{k + 1}" joint="joint{k + 1}" kp="100"/>
 """
     text += "".join("  " * (k + 2) + "</body>\n" for k in reversed(range(7)))
@@ -351,6 +381,9 @@ SCENES = {
 }
 
 if __name__ == "__main__":
-    for scene, make in SCENES.items():
+    texts = {scene: make() for scene, make in SCENES.items()}
+    if len(sys.argv) > 2:
+        texts["panda"] = arm(sys.argv[2])
+    for scene, text in texts.items():
         with open(os.path.join(sys.argv[1], scene + ".xml"), "w", encoding="utf-8") as file:
-            file.write(make())
+            file.write(text)

@@ -277,6 +277,26 @@ class Tasks(unittest.TestCase):
         self.assertAlmostEqual(start, 1.0, 2)
         self.assertLess(rows["soft, touching start, farthest object"][0], 0.2 * start)
 
+    def test_an_arm_of_real_meshes_pushes_as_well(self):
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        panda = os.path.join(root, "..", "shared", "data", "robots", "franka_panda")
+        laws = subprocess.run([CAROM, "laws"], check=True, capture_output=True, text=True).stdout
+        if "longrange" not in laws:
+            self.skipTest("the law longrange is not there")
+        if not os.path.isdir(panda):
+            self.skipTest("the reference robots (../shared/data/robots) are not here")
+        make = os.path.join(root, "examples", "make_tasks.py")
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, make, folder, panda], check=True)
+            joints = ",".join(f"u:joint{k}[*]" for k in range(1, 8))
+            done = subprocess.run(
+                [CAROM, "plan", os.path.join(folder, "panda.xml"), "--target", "hare:0.72,0.05,0.11@all",
+                 "--radius", "0.05", "--controls", joints, "--bound", "u:joint*=-1.2:1.2", "--knots", "6",
+                 "--steps", "24", "--horizon", "24", "--execute", "24", "--method", "adam", "--beta",
+                 "0.3,0.5", "--rate", "0.05", "--iterations", "40"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("reached: every target is reached", done.stdout)
+
     def test_a_start_can_be_run_alone(self):
         laws = subprocess.run([CAROM, "laws"], check=True, capture_output=True, text=True).stdout
         if "longrange" not in laws:
