@@ -120,7 +120,7 @@ static void draw(const search *s, const double *z, uint64_t number, double *star
 static bool goes_on(search *s, int done, double loss) {
     bool is_going;
 #ifdef _OPENMP
-#pragma omp critical(cri_plan_draw)
+#pragma omp critical
 #endif
     {
         cri_progress_state state = {"draw", done, s->options->n_sample,
