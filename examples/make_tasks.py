@@ -381,6 +381,11 @@ SCENES = {
 }
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: make_tasks.py FOLDER [PANDA]")
+    for folder in (sys.argv[1], *(os.path.join(panda, "assets") for panda in sys.argv[2:])):
+        if not os.path.isdir(folder):
+            sys.exit(f"make_tasks.py: {folder}: no such folder")
     texts = {scene: make() for scene, make in SCENES.items()}
     if len(sys.argv) > 2:
         texts["panda"] = arm(sys.argv[2])
