@@ -16,6 +16,7 @@
 #include "contact/longrange_parts.h"
 #include "contact/penalty.h"
 #include "geometry/feature_distance.h"
+#include "geometry/triangle_pair.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -235,9 +236,24 @@ static void add_edges(barrier_walk *w, const int own[2], const int va[3], const 
     }
 }
 
+static bool is_out_of_reach(const barrier_walk *w, const int va[3], const int vb[3]) {
+    cri_vec3 x[6];
+    if (w->options->kind != CRI_BARRIER_LOCAL) {
+        return false;
+    }
+    for (int k = 0; k < 3; k++) {
+        x[k] = cri_v3_add(cri_v3_load(w->body[0]->body.r + 3 * (size_t)va[k]), w->between);
+        x[k + 3] = cri_v3_load(w->body[1]->body.r + 3 * (size_t)vb[k]);
+    }
+    return cri_triangle_far(x, x + 3, w->options->reach);
+}
+
 static void add_triangles(barrier_walk *w, int ta, int tb) {
     const int *va = w->body[0]->body.tree->triangle + 3 * (size_t)ta;
     const int *vb = w->body[1]->body.tree->triangle + 3 * (size_t)tb;
+    if (is_out_of_reach(w, va, vb)) {
+        return;
+    }
     const int own[2] = {w->body[0]->owner[ta], w->body[1]->owner[tb]};
     add_corners(w, 0, own[0], va, vb);
     add_corners(w, 1, own[1], vb, va);

@@ -162,28 +162,44 @@ static void corners(const cri_longrange_body *body, int leaf, cri_vec3 shift, cr
     }
 }
 
-/// Closest points of the surfaces, from the second position.
+/// How far the spheres of two nodes are apart.
+static double room_between(const cri_longrange_body *a, const cri_longrange_body *b,
+                           cri_vec3 between, const int node[2]) {
+    const cri_longrange_node *x = &a->node[node[0]], *y = &b->node[node[1]];
+    cri_vec3 d = cri_v3_sub(cri_v3_load(x->r), cri_v3_load(y->r));
+    return cri_v3_norm(cri_v3_add(between, d)) - x->radius - y->radius;
+}
+
+/// Closest points of the surfaces, from the second position; distance `reach` where it is more.
 static cri_triangle_gap nearest(const cri_longrange_body *a, const cri_longrange_body *b,
-                                cri_vec3 between) {
-    cri_triangle_gap best = {{0, 0, 0}, {0, 0, 0}, INFINITY};
+                                cri_vec3 between, double reach) {
+    cri_triangle_gap best = {{0, 0, 0}, {0, 0, 0}, reach};
     int wait[MAX_WAIT][2] = {{0, 0}}, n_wait = 1;
     while (n_wait > 0) {
         int i = wait[--n_wait][0], j = wait[n_wait][1];
-        cri_vec3 d = cri_v3_sub(cri_v3_load(a->node[i].r), cri_v3_load(b->node[j].r));
-        double L = cri_v3_norm(cri_v3_add(between, d));
-        if (L - a->node[i].radius - b->node[j].radius >= best.distance) {
+        if (room_between(a, b, between, (int[]){i, j}) >= best.distance) {
             continue;
         }
         if (!a->tree->right[i] && !b->tree->right[j]) {
             cri_vec3 x[6];
             corners(a, i, between, x);
             corners(b, j, cri_v3(0, 0, 0), x + 3);
+            if (cri_triangle_far(x, x + 3, best.distance)) {
+                continue;
+            }
             cri_triangle_gap gap = cri_triangle_closest(x, x + 3);
             best = gap.distance < best.distance ? gap : best;
             continue;
         }
         CR_ASSERT(n_wait + 2 <= MAX_WAIT);
         n_wait = cri_push_children(a->tree, i, b->tree, j, wait, n_wait);
+        // the nearer two first
+        int *last = wait[n_wait - 1], *before = wait[n_wait - 2];
+        if (room_between(a, b, between, before) < room_between(a, b, between, last)) {
+            const int kept[2] = {last[0], last[1]};
+            memcpy(last, before, sizeof kept);
+            memcpy(before, kept, sizeof kept);
+        }
     }
     return best;
 }
@@ -277,12 +293,13 @@ void cri_hull_barrier_pair(double reach, const cri_longrange_body *a, const cri_
     memset(out, 0, sizeof *out);
     cri_vec3 between = cri_v3_sub(a->pose.pos, b->pose.pos);
     hull_walk w = {.reach = reach, .body = {a, b}, .shift = {between, {0, 0, 0}}};
-    cri_triangle_gap gap = nearest(a, b, between);
+    double reach_hulls = 2.0 * reach / (1.0 - reach);
+    cri_triangle_gap gap = nearest(a, b, between, reach_hulls);
     if (!(gap.distance > 0.0)) {
         out->value = INFINITY;
         return;
     }
-    if (!start(&w, &gap)) {
+    if (gap.distance >= reach_hulls || !start(&w, &gap)) {
         return;
     }
     out->value = value_at(&w, w.p);

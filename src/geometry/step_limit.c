@@ -111,14 +111,11 @@ static bool is_plainly_safe(const limit_search *s, const cri_vec3 x[6], const cr
     return is_safe_along(s, v, k, n, cri_triangle_width(x, x + 3, n), length / 3.0);
 }
 
-/// So does a direction that is known. Their distance is at most that of any two of their points:
-/// means of corners, weighted by 1/height^2 over the middle, are nearly the closest.
-static bool is_known_safe(const limit_search *s, const cri_vec3 x[6], const cri_vec3 v[6], double k,
-                          int ta, int tb) {
-    cri_vec3 n, point[2];
-    if (!s->hints || !s->hints->find(s->hints->context, ta, tb, &n)) {
-        return false;
-    }
+/// So does another direction. Their distance is at most that of any two of their points: means of
+/// corners, weighted by 1/height^2 over the middle, are nearly the closest.
+static bool is_safe_by(const limit_search *s, const cri_vec3 x[6], const cri_vec3 v[6], double k,
+                       cri_vec3 n) {
+    cri_vec3 point[2];
     double height[6], low = INFINITY, high = -INFINITY;
     for (int i = 0; i < 6; i++) {
         height[i] = cri_v3_dot(n, x[i]);
@@ -141,6 +138,25 @@ static bool is_known_safe(const limit_search *s, const cri_vec3 x[6], const cri_
     return is_safe_along(s, v, k, n, low - high, cri_v3_norm(cri_v3_sub(point[0], point[1])));
 }
 
+/// A direction that is known, or where none is, the normals of both faces.
+static bool is_quickly_safe(const limit_search *s, const cri_vec3 x[6], const cri_vec3 v[6],
+                            double k, const int triangle[2]) {
+    cri_vec3 n;
+    if (s->hints && s->hints->find(s->hints->context, triangle[0], triangle[1], &n)) {
+        return is_safe_by(s, x, v, k, n);
+    }
+    for (int side = 0; side < 2; side++) {
+        const cri_vec3 *face = x + 3 * side, *other = x + 3 * !side;
+        n = cri_v3_cross(cri_v3_sub(face[1], face[0]), cri_v3_sub(face[2], face[0]));
+        double length = cri_v3_norm(n), height = cri_v3_dot(n, cri_v3_sub(other[0], face[0]));
+        double sign = (height < 0.0) == (side == 0) ? 1.0 : -1.0;
+        if (length > 0.0 && is_safe_by(s, x, v, k, cri_v3_scale(sign / length, n))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Lowers the limit for one pair of triangles.
 static void limit_pair(limit_search *s, int ta, int tb, double k) {
     double start = 0.0, tau = 0.0;
@@ -151,7 +167,8 @@ static void limit_pair(limit_search *s, int ta, int tb, double k) {
         for (int i = 0; i < 3; i++) {
             x[i] = cri_v3_add(x[i], s->between);
         }
-        if (step == 0 && (is_plainly_safe(s, x, v, k) || is_known_safe(s, x, v, k, ta, tb))) {
+        if (step == 0 &&
+            (is_plainly_safe(s, x, v, k) || is_quickly_safe(s, x, v, k, (int[]){ta, tb}))) {
             return;
         }
         double d = separation(x, &n);

@@ -97,6 +97,31 @@ double cri_triangle_width(const cri_vec3 x[3], const cri_vec3 y[3], cri_vec3 n) 
     return low - high;
 }
 
+// how far the boxes of two triangles are apart along one axis
+static double between_boxes(double x0, double x1, double x2, double y0, double y1, double y2) {
+    double over = cri_smaller(x0, cri_smaller(x1, x2)) - cri_larger(y0, cri_larger(y1, y2));
+    double under = cri_smaller(y0, cri_smaller(y1, y2)) - cri_larger(x0, cri_larger(x1, x2));
+    return cri_larger(over, under);
+}
+
+// y is on one side of the plane of x, farther than reach
+static bool is_beyond_plane(const cri_vec3 x[3], const cri_vec3 y[3], double reach) {
+    cri_vec3 n = cri_v3_cross(cri_v3_sub(x[1], x[0]), cri_v3_sub(x[2], x[0]));
+    double room = reach * cri_v3_norm(n);
+    double h0 = cri_v3_dot(n, cri_v3_sub(y[0], x[0]));
+    double h1 = cri_v3_dot(n, cri_v3_sub(y[1], x[0]));
+    double h2 = cri_v3_dot(n, cri_v3_sub(y[2], x[0]));
+    return cri_smaller(h0, cri_smaller(h1, h2)) > room ||
+           cri_larger(h0, cri_larger(h1, h2)) < -room;
+}
+
+bool cri_triangle_far(const cri_vec3 x[3], const cri_vec3 y[3], double reach) {
+    return between_boxes(x[0].x, x[1].x, x[2].x, y[0].x, y[1].x, y[2].x) > reach ||
+           between_boxes(x[0].y, x[1].y, x[2].y, y[0].y, y[1].y, y[2].y) > reach ||
+           between_boxes(x[0].z, x[1].z, x[2].z, y[0].z, y[1].z, y[2].z) > reach ||
+           is_beyond_plane(x, y, reach) || is_beyond_plane(y, x, reach);
+}
+
 typedef struct axis_search {
     const cri_vec3 *x, *y;
     cri_vec3 n;

@@ -473,11 +473,30 @@ TEST(second_derivatives_are_continuous_where_the_closest_points_jump) {
     }
 }
 
+// closest points are the truth; half of the pairs that are far are told at once
+TEST(triangles_are_called_far_only_when_they_are) {
+    cr_test_rng rng = cr_test_rng_of(11);
+    int n_far = 0, n_told = 0;
+    for (int i = 0; i < 20000; i++) {
+        cri_vec3 x[6];
+        fixture_triangles(&rng, pow(10.0, cr_test_uniform(&rng, -4, 1)), x);
+        double d = cri_triangle_closest(x, x + 3).distance;
+        double reach = d * cr_test_uniform(&rng, 0.0, 2.0);
+        bool is_told = cri_triangle_far(x, x + 3, reach);
+        n_far += d > reach;
+        n_told += is_told;
+        CHECK(!is_told || d > reach * (1.0 - 1e-12));
+        CHECK(is_told == cri_triangle_far(x + 3, x, reach));
+    }
+    CHECK(n_told > n_far / 2);
+}
+
 CR_TEST_MAIN(the_reference_pair_is_met_to_fifteen_digits,
              other_lengths_and_a_closer_pair_meet_the_reference,
              half_space_centred_and_blend_meet_the_reference,
              parallel_triangles_have_the_centred_potential, every_solve_carries_a_certificate,
              a_lane_has_the_bits_that_its_pair_has_alone,
+             triangles_are_called_far_only_when_they_are,
              specks_and_needles_of_any_size_are_certified, the_barrier_lies_between_its_bounds,
              forces_push_along_a_line_that_joins_the_triangles,
              forces_do_not_vanish_at_a_million_sizes, the_origin_may_be_kilometres_away,
