@@ -31,6 +31,7 @@ typedef struct run {
     int64_t
         *focus; // (n_target) 0: does not count, RESTS: nor shall it now, else windows in vain + 1
     double *nearest; // (n_target) m, in focus
+    bool is_cut;     // progress asked to stop: what the window has so far does not count
     cr_arena *scratch;
     cri_receding *out;
 } run;
@@ -168,6 +169,19 @@ static double window_tolerance(const run *r) {
     return least;
 }
 
+/// Tells where the run stands. Within a window too, so that one that takes long can be interrupted.
+static bool tell(run *r) {
+    double last = r->count[1] > 0 ? r->out->history[r->count[1] - 1] : NAN;
+    cri_progress_state state = {"step", r->count[0], r->def->n_step, last};
+    r->is_cut = r->is_cut || !cri_progress_tell(r->options->progress, &state);
+    return !r->is_cut;
+}
+
+static bool hear(void *context, const cri_progress_state *of_window) {
+    (void)of_window;
+    return tell(context);
+}
+
 /// Plans the window; the rows of u behind first become its plan.
 static cr_status plan_window(run *r, int first, int n, cri_selection *selection, cri_target *target,
                              int n_target, cr_error *err) {
@@ -199,9 +213,13 @@ static cr_status plan_window(run *r, int first, int n, cri_selection *selection,
     cri_plan_options options = *r->options;
     options.tolerance = window_tolerance(r);
     options.checkpoint = NULL;
-    options.progress = NULL;
+    cri_progress progress = {hear, r};
+    options.progress = &progress;
     cri_plan plan = {0};
     CR_TRY(cri_plan_solve(&shot, &options, z, r->scratch, &plan, err));
+    if (r->is_cut) {
+        return CR_OK;
+    }
     cri_selection_write(selection, plan.z, &point);
     r->out->history[r->count[1]] = plan.loss + plan.cost;
     r->count[1]++;
@@ -251,6 +269,9 @@ static cr_status advance(run *r, cr_error *err) {
     if (n_target > 0) {
         CR_TRY(plan_or_hold(r, first, n, target, n_target, err));
     }
+    if (r->is_cut) {
+        return CR_OK;
+    }
     CR_TRY(carry_out(r, first, first + n_out, err));
     // the window after this one sees further by as many steps: they begin as the last one planned
     for (int k = first + n; n_target > 0 && k < def->n_step && k < first + n + n_out; k++) {
@@ -282,18 +303,18 @@ static cr_status windows(run *r, cr_error *err) {
     const cri_plan_options *o = r->options;
     r->out->stop = CRI_PLAN_MISSED;
     while (r->count[0] < r->def->n_step) {
-        double last = r->count[1] > 0 ? r->out->history[r->count[1] - 1] : NAN;
-        cri_progress_state state = {"step", r->count[0], r->def->n_step, last};
-        bool is_stopped = !cri_progress_tell(o->progress, &state);
+        bool goes_on = tell(r);
         if (o->checkpoint && use_checkpoint(r, true, err) != CR_OK) {
             r->out->stop = CRI_PLAN_UNSAVED;
             return CR_OK;
         }
-        if (is_stopped) {
+        if (goes_on) {
+            CR_TRY(advance(r, err));
+        }
+        if (r->is_cut) {
             r->out->stop = CRI_PLAN_INTERRUPTED;
             return CR_OK;
         }
-        CR_TRY(advance(r, err));
     }
     if (o->checkpoint && use_checkpoint(r, true, err) != CR_OK) {
         r->out->stop = CRI_PLAN_UNSAVED;
