@@ -163,6 +163,7 @@ set(CAROM_SOURCES
     src/scene/urdf_link.c
     src/scene/urdf_mesh.c
     src/contact/barrier.c
+    src/contact/barrier_term.c
     src/contact/certificate.c
     src/contact/ellipse.c
     src/contact/frame.c

@@ -5,9 +5,7 @@
 //   b = -(d - D)^2 log(d/D) for d < D        (IPC's barrier on distances, stiffness left out)
 //   m = (c/x)(2 - c/x) for c = |e1 x e2|^2 < x = 1e-3 |e1|^2 |e2|^2, else 1
 //
-// Hess b(d) = b'' g g' + b' Hess d,  g = grad d
-// Hess (m b) = m Hess b + b Hess m + g_m g_b' + g_b g_m'.
-// Points move with their bodies, dx = w x r + v; no derivative in vertices is kept.
+// Derivatives of one term are in barrier_term.c; none in vertices is kept.
 
 #include "contact/barrier.h"
 
@@ -92,25 +90,7 @@ bool cri_barrier_mollify(const cri_vec3 x[4], double *weight, double g[12], doub
     return true;
 }
 
-// ---- one term ----------------------------------------------------------------------------------
-
-void cri_barrier_term_set(const double b[3], const cri_feature_distance *f,
-                          cri_longrange_order order, cri_barrier_term *t) {
-    double n[12];
-    t->value = b[0];
-    for (int k = 0; k < 4; k++) {
-        cri_v3_store(cri_v3_scale(f->w[k], f->n), n + 3 * k);
-    }
-    for (int i = 0; i < 12; i++) {
-        t->g[i] = b[1] * n[i];
-    }
-    if (order >= CRI_LONGRANGE_HESSIAN) {
-        cri_feature_distance_hessian(f, t->H);
-        for (int i = 0; i < 144; i++) {
-            t->H[i] = b[1] * t->H[i] + b[2] * n[i / 12] * n[i % 12];
-        }
-    }
-}
+// ---- two triangles -----------------------------------------------------------------------------
 
 /// b(d) in the four points. False when it is zero; infinite at distance zero.
 static bool energy_of(const barrier_walk *w, const cri_feature_distance *f, cri_barrier_term *t) {
@@ -120,74 +100,13 @@ static bool energy_of(const barrier_walk *w, const cri_feature_distance *f, cri_
     }
     if (!(f->distance > 0.0)) {
         memset(t->g, 0, sizeof t->g);
-        memset(t->H, 0, sizeof t->H);
         t->value = INFINITY;
         return true;
     }
     cri_barrier_of_distance(w->options, f->distance, b);
-    cri_barrier_term_set(b, f, w->order, t);
+    cri_barrier_term_set(b, f, t);
     return true;
 }
-
-/// Multiplies an edge-edge energy by its weight.
-static void mollify(cri_barrier_term *t) {
-    double m, g[12], H[144];
-    if (!cri_barrier_mollify(t->x, &m, g, H)) {
-        return;
-    }
-    for (int i = 0; i < 144; i++) {
-        int k = i / 12, l = i % 12;
-        t->H[i] = m * t->H[i] + t->value * H[i] + g[k] * t->g[l] + t->g[k] * g[l];
-    }
-    for (int i = 0; i < 12; i++) {
-        t->g[i] = m * t->g[i] + t->value * g[i];
-    }
-    t->value *= m;
-}
-
-/// out (6) += (r x f, f)
-static void add_lever(cri_vec3 r, cri_vec3 f, double *out) {
-    cri_v3_accumulate(cri_v3_cross(r, f), out);
-    cri_v3_accumulate(f, out + 3);
-}
-
-/// J' H J from the points to the bodies.
-static void add_hessian(const cri_barrier_term *t, double H[144]) {
-    double half[144] = {0}; // rows of points, columns of bodies
-    for (int i = 0; i < 48; i++) {
-        int row = i / 4, k = i % 4;
-        add_lever(t->r[k], cri_v3_load(t->H + 12 * row + 3 * k), half + 12 * row + 6 * t->side[k]);
-    }
-    for (int column = 0; column < 12; column++) {
-        double sum[12] = {0};
-        for (int k = 0; k < 4; k++) {
-            const double *h = half + 36 * (size_t)k + column;
-            add_lever(t->r[k], cri_v3(h[0], h[12], h[24]), sum + 6 * t->side[k]);
-        }
-        for (int row = 0; row < 12; row++) {
-            H[12 * row + column] += sum[row];
-        }
-    }
-}
-
-void cri_barrier_term_add(const cri_barrier_term *t, cri_longrange_order order,
-                          cri_longrange_result *out) {
-    out->n_exact++;
-    out->value += t->value;
-    for (int k = 0; k < 4; k++) {
-        const double *g = t->g + 3 * k;
-        double *N = out->affine.N[t->side[k]];
-        for (int i = 0; i < 3; i++) {
-            out->affine.F[i] += t->side[k] ? 0.0 : g[i];
-            cri_v3_accumulate(cri_v3_scale(g[i], t->r[k]), N + 3 * i);
-        }
-    }
-    if (order >= CRI_LONGRANGE_HESSIAN) {
-        add_hessian(t, out->H);
-    }
-}
-
-// ---- two triangles -----------------------------------------------------------------------------
 
 /// Point k of a term is corner v of a triangle's body.
 static void take_point(const barrier_walk *w, int side, int v, int k, cri_barrier_term *t) {
@@ -226,10 +145,9 @@ static void add_edges(barrier_walk *w, const int own[2], const int va[3], const 
         take_point(w, 1, vb[eb], 2, &t);
         take_point(w, 1, vb[(eb + 1) % 3], 3, &t);
         cri_feature_distance f = cri_edge_edge_distance(t.x);
-        memset(t.H, 0, sizeof t.H);
         if (energy_of(w, &f, &t)) {
             if (isfinite(t.value)) {
-                mollify(&t);
+                cri_barrier_term_mollify(w->order, &t);
             }
             cri_barrier_term_add(&t, w->order, w->out);
         }

@@ -119,7 +119,7 @@ static void add_corners(double ell, const cri_longrange_body *const body[2], int
             term.r[1 + k] = corner_at(body[!side], t, k);
         }
         cri_penalty_of(ell, f.distance, b);
-        cri_barrier_term_set(b, &f, order, &term);
+        cri_barrier_term_set(b, &f, &term);
         cri_barrier_term_add(&term, order, out);
         out->gap = fmin(out->gap, f.distance);
     }

@@ -41,40 +41,27 @@ static void settle(const cri_vec3 x[4], cri_feature_distance *f) {
     f->n = f->distance > 0.0 ? cri_v3_scale(1.0 / f->distance, r) : cri_v3(0, 0, 0);
 }
 
-/// Corner i against corner j.
-static void two_corners(int i, int j, cri_feature_distance *f) {
-    memset(f, 0, sizeof *f);
-    f->w[i] = 1.0;
-    f->w[j] = -1.0;
-}
-
-/// Offers corner i against the edge from j to k; sign is that of the corner's side.
+/// Offers corner i against the edge from j to k; sign is that of the corner's side. What follows
+/// from the weights is left out.
 static void offer_edge(const cri_vec3 x[4], int i, int j, int k, double sign,
                        cri_feature_distance *best) {
-    cri_feature_distance f;
-    cri_vec3 e = cri_v3_sub(x[k], x[j]);
-    double along = cri_v3_dot(e, cri_v3_sub(x[i], x[j])), length2 = cri_v3_dot(e, e);
-    if (along <= 0.0 || !(length2 > 0.0)) {
-        two_corners(i, j, &f);
-    } else if (along >= length2) {
-        two_corners(i, k, &f);
-    } else {
-        double s = along / length2;
-        memset(&f, 0, sizeof f);
-        f.w[i] = 1.0;
-        f.w[j] = s - 1.0;
-        f.w[k] = -s;
-        f.n_free = 1;
-        f.dw[0][j] = 1.0;
-        f.dw[0][k] = -1.0;
+    cri_vec3 e = cri_v3_sub(x[k], x[j]), r = cri_v3_sub(x[i], x[j]);
+    double along = cri_v3_dot(e, r), length2 = cri_v3_dot(e, e), s = 0.0;
+    if (along > 0.0 && length2 > 0.0) {
+        s = along >= length2 ? 1.0 : along / length2;
     }
-    for (int l = 0; l < 4; l++) {
-        f.w[l] *= sign;
-        f.dw[0][l] *= sign;
+    double distance = cri_v3_norm(cri_v3_mad(r, -s, e));
+    if (!(distance < best->distance)) {
+        return;
     }
-    settle(x, &f);
-    if (f.distance < best->distance) {
-        *best = f;
+    *best = (cri_feature_distance){.distance = distance};
+    best->w[i] = sign;
+    best->w[j] = sign * (s - 1.0);
+    best->w[k] = -sign * s;
+    if (s > 0.0 && s < 1.0) {
+        best->n_free = 1;
+        best->dw[0][j] = sign;
+        best->dw[0][k] = -sign;
     }
 }
 
@@ -97,6 +84,7 @@ cri_feature_distance cri_point_triangle_distance(const cri_vec3 x[4]) {
     for (int k = 0; k < 3; k++) {
         offer_edge(x, 0, 1 + k, 1 + (k + 1) % 3, 1.0, &best);
     }
+    settle(x, &best);
     return best;
 }
 
@@ -118,6 +106,7 @@ cri_feature_distance cri_edge_edge_distance(const cri_vec3 x[4]) {
     offer_edge(x, 1, 2, 3, 1.0, &best);
     offer_edge(x, 2, 0, 1, -1.0, &best);
     offer_edge(x, 3, 0, 1, -1.0, &best);
+    settle(x, &best);
     return best;
 }
 
