@@ -29,7 +29,6 @@ typedef struct lrc_task {
     int n_sine;     // of each control, 0: none
     int n_halve;    // iterations without a fall until Adam's rate is halved, 0: never
     double spread;  // of sampled starts
-    bool is_fine; // barriers by all pairs of triangles take minutes: not in quick runs of all laws
 
     bool is_shot; // targets are drawn: lrc_shot.c
 

@@ -37,8 +37,7 @@ static const lrc_task tasks[] = {
      .n_paper = 400,
      .n_finish = {2, 8},
      .n_step = {25, 100},
-     .spread = 1.0,
-     .is_fine = true},
+     .spread = 1.0},
     {.scene = "push",
      .controls = "u:rod_x[*],u:rod_y[*],u:rod_z[*],u:rod_turn[*],u:rod_pitch[*],u:rod_roll[*]",
      .bound = {"u:rod_x=-2:0", "u:rod_y=-1:1", "u:rod_z=-0.1:0.5", "u:rod_turn=-1.5:1.5",
@@ -111,8 +110,7 @@ static const lrc_task tasks[] = {
      .execute = {16, 16},
      .n_focus = 1,
      .n_knot = 4,
-     .spread = 0.3,
-     .is_fine = true},
+     .spread = 0.3},
     {.scene = "arm",
      .controls = "u:joint1[*],u:joint2[*],u:joint3[*],u:joint4[*],u:joint5[*],u:joint6[*],"
                  "u:joint7[*]",
@@ -126,8 +124,7 @@ static const lrc_task tasks[] = {
      .horizon = {24, 24},
      .execute = {24, 24},
      .n_knot = 6,
-     .spread = 0.2,
-     .is_fine = true},
+     .spread = 0.2},
 };
 
 enum { N_TASK = sizeof tasks / sizeof tasks[0] };
@@ -155,9 +152,7 @@ enum { LONGRANGE = 0, ROUGH = 5, N_RIVAL = 5 };
 
 static bool is_wanted(const lrc_contest *c, const lrc_rival *rival) {
     const char *model = c->o->model;
-    bool is_barrier = strcmp(rival->law, "ipc") == 0 || strcmp(rival->law, "sdrs") == 0;
-    bool is_too_slow = c->task->is_fine && is_barrier && !c->o->is_full;
-    return cri_law_find_any(rival->law) && (model ? strcmp(model, rival->name) == 0 : !is_too_slow);
+    return cri_law_find_any(rival->law) && (!model || strcmp(model, rival->name) == 0);
 }
 
 static int chart_of(const lrc_contest *c, const char *title) {

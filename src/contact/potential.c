@@ -6,6 +6,7 @@
 #include "contact/potential.h"
 
 #include "contact/hull_barrier.h"
+#include "geometry/hull.h"
 #include "geometry/triangle_meet.h"
 
 #include <math.h>
@@ -51,6 +52,31 @@ static void measure_leaves(cri_mantle *t) {
     }
 }
 
+/// Puts the hull in the place of a mesh. Points in a plane have none: they stay as they are.
+static cr_status take_hull(cri_tessellation *t, cr_arena *arena, cr_error *err) {
+    const cri_hull *hull;
+    cr_status status = cri_hull_build(t->n_vertex, t->fixed, arena, &hull, err);
+    if (status != CR_OK) {
+        return status == CR_ERR_ARGUMENT ? CR_OK : status;
+    }
+    // a face of n corners is a fan of n - 2 triangles
+    int n = hull->face_start[hull->n_face] - 2 * hull->n_face;
+    int *triangle = CR_PUSH(arena, int, 3 * (size_t)n), *next = triangle;
+    if (!triangle) {
+        return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+    }
+    for (int f = 0; f < hull->n_face; f++) {
+        const int *corner = hull->face_vertex + hull->face_start[f];
+        for (int k = 2; k < hull->face_start[f + 1] - hull->face_start[f]; k++, next += 3) {
+            next[0] = corner[0];
+            next[1] = corner[k - 1];
+            next[2] = corner[k];
+        }
+    }
+    *t = (cri_tessellation){hull->n_vertex, n, 0, hull->vertex, NULL, triangle};
+    return CR_OK;
+}
+
 static cr_status push_mantle(cri_potential *p, int g, cr_arena *arena, cr_error *err) {
     const cri_geom *geom = &p->model->geom[g];
     cri_mantle *t = &p->mantle[p->n_mantle];
@@ -67,6 +93,10 @@ static cr_status push_mantle(cri_potential *p, int g, cr_arena *arena, cr_error 
     }
     cri_shape_kind kind = is_mesh ? CRI_SHAPE_MESH : geom->shape;
     cr_status status = cri_tessellate(kind, &geom->surface, arena, &t->shape, &why);
+    bool is_hull = p->form == CRI_POTENTIAL_SDRS && kind == CRI_SHAPE_MESH && geom->slot_vertex < 0;
+    if (status == CR_OK && is_hull) {
+        status = take_hull(&t->shape, arena, &why);
+    }
     t->vertex = CR_PUSH(arena, double, 3 * (size_t)t->shape.n_vertex);
     if (status == CR_OK && t->vertex) {
         fit_mantle(p, t);

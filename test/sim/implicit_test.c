@@ -132,6 +132,27 @@ TEST(nothing_tunnels) {
     shoot("rough");
 }
 
+// a pyramid with a dent in its base: a box flies at the dent, every step is solved, and the box
+// turns back below the base
+TEST(sdrs_pushes_from_where_hulls_begin) {
+    static const char scene[] =
+        "<mujoco><asset><mesh name='dent' vertex='-.1 -.1 0 .1 -.1 0 .1 .1 0 -.1 .1 0 0 0 .2 0 0 "
+        ".15' face='0 1 4 1 2 4 2 3 4 3 0 4 1 0 5 2 1 5 3 2 5 0 3 5'/></asset>"
+        "<option gravity='0 0 0'/><worldbody>"
+        "<geom name='dent' type='mesh' mesh='dent'/><body name='b' pos='0 0 -.2'><freejoint/>"
+        "<geom name='b' type='box' size='.02 .02 .02' mass='.1'/></body></worldbody></mujoco>";
+    stage s = open_stage(scene, "sdrs");
+    double most = -1.0;
+    s.x[9] = 2.0;
+    for (int k = 0; k < 40; k++) {
+        step(&s, 0.005);
+        most = fmax(most, s.x[2]);
+    }
+    CHECK(most < -0.02 && most > -0.1);
+    CHECK(s.x[9] < 0.0); // it comes back
+    close_stage(&s);
+}
+
 // without a barrier bodies may overlap, at the start too, and are pushed out to where four corners
 // carry the weight: mu h = m g/4, h (h + s) = (1e-3)^2/4
 // half of the way to a tenth of this gap would be too close for numbers
@@ -488,7 +509,8 @@ TEST(shapes_are_closed_surfaces) {
 
 CR_TEST_MAIN(flight_is_that_of_implicit_euler, two_bodies_conserve_momentum,
              a_box_rests_where_its_weight_is_carried, nothing_tunnels,
-             a_gap_near_rounding_is_a_start, a_few_steps_of_descent_see_less_of_a_contact,
+             sdrs_pushes_from_where_hulls_begin, a_gap_near_rounding_is_a_start,
+             a_few_steps_of_descent_see_less_of_a_contact,
              a_penalty_starts_in_an_overlap_and_carries_the_weight, random_throws_never_meet,
              long_steps_are_stable, bad_input_is_named, shells_of_one_geom_are_those_of_its_pairs,
              words_of_the_potential_change_the_push, triangles_without_area_are_left_out,
