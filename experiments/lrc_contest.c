@@ -140,7 +140,8 @@ static bool is_settled(const lrc_run *r) {
 static cr_status run_seed(lrc_contest *c, const lrc_entry *e, uint64_t seed, lrc_run *best,
                           cr_error *err) {
     static const double scale[3] = {1.0, 3.0, 1.0 / 3.0};
-    int n_rate = c->o->is_full || e->start == LRC_TOUCHING ? 3 : 1;
+    bool has_rates = (c->o->is_full || e->start == LRC_TOUCHING) && !e->has_one_rate;
+    int n_rate = has_rates ? 3 : 1;
     best->worst = INFINITY;
     for (int k = 0; k < n_rate && !is_settled(best) && !c->out->is_interrupted; k++) {
         lrc_run r = {.task = c->task,

@@ -21,11 +21,12 @@ typedef struct lrc_entry {
     const char *name;
     const lrc_rival *rival;
     lrc_start start;
-    double dt;      // s, 0: that of the scene
-    bool is_ours;   // the paper's figures stand beside it
-    bool has_film;  // its motion goes into the report
-    int chart;      // -1: none
-    double settled; // comes out: mean over the seeds that came there, s; NAN: none did
+    double dt;         // s, 0: that of the scene
+    bool has_one_rate; // no other is tried where a search fails
+    bool is_ours;      // the paper's figures stand beside it
+    bool has_film;     // its motion goes into the report
+    int chart;         // -1: none
+    double settled;    // comes out: mean over the seeds that came there, s; NAN: none did
 } lrc_entry;
 
 /// Runs the entry over all seeds, and adds its rows. out->is_interrupted ends it early.
