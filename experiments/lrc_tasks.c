@@ -305,7 +305,6 @@ static void set_window(const lrc_contest *c, const column *col, lrc_task *task) 
     for (int f = 0; f < 2; f++) {
         task->horizon[f] = (int)lround(ratio * task->horizon[f]);
         task->execute[f] = (int)lround(ratio * task->execute[f]);
-        task->n_step[f] *= col->is_by_steps ? 2 : 1;
     }
 }
 
