@@ -224,8 +224,8 @@ static cr_status run_task(const cri_experiment *self, const cri_experiment_optio
 
 // ---- smoothness, Fig. 13 -----------------------------------------------------------------------
 //
-// Newton's steps end at the kinks of a potential that is not smooth, which takes minutes: quick
-// runs have push alone, for as long as a smooth one needs.
+// The potential that is not smooth has no clusters, so that every pair of pieces counts, however
+// far: quick runs have push alone, for as long as the smooth one needs.
 
 enum { N_STEP_SMOOTH_QUICK = 96 };
 
@@ -271,7 +271,8 @@ static cr_status run_smoothness(const cri_experiment *self, const cri_experiment
 //
 // Controls have a value each step here, as in the paper: with knots their number would be the same
 // for every step length. How far a window sees when steps get shorter the paper says in two ways:
-// its text has a horizon of one length, in seconds, its Table 3 one of 48 steps. Both are here.
+// its text has a horizon of one length, in seconds, its Table 3 one of 48 steps. Both are here, the
+// latter at one rate for all, where the former tries three.
 
 // of full runs: 50 iterations move a control as far as the 20 of quick ones, at the task's 0.05
 #define DENSE_RATE 0.02
