@@ -356,9 +356,10 @@ static int plan_receding(cli_planning *t, cr_error *err) {
         return cli_failed("no memory for %d variables", t->selection->n_variable);
     }
     cri_selection_read(t->selection, &t->point, plan->z);
+    plan->loss = NAN; // of the targets that it came to
     for (int i = 0; i < def.n_target; i++) {
-        double distance = result.distance[i];
-        plan->loss += isnan(distance) ? 0.0 : distance * distance;
+        double d = result.distance[i];
+        plan->loss = isnan(d) ? plan->loss : d * d + (isnan(plan->loss) ? 0.0 : plan->loss);
     }
     for (int j = 0; j < t->selection->n_variable; j++) {
         plan->cost += o->cost * def.dt * plan->z[j] * plan->z[j];

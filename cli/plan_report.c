@@ -32,7 +32,11 @@ static void print_head(const cli_planning *t) {
     if (t->plan_options.n_start > 1 && t->n_window == 0) {
         printf("best of %d starts: number %d\n", p->n_start, p->best_start + 1);
     }
-    printf("loss %.6g m^2", p->loss);
+    if (isnan(p->loss)) {
+        printf("no target was come to");
+    } else {
+        printf("loss %.6g m^2", p->loss);
+    }
     if (t->options->plan.cost > 0.0) {
         printf(" and cost %.6g", p->cost);
     }

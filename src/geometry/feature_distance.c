@@ -41,6 +41,14 @@ static void settle(const cri_vec3 x[4], cri_feature_distance *f) {
     f->n = f->distance > 0.0 ? cri_v3_scale(1.0 / f->distance, r) : cri_v3(0, 0, 0);
 }
 
+/// The best of what was offered; distance INFINITY where numbers overflow.
+static cri_feature_distance settled(const cri_vec3 x[4], cri_feature_distance best) {
+    if (best.distance < INFINITY) {
+        settle(x, &best);
+    }
+    return best;
+}
+
 /// Offers corner i against the edge from j to k; sign is that of the corner's side. What follows
 /// from the weights is left out.
 static void offer_edge(const cri_vec3 x[4], int i, int j, int k, double sign,
@@ -84,8 +92,7 @@ cri_feature_distance cri_point_triangle_distance(const cri_vec3 x[4]) {
     for (int k = 0; k < 3; k++) {
         offer_edge(x, 0, 1 + k, 1 + (k + 1) % 3, 1.0, &best);
     }
-    settle(x, &best);
-    return best;
+    return settled(x, best);
 }
 
 cri_feature_distance cri_edge_edge_distance(const cri_vec3 x[4]) {
@@ -106,8 +113,7 @@ cri_feature_distance cri_edge_edge_distance(const cri_vec3 x[4]) {
     offer_edge(x, 1, 2, 3, 1.0, &best);
     offer_edge(x, 2, 0, 1, -1.0, &best);
     offer_edge(x, 3, 0, 1, -1.0, &best);
-    settle(x, &best);
-    return best;
+    return settled(x, best);
 }
 
 /// out += H v; returns grad d . v

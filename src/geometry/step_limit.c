@@ -90,11 +90,12 @@ static double closing(const cri_vec3 v[6], cri_vec3 n) {
     return down + up;
 }
 
-/// Triangles that are width apart along n, and at most far apart, surely stay so.
+/// Triangles that are width apart along n, and at most far apart, surely stay so. What is left of
+/// the width is a concave function of time: it is enough that both ends are positive.
 static bool is_safe_along(const limit_search *s, const cri_vec3 v[6], double k, cri_vec3 n,
                           double width, double far) {
     double least = width - (s->keep + slack) * far;
-    return least > s->limit * (closing(v, n) + 0.5 * k * s->limit);
+    return least > 0.0 && least > s->limit * (closing(v, n) + 0.5 * k * s->limit);
 }
 
 /// The direction between the centres of two triangles alone shows that they stay apart. Their

@@ -22,7 +22,7 @@ cri_triangle_gap cri_triangle_closest(const cri_vec3 x[3], const cri_vec3 y[3]);
 double cri_triangle_width(const cri_vec3 x[3], const cri_vec3 y[3], cri_vec3 n);
 
 /// True when their boxes along the axes, or the plane of one of them, show that no two of their
-/// points are within `reach`. False says nothing. It costs a twentieth of the closest points.
+/// points are within `reach`. False says nothing.
 bool cri_triangle_far(const cri_vec3 x[3], const cri_vec3 y[3], double reach);
 
 /// Unit vector n from y to x with the largest width among the normals of faces, the products of

@@ -31,7 +31,7 @@ typedef struct run {
     int64_t
         *focus; // (n_target) 0: does not count, RESTS: nor shall it now, else windows in vain + 1
     double *nearest; // (n_target) m, in focus
-    bool is_cut;     // progress asked to stop: what the window has so far does not count
+    bool is_cut;     // progress asked to stop: the window's plan so far is in u and does not count
     cr_arena *scratch;
     cri_receding *out;
 } run;
@@ -217,10 +217,10 @@ static cr_status plan_window(run *r, int first, int n, cri_selection *selection,
     options.progress = &progress;
     cri_plan plan = {0};
     CR_TRY(cri_plan_solve(&shot, &options, z, r->scratch, &plan, err));
+    cri_selection_write(selection, plan.z, &point);
     if (r->is_cut) {
         return CR_OK;
     }
-    cri_selection_write(selection, plan.z, &point);
     r->out->history[r->count[1]] = plan.loss + plan.cost;
     r->count[1]++;
     r->count[2] += plan.n_iteration;
@@ -237,13 +237,16 @@ static cr_status plan_or_hold(run *r, int first, int n, cri_target *target, int 
     cri_selection *selection = NULL;
     CR_TRY(cri_controls_create(r->def->model, r->def->controls, n, n_knot, &selection, err));
     cr_status status = plan_window(r, first, n, selection, target, n_target, err);
-    if (status == CR_ERR_NUMERIC && first > 0) {
+    if (status == CR_ERR_NUMERIC && first > 0 && !r->is_cut) {
         for (int k = first; k < first + n; k++) {
             memcpy(row_of(r, k), row_of(r, first - 1), (size_t)r->sizes.n_u * sizeof *r->u);
         }
         status = plan_window(r, first, n, selection, target, n_target, err);
     }
     cri_selection_destroy(selection);
+    if (r->is_cut && status == CR_ERR_NUMERIC) {
+        return CR_OK;
+    }
     if (status == CR_ERR_NUMERIC && first > 0) {
         r->out->history[r->count[1]++] = NAN;
         r->count[3]++;

@@ -155,6 +155,37 @@ TEST(random_motions_never_meet_before_the_limit) {
     cri_arena_destroy(now.arena);
 }
 
+// two triangles, which what shows quickly that a pair is safe is about: those that part along one
+// direction may meet along another
+TEST(two_triangles_keep_their_part_of_the_gap_all_the_way) {
+    cr_test_rng rng = cr_test_rng_of(33);
+    int n_cut = 0;
+    for (int i = 0; i < 12000; i++) {
+        cri_vec3 x[6];
+        fixture_triangles(&rng, pow(10.0, cr_test_uniform(&rng, -3, 0)), x);
+        for (int k = 0; k < 2; k++) {
+            now.mesh[k] = (fixture_mesh){.n_vertex = 3, .n_triangle = 1, .triangle = {0, 1, 2}};
+            for (int j = 0; j < 3; j++) {
+                cri_v3_store(x[3 * k + j], now.mesh[k].vertex + 3 * j);
+            }
+        }
+        plant();
+        for (int k = 0; k < 2; k++) {
+            now.moving[k].pose = fixture_pose(cri_v3(0, 0, 0), cri_v3(0, 0, 0));
+            now.moving[k].v = random_vector(&rng, 1.5);
+            now.moving[k].w = random_vector(&rng, i % 2);
+        }
+        double limit = cri_step_limit(&now.moving[0], &now.moving[1], 0.1, 1.0, NULL);
+        for (int j = 1; j <= 20; j++) {
+            CHECK(!do_meet(limit * j / 20.0));
+            CHECK(least_part(limit * j / 20.0) > 0.0999);
+        }
+        n_cut += limit < 1.0;
+        cri_arena_destroy(now.arena);
+    }
+    CHECK(n_cut > 1000);
+}
+
 TEST(a_floor_stops_what_falls_and_turns) {
     cr_test_rng rng = cr_test_rng_of(32);
     fixture_box(1.0, 0.6, 0.4, &now.mesh[0]);
@@ -189,4 +220,5 @@ TEST(a_floor_stops_what_falls_and_turns) {
 }
 
 CR_TEST_MAIN(a_ball_stops_at_a_plate_at_any_speed, random_motions_never_meet_before_the_limit,
+             two_triangles_keep_their_part_of_the_gap_all_the_way,
              a_floor_stops_what_falls_and_turns)

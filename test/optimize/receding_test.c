@@ -214,6 +214,7 @@ TEST(an_interrupted_run_goes_on_to_the_same_bits) {
         CHECK(cut.n_done % 4 == 0 && cut.n_done >= most && cut.n_done < 60);
         most = cut.n_done;
         CHECK(isnan(cut.distance[1]));
+        CHECK(left == 0 || rest.u[0] != 0.0); // the best so far is shown
         memset(rest.u, 0, sizeof rest.u);
         count = 1000;
         cri_receding done = run(&rest, &options);
