@@ -5,6 +5,7 @@
 #include "commands.h"
 
 #include "../experiments/experiment.h"
+#include "io/checkpoint.h"
 #include "report.h"
 #include "terminal.h"
 
@@ -145,8 +146,10 @@ static int run_one(const cli_options *options, const cri_experiment *experiment,
         return cli_error(&err);
     }
     if (result->is_interrupted) {
+        const char *file = options->plan.checkpoint;
         cli_say("interrupted: the rows are of what was done%s",
-                options->plan.checkpoint                ? "; give the same options to go on"
+                file && cri_checkpoint_exists(file)     ? "; give the same options to go on"
+                : file                                  ? "; no run has ended that could be kept"
                 : cri_experiment_keeps_runs(experiment) ? "; --checkpoint FILE would let it go on"
                                                         : "");
     }

@@ -166,7 +166,7 @@ static int check(const cli_options *options) {
     if (!options->output) {
         (void)cli_warn(options, "weights are not kept: -o FILE.json is missing");
     }
-    return learn_check_folder(options->output);
+    return CLI_DONE;
 }
 
 // what is trained on, and how

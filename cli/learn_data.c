@@ -23,19 +23,6 @@
 static const double forwards[1] = {1.0};
 static const double backwards[1] = {-1.0};
 
-int learn_check_folder(const char *path) {
-    if (!path) {
-        return CLI_DONE;
-    }
-    const char *slash = strrchr(path, '/');
-    char folder[4096];
-    int n = slash ? (int)(slash - path) + 1 : 0;
-    (void)snprintf(folder, sizeof folder, "%.*s.", n, path);
-    return access(folder, W_OK) == 0
-               ? CLI_DONE
-               : cli_failed("%s: cannot be written: %s", path, strerror(errno));
-}
-
 int learn_check_output(const char *path) {
     if (!path) {
         return CLI_DONE;
@@ -44,7 +31,7 @@ int learn_check_output(const char *path) {
     if (strcmp(extension, ".h5") != 0 && strcmp(extension, ".hdf5") != 0) {
         return cli_usage("-o %.80s: weights are HDF5, the name should end in .h5", path);
     }
-    return learn_check_folder(path);
+    return CLI_DONE;
 }
 
 int cli_choose(const char *name, const char *text, const char *no, const char *yes, bool *out) {

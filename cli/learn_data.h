@@ -37,12 +37,9 @@ typedef struct learn_data {
     cr_arena *arena;
 } learn_data;
 
-/// An output that cannot be written is told before hours of training. NULL is none. Returns an
-/// exit code.
+/// An output of another kind than weights is told before hours of training. NULL is none. Returns
+/// an exit code.
 int learn_check_output(const char *path);
-
-/// The same for the folder alone, whatever the name.
-int learn_check_folder(const char *path);
 
 /// An option that is one of two words, NULL: the first. Returns an exit code.
 int cli_choose(const char *name, const char *text, const char *no, const char *yes, bool *out);

@@ -9,8 +9,10 @@
 
 #include "terminal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const cli_command *const commands[] = {
     &cli_simulate,    &cli_gradient, &cli_fit,   &cli_compare, &cli_plan,
@@ -60,6 +62,29 @@ static int help(const char *name) {
     return CLI_DONE;
 }
 
+/// A file whose folder is not there, or not ours to write to, is told before the work is done.
+static int check_folder(const char *path) {
+    char folder[4096];
+    if (!path) {
+        return CLI_DONE;
+    }
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(folder, sizeof folder, "%.*s.", slash ? (int)(slash - path) + 1 : 0, path);
+    return access(folder, W_OK) == 0
+               ? CLI_DONE
+               : cli_failed("%s: cannot be written: %s", path, strerror(errno));
+}
+
+static int check_folders(const cli_options *options) {
+    const char *const path[] = {options->json, options->report, options->output, options->plan.file,
+                                options->plan.checkpoint};
+    int code = CLI_DONE;
+    for (size_t i = 0; i < sizeof path / sizeof *path && code == CLI_DONE; i++) {
+        code = check_folder(path[i]);
+    }
+    return code;
+}
+
 static int run_command(int n_arg, char **arg) {
     const cli_command *command = find(arg[0]);
     if (!command) {
@@ -71,6 +96,7 @@ static int run_command(int n_arg, char **arg) {
         print_help(command);
         return CLI_DONE;
     }
+    code = code == CLI_DONE ? check_folders(&options) : code;
     return code == CLI_DONE ? cli_terminal_code(command->run(&options)) : code;
 }
 

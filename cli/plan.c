@@ -119,7 +119,8 @@ static int check_options(const cli_options *options) {
         return cli_usage("--sines %d: not with --horizon or --knots", o->n_sine);
     }
     if (o->execute > 0 && (o->horizon == 0 || o->execute > o->horizon)) {
-        return cli_usage("--execute %d: expected at most the steps of --horizon", o->execute);
+        return cli_usage("--execute %d: expected %s", o->execute,
+                         o->horizon ? "at most the steps of --horizon" : "with --horizon");
     }
     if (o->n_focus > 0 && o->horizon == 0) {
         return cli_usage("--focus %d: expected with --horizon", o->n_focus);
@@ -445,7 +446,8 @@ const cli_command cli_plan = {
         "  --dt S, --law LAW, --stepper NAME, --set NAME=VALUE, --key NAME, --control FILE,\n"
         "  --overlap refuse      as for 'carom gradient'\n\n"
         "Ends with 0 when every target is reached, or at the minimum of a loss with --cost; else\n"
-        "with 1 and the reason. The best plan is shown and written in any case.\n",
+        "with 1 and the reason, 2 for wrong usage, 130 at Ctrl-C. The best plan is shown and\n"
+        "written in any case.\n",
     .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_SMOOTHING | CLI_OUTPUT |
              CLI_PLAN | CLI_REPORT,
     .n_word_least = 1,

@@ -5,6 +5,7 @@
 #include "plan.h"
 
 #include "io/atomic_file.h"
+#include "io/checkpoint.h"
 #include "report/result.h"
 #include "report/trajectory.h"
 
@@ -24,12 +25,12 @@ static void print_head(const cli_planning *t) {
     printf("%s: %s, after %d iteration%s of %s", cri_plan_stop_word(p->stop),
            cri_plan_stop_text(p->stop), p->n_iteration, p->n_iteration == 1 ? "" : "s",
            cri_method_text(t->plan_options.minimise.method));
-    if (t->n_window > 0) {
-        printf(" in %d windows, %.3g s\n", t->n_window, t->seconds);
+    if (t->options->plan.horizon > 0) {
+        printf(" in %d window%s, %.3g s\n", t->n_window, t->n_window == 1 ? "" : "s", t->seconds);
     } else {
         printf(", %d evaluations, %.3g s; gradient: %s\n", p->n_evaluation, t->seconds, label);
     }
-    if (t->plan_options.n_start > 1 && t->n_window == 0) {
+    if (t->plan_options.n_start > 1 && t->options->plan.horizon == 0) {
         printf("best of %d starts: number %d\n", p->n_start, p->best_start + 1);
     }
     if (isnan(p->loss)) {
@@ -99,8 +100,12 @@ int cli_plan_judge(const cli_planning *t, const cr_error *err) {
     }
     if (p->stop == CRI_PLAN_INTERRUPTED) {
         const char *file = t->plan_options.checkpoint;
-        cli_say("interrupted; %s%s", file ? "give the same options to go on from " : "",
-                file ? file : "--checkpoint FILE would let it go on");
+        bool is_there = file && cri_checkpoint_exists(file);
+        cli_say("interrupted; %s%s",
+                is_there ? "give the same options to go on from "
+                : file   ? "it was drawing a start, of which nothing is kept"
+                         : "--checkpoint FILE would let it go on",
+                is_there ? file : "");
         return CLI_DONE;
     }
     bool is_limit = p->stop == CRI_PLAN_ITERATION;

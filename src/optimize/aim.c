@@ -42,8 +42,8 @@ static cr_status settle_times(double end, int n_target, cri_target *target, cr_e
         double slack = 1e-12 * end;
         if (target[i].time > end + slack) {
             return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                            "a target at %g s: the run ends at %g s; raise --steps", target[i].time,
-                            end);
+                            "number %d is at %g s, and the run ends at %g s; raise --steps",
+                            target[i].order + 1, target[i].time, end);
         }
         target[i].time = fmin(target[i].time, end);
     }

@@ -172,7 +172,8 @@ cr_status cri_controls_create(const cr_model *model, const char *text, int n_ste
     CR_ASSERT(n_step > 0 && n_knot >= 0);
     *out = NULL;
     if (n_knot > n_step) {
-        return cri_fail(err, CR_ERR_ARGUMENT, 0, "%d knots in a run of %d steps", n_knot, n_step);
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "%d knots are more than the %d steps they are for",
+                        n_knot, n_step);
     }
     builder b = {.model = model,
                  .n_step = n_step,

@@ -187,7 +187,9 @@ class Plan(Command):
         self.bad(2, "--bundle", *plan, "--bundle", "20:1", "--method", "gauss-newton")
         self.bad(2, "LOW:HIGH", *plan, "--bound", "u:push=3")
         self.bad(2, "is left", *plan, "--bound", "u:push=7:8")
-        self.bad(2, "--execute", *plan, "--execute", "4")
+        self.bad(2, "--execute 4: expected with --horizon", *plan, "--execute", "4")
+        self.bad(2, ["--target number 1 is at 9 s", "--steps"], "plan", self.cart, "--target", "cart:1,0,0@9",
+                 "--steps", "10", *controls)
         self.bad(2, "--focus 1: expected with --horizon", *plan, "--focus", "1")
         self.bad(2, "no use for --radius, --focus", *plan, "--focus", "1", "--horizon", "10",
                    "--method", "gauss-newton")
@@ -201,6 +203,40 @@ class Plan(Command):
         self.bad(2, ".csv, .h5 or .hdf5", *plan, "-o", "motion.txt")
         self.bad(1, "no such checkpoint", *plan, "--resume", self.path("not.ck"))
         self.bad(1, "no such file", *plan, "--control", "not.csv")
+
+    def test_a_file_that_has_no_folder_is_told_before_the_work(self):
+        # one that would take minutes
+        plan = ["plan", self.cart, "--target", "cart:9,0,0@1", "--controls", "u:push[*]", "--method",
+                "adam", "--rate", "1e-9", "--iterations", "1000000"]
+        for option, name in [("--json", "a.json"), ("--report", "a.html"), ("--plan", "a.csv"),
+                             ("-o", "a.csv"), ("--checkpoint", "a.ck")]:
+            file = self.path("nothere/" + name)
+            self.bad(1, file + ": cannot be written", *plan, option, file)
+
+    def interrupted(self, *plan):
+        run = subprocess.Popen([*CAROM, *plan], cwd=self.folder.name, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+        time.sleep(1.0)
+        run.send_signal(signal.SIGINT)
+        out, told = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 130, told)
+        return out, told
+
+    def test_what_an_interruption_says_is_so(self):
+        # draws that would take minutes
+        plan = ["plan", self.cart, "--target", "cart:9,0,0@1", "--controls", "u:push[*]",
+                "--samples", "1000000", "--checkpoint"]
+        drawing, window = self.path("drawing.ck"), self.path("window.ck")
+        told = self.interrupted(*plan, drawing)[1]
+        self.assertIn("it was drawing a start, of which nothing is kept", told)
+        self.assertFalse(os.path.exists(drawing))
+        # within the first window: no target was come to, and no loss is claimed
+        out, told = self.interrupted(*plan, window, "--horizon", "50", "--json", self.path("o.json"))
+        self.assertIn("to go on from " + window, told)
+        self.assertTrue(os.path.exists(window))
+        self.assertIn("in 0 windows", out)
+        self.assertIn("no target was come to", out)
+        self.assertIsNone(json.loads(self.read("o.json"))["loss"])
 
     def test_full_disk(self):
         if not os.path.exists("/dev/full"):
