@@ -52,7 +52,7 @@ static void measure_leaves(cri_mantle *t) {
     }
 }
 
-/// Puts the hull in the place of a mesh. Points in a plane have none: they stay as they are.
+/// Puts the hull in the place of a mesh. What has none, as points in a plane, stays as it is.
 static cr_status take_hull(cri_tessellation *t, cr_arena *arena, cr_error *err) {
     const cri_hull *hull;
     cr_status status = cri_hull_build(t->n_vertex, t->fixed, arena, &hull, err);

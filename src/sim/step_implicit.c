@@ -40,14 +40,15 @@ static cr_status refuse_start(const cr_sim *sim, const cri_implicit *s, cr_error
                         "two surfaces are too close for numbers where the step begins");
     }
     const char *name[2];
+    bool has_hulls = sim->potential->form == CRI_POTENTIAL_SDRS;
     for (int i = 0; i < 2; i++) {
         int body = m->geom[geom[i]].body;
         name[i] = body >= 0 ? m->body_name[body] : m->geom_name[geom[i]];
     }
     return cri_fail(err, CR_ERR_ARGUMENT, 0,
-                    "%.60s and %.60s touch or overlap where the step begins; the law %.40s needs "
+                    "%.60s and %.60s touch or overlap%s where the step begins; the law %.40s needs "
                     "them apart: move one of them",
-                    name[0], name[1], sim->world.law->name);
+                    name[0], name[1], has_hulls ? ", by their hulls," : "", sim->world.law->name);
 }
 
 // barriers on distances do not know that surfaces have passed through each other, and none knows
