@@ -277,6 +277,14 @@ class Tasks(unittest.TestCase):
         self.assertAlmostEqual(start, 1.0, 2)
         self.assertLess(rows["soft, touching start, farthest object"][0], 0.2 * start)
 
+    def test_every_law_solves_a_push_that_begins_in_contact(self):
+        laws = subprocess.run([CAROM, "laws"], check=True, capture_output=True, text=True).stdout
+        if "longrange" not in laws:
+            self.skipTest("the law longrange is not there")
+        rows = Potential.rows(self, "lrc-push", "--start", "touching")
+        for law in ("longrange", "ipc", "sdrs", "soft", "bundle"):
+            self.assertEqual(rows[f"{law}, touching start, reached"][0], 1, law)
+
     def test_an_arm_of_real_meshes_pushes_as_well(self):
         root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
         panda = os.path.join(root, "..", "shared", "data", "robots", "franka_panda")
