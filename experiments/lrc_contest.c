@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A task under several laws. Every entry has the same iterations, seeds and rates: the paper's
-// rate, then three times and a third of it until one succeeds (quick runs: in contact alone; entries
-// with one rate: never). Where every gradient of a search was exactly zero no rate has come in, and
-// none is tried again. A law that fails counts as not there.
+// A task under several laws. Every entry has the same iterations, seeds and rates: the task's rate,
+// then three times and a third of it until one succeeds (quick runs: in contact alone; entries with
+// one rate: never). Where every gradient of a search was exactly zero no rate has come in, and none
+// is tried again. A law that fails counts as not there.
 
 #include "lrc_contest.h"
 
