@@ -325,6 +325,7 @@ static cr_status compare_stiffness(lrc_contest *c, cr_error *err) {
                            .rival = &rival,
                            .dt = col->dt,
                            .has_one_rate = col->is_by_steps,
+                           .has_film = true,
                            .chart = chart};
         cr_status status = lrc_contest_enter(c, &entry, err);
         c->task = push;
