@@ -55,8 +55,9 @@ static void name_run(const lrc_run *r, const char *entry, char text[200]) {
         text, 200,
         "%s %016llx %s %s %s %g seed %lld rate %.9g dt %.9g aim %.9g %d %d %d %d %d %d %d %d",
         t->scene, (unsigned long long)hash_task(t), entry, r->rival->law, start_word[r->start],
-        r->rival->mu, (long long)r->seed, r->rate, r->dt, t->aim, r->n_step, t->horizon[f],
-        t->execute[f], t->n_iteration[f], t->n_finish[f], t->n_focus, t->n_knot, t->n_halve);
+        r->rival->mu, (long long)r->seed, r->rate, r->dt, r->target[0].radius, r->n_step,
+        t->horizon[f], t->execute[f], t->n_iteration[f], t->n_finish[f], t->n_focus, t->n_knot,
+        t->n_halve);
 }
 
 /// Searches, or takes what a file has.

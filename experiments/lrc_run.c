@@ -27,6 +27,13 @@ cr_status lrc_task_model(const lrc_task *task, cr_model **out, cr_error *err) {
     return cr_model_parse(text, strlen(text), task->scene, out, err);
 }
 
+// radius of the loss: in contact less than what counts, for all laws, as the mean over a bundle's
+// draws comes to rest about the rim
+static double aim_of(const lrc_run *r) {
+    const lrc_task *t = r->task;
+    return t->aim > 0.0 ? t->aim : r->start == LRC_TOUCHING ? 0.8 * t->radius : t->radius;
+}
+
 static cr_status read_targets(lrc_run *r, cr_error *err) {
     cri_random draw = cri_random_of(r->seed, 0x7461736bu);
     bool is_touching = r->start == LRC_TOUCHING;
@@ -39,7 +46,7 @@ static cr_status read_targets(lrc_run *r, cr_error *err) {
         cri_target *t = &r->target[r->n_target];
         CR_TRY(cri_target_parse(r->model, text[r->n_target], t, err));
         t->order = r->n_target;
-        t->radius = r->task->aim > 0.0 ? r->task->aim : r->task->radius;
+        t->radius = aim_of(r);
         for (int i = 0; i < 2 && r->seed > 0; i++) {
             t->point[i] += (is_touching ? 0.2 : 1.0) * cri_random_uniform(&draw, -SHIFT, SHIFT);
         }
@@ -53,7 +60,7 @@ static cri_plan_options plan_options(const lrc_run *r) {
     bool is_full = r->o->is_full;
     cri_plan_options options = cri_plan_options_default(CRI_METHOD_ADAM);
     options.minimise.rate = r->rate;
-    options.tolerance = r->task->aim > 0.0 ? r->task->radius : options.tolerance;
+    options.tolerance = aim_of(r) < r->task->radius ? r->task->radius : options.tolerance;
     options.minimise.beta[0] = 0.3;
     options.minimise.beta[1] = 0.5;
     options.minimise.halve = r->task->n_halve;
