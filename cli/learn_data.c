@@ -15,10 +15,8 @@
 #include "scene.h"
 #include "text.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const double forwards[1] = {1.0};
 static const double backwards[1] = {-1.0};
