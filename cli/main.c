@@ -7,6 +7,7 @@
 
 #include "commands.h"
 
+#include "start.h"
 #include "terminal.h"
 
 #include <errno.h>
@@ -100,7 +101,7 @@ static int run_command(int n_arg, char **arg) {
     return code == CLI_DONE ? cli_terminal_code(command->run(&options)) : code;
 }
 
-int main(int argc, char **argv) {
+int cli_command_main(int argc, char **argv) {
     if (argc < 2) {
         return cli_usage("which command? 'carom help' lists them");
     }

@@ -389,6 +389,11 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/sdf_tennis.c
 )
 
+# main of the command, which chooses the code for the machine
+set(CAROM_START_SOURCE
+    cli/start.c
+)
+
 set(CAROM_CLI_SOURCES
     cli/aim.c
     cli/bench.c
