@@ -44,12 +44,13 @@ demo: deps-demo build
 
 build:
 	@$(call quiet,configure,cmake --preset release)
-	@$(call quiet,build,cmake --build $(RELEASE) --target carom_cli carom_shared -j $(JOBS))
+	@$(call quiet,build,cmake --build $(RELEASE) --target carom_cli carom_shared carom_archive -j $(JOBS))
 	@! grep -h '^reports will have no charts' build/build.log || true
 
-install: build
-	@cmake --install $(RELEASE) --prefix '$(PREFIX)' >build/install.log || { cat build/install.log; exit 1; }
-	@echo "installed to $(DESTDIR)$(PREFIX)"
+install:
+	@tools/install_built check '$(PREFIX)'
+	@$(MAKE) build
+	@tools/install_built $(RELEASE) '$(PREFIX)'
 
 bench: deps-bench build
 	@$(RELEASE)/carom bench

@@ -13,6 +13,7 @@ extern const cli_command cli_compare;
 extern const cli_command cli_plan;
 extern const cli_command cli_linearize;
 extern const cli_command cli_bench;
+extern const cli_command cli_examples;
 extern const cli_command cli_experiment;
 extern const cli_command cli_experiments;
 extern const cli_command cli_learn;

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 static const cli_command *const commands[] = {
-    &cli_simulate,    &cli_gradient, &cli_fit,   &cli_compare, &cli_plan,
-    &cli_linearize,   &cli_bench,    &cli_learn, &cli_shape,   &cli_experiment,
-    &cli_experiments, &cli_params,   &cli_laws,
+    &cli_simulate,    &cli_gradient, &cli_fit,    &cli_compare, &cli_plan,
+    &cli_linearize,   &cli_bench,    &cli_learn,  &cli_shape,   &cli_experiment,
+    &cli_experiments, &cli_examples, &cli_params, &cli_laws,
 };
 
 #define N_COMMAND ((int)(sizeof commands / sizeof *commands))

@@ -387,6 +387,7 @@ set(CAROM_EXPERIMENT_SOURCES
     experiments/sdf_depth.c
     experiments/sdf_film.c
     experiments/sdf_tennis.c
+    experiments/shipped.c
 )
 
 # main of the command, which chooses the code for the machine
@@ -410,6 +411,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_spheres.c
     cli/compare.c
     cli/compare_page.c
+    cli/examples.c
     cli/experiment.c
     cli/fit.c
     cli/fit_depth.c

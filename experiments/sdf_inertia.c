@@ -256,7 +256,7 @@ static cr_status run_code(cri_sdf_space *s, cri_sdf_task *task, uint64_t seed, s
 static cr_status run_space(int which, int n, uint64_t seed, score *out, cr_error *err) {
     cri_sdf_space s;
     cri_sdf_task task = {0};
-    char shape[CRI_SDF_PATH + 80], sought[128];
+    char shape[CRI_SHIPPED_LIMIT + 80], sought[128];
     cr_status status = cri_sdf_space_open(cri_sdf_space_name[which], &s, err);
     if (status == CR_OK) {
         snprintf(shape, sizeof shape, "<text name='carom:shape:b' data='neural %s; cells 12'/>",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Spaces of shapes from data/shapes, below the working folder or where Carom was built.
+// Spaces of shapes that come with Carom.
 
 #include "sdf_space.h"
 
@@ -17,19 +17,16 @@ enum { CELLS = 32, COARSE = 16 };
 const char *const cri_sdf_space_name[CRI_SDF_SPACES] = {"animals", "cans", "cameras", "mugs"};
 
 cr_status cri_sdf_space_open(const char *name, cri_sdf_space *out, cr_error *err) {
-    static const char *const folder[] = {"data/shapes", CAROM_SHAPES};
+    char file[64];
     *out = (cri_sdf_space){.arena = cri_arena_create(1 << 16),
                            .work = cri_arena_create(1 << 20),
                            .scratch = cri_arena_create(1 << 20)};
     if (!out->arena || !out->work || !out->scratch) {
         return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
     }
-    cr_status status = CR_ERR_FILE;
-    for (int k = 0; k < 2 && status != CR_OK; k++) {
-        (void)snprintf(out->path, sizeof out->path, "%s/%s.h5", folder[k], name);
-        status = cri_shape_space_read(out->path, out->arena, &out->space, err);
-    }
-    return status;
+    (void)snprintf(file, sizeof file, "shapes/%s.h5", name);
+    CR_TRY(cri_shipped_path(file, out->path, err));
+    return cri_shape_space_read(out->path, out->arena, &out->space, err);
 }
 
 void cri_sdf_space_close(cri_sdf_space *s) {

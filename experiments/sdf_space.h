@@ -9,14 +9,15 @@
 #include "carom/carom.h"
 #include "geometry/form.h"
 #include "geometry/shape_space.h"
+#include "shipped.h"
 
-enum { CRI_SDF_SPACES = 4, CRI_SDF_PATH = 1024 };
+enum { CRI_SDF_SPACES = 4 };
 
 /// Names of the files, and what the paper calls their like.
 extern const char *const cri_sdf_space_name[CRI_SDF_SPACES];
 
 typedef struct cri_sdf_space {
-    char path[CRI_SDF_PATH];
+    char path[CRI_SHIPPED_LIMIT];
     cri_shape_space space;
     cr_arena *arena, *work, *scratch;
 } cri_sdf_space;

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # installed.sh SOURCE_DIR BUILD_DIR CMAKE CC: installs into a temporary prefix, moves the tree to show
-# that it may be moved, compiles README's program against it by pkg-config (shared and static) and
-# by find_package, and runs it.
+# that it may be moved, compiles README's program and the examples against it by pkg-config (shared
+# and static) and by find_package, and runs it. No file may name a folder of the build, and data are
+# those of the installation.
 set -eu -o pipefail
 
 source_dir=$1
@@ -31,7 +32,7 @@ mv "$work/stage/opt/carom" "$work/moved"
 prefix="$work/moved"
 lib=$(dirname "$(find "$prefix" -name libcarom.so)")
 export PKG_CONFIG_PATH="$lib/pkgconfig"
-if grep -rIl -e "$build_dir" -e "$work/stage" "$prefix"; then
+if grep -rl -e "$source_dir" -e "$build_dir" -e "$work/stage" "$prefix"; then
     echo "installed: the files above name a folder of the build"
     exit 1
 fi
@@ -52,7 +53,14 @@ run() {
 
 warnings="-std=c17 -Wall -Wextra -Wpedantic -Werror"
 
-"$cc" $warnings "$work/program.c" -o "$work/by_pkg_config" $(pkg-config --cflags --libs carom) -lm
+# the line that README gives works for every example too
+for program in "$work/program.c" "$prefix"/share/carom/examples/*.c; do
+    if ! "$cc" $warnings "$program" $(pkg-config --cflags --libs carom) -o "$work/by_pkg_config"; then
+        echo "installed: README's line does not compile $program"
+        exit 1
+    fi
+done
+"$cc" $warnings "$work/program.c" $(pkg-config --cflags --libs carom) -o "$work/by_pkg_config"
 LD_LIBRARY_PATH="$lib" run pkg_config "$work/by_pkg_config"
 
 "$cc" $warnings "$work/program.c" -o "$work/by_archive" $(pkg-config --cflags carom) \
@@ -83,7 +91,24 @@ for name in archive shared static; do
     fi
 done
 
-if [ -x "$prefix/bin/carom" ]; then
-    "$prefix/bin/carom" --help >/dev/null
+# the command finds what was installed with it, wherever that is now, and CAROM_DATA's when it is given
+carom="$prefix/bin/carom"
+"$carom" --help >/dev/null
+(cd "$work" && "$carom" examples examples >/dev/null && "$carom" simulate examples/bounce.xml >/dev/null)
+if ! diff -r "$prefix/share/carom/examples" "$work/examples"; then
+    echo "installed: carom examples copied something else"
+    exit 1
 fi
-echo "installed: README's program runs, by pkg-config and find_package, shared and static"
+if CAROM_DATA="$work/project" "$carom" examples "$work/other" 2>"$work/log" ||
+    ! grep -q 'CAROM_DATA' "$work/log"; then
+    echo "installed: CAROM_DATA names a folder without examples, and nothing said so"
+    exit 1
+fi
+CAROM_DATA="$prefix/share/carom" "$carom" examples "$work/other" >/dev/null
+for file in bin/carom share/carom/shapes/cans.h5 share/doc/carom/LICENSE; do
+    if [ ! -s "$prefix/$file" ]; then
+        echo "installed: $file is missing"
+        exit 1
+    fi
+done
+echo "installed: README's program and the examples, by pkg-config and find_package, shared and static"
