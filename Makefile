@@ -7,7 +7,7 @@
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make bench      speed, as ratios in one run
 #   make gallery    makes the reports that the documentation shows, and their pictures, again
-#   make check      the scripts that read the source: layers, pairs, budgets, hygiene, format
+#   make check      the scripts that read the source: layers, pairs, budgets, hygiene, docs, format
 #   make fuzz       breaks readers on purpose for FUZZ_SECONDS=3600
 #   make mutate     flips every sign in every derivative and counts what the tests miss (minutes)
 #   make format     clang-format on every C file
@@ -117,7 +117,7 @@ tidy:
 
 # all of them, then red if one was
 check:
-	@red=0; for tool in sources layers pairs budgets hygiene format; do tools/check_$$tool || red=1; done; \
+	@red=0; for tool in sources layers pairs budgets hygiene docs format; do tools/check_$$tool || red=1; done; \
 	tools/selftest || red=1; exit $$red
 
 fuzz: deps-test
