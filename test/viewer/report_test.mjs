@@ -11,7 +11,7 @@ import { join, resolve } from 'node:path';
 import { launch } from './browser.mjs';
 import { makeReports } from './reports.mjs';
 
-// the figures that README gives
+// bounds of the figures in docs/report.md
 const FIRST_FRAME_MS = 1000;
 const PAGE_BYTES = 1 << 20;
 
