@@ -14,9 +14,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static cr_status refuse(cr_error *err, const char *path, const char *what) {
+/// Number of the descriptor that a name stands for, -1: it is a file's.
+static int descriptor_of(const char *path) {
+    int n = -1;
+    char tail;
+    return sscanf(path, "/dev/fd/%9d%c", &n, &tail) == 1 ? n : -1;
+}
+
+static cr_status refuse(cr_error *err, const char *path) {
     cr_status status = errno == ENOMEM ? CR_ERR_MEMORY : CR_ERR_FILE;
-    return cri_file_fail(err, status, path, 0, "cannot be %s: %s", what, strerror(errno));
+    const char *name = descriptor_of(path) >= 0 ? "the output" : path;
+    return cri_file_fail(err, status, name, 0, "cannot be written: %s", strerror(errno));
+}
+
+/// A stream of its own on an open descriptor.
+static FILE *open_descriptor(int descriptor) {
+    int own = dup(descriptor);
+    FILE *stream = own >= 0 ? fdopen(own, "w") : NULL;
+    if (!stream && own >= 0) {
+        int reason = errno;
+        close(own);
+        errno = reason;
+    }
+    return stream;
 }
 
 /// Opens a file of a fresh name beside path, readable as umask wants it.
@@ -52,15 +72,20 @@ static FILE *open_temporary(const char *path, char **temporary) {
 
 cr_status cri_atomic_open(const char *path, cri_atomic_file *out, cr_error *err) {
     *out = (cri_atomic_file){.path = path};
+    int descriptor = descriptor_of(path);
+    if (descriptor >= 0) {
+        out->stream = open_descriptor(descriptor);
+        return out->stream ? CR_OK : refuse(err, path);
+    }
     struct stat info;
     bool is_there = lstat(path, &info) == 0;
     if (is_there && S_ISDIR(info.st_mode)) {
         errno = EISDIR;
-        return refuse(err, path, "written");
+        return refuse(err, path);
     }
     bool is_direct = is_there && !S_ISREG(info.st_mode);
     out->stream = is_direct ? fopen(path, "w") : open_temporary(path, &out->temporary);
-    return out->stream ? CR_OK : refuse(err, path, "written");
+    return out->stream ? CR_OK : refuse(err, path);
 }
 
 cr_status cri_atomic_commit(cri_atomic_file *file, cr_error *err) {
@@ -78,7 +103,7 @@ cr_status cri_atomic_commit(cri_atomic_file *file, cr_error *err) {
     if (is_good && file->temporary) {
         is_good = rename(file->temporary, file->path) == 0;
     }
-    cr_status status = is_good ? CR_OK : refuse(err, file->path, "written");
+    cr_status status = is_good ? CR_OK : refuse(err, file->path);
     if (!is_good && file->temporary) {
         unlink(file->temporary);
     }

@@ -3,7 +3,9 @@
 // Files that appear whole or not at all.
 //
 // Text goes to a temporary file in the same folder, which takes the final name when it is complete.
-// What is not a plain file (a pipe, a device, a symbolic link) is written directly.
+// What is not a plain file (a pipe, a device, a symbolic link) is written directly. /dev/fd/N is
+// descriptor N, which is open already: it is not opened again, which would truncate a file that
+// others write to, and fail for sockets.
 
 #pragma once
 

@@ -4,6 +4,8 @@
 //
 // Files are read in growing pieces and never asked for their size first, so pipes work too.
 
+#define _POSIX_C_SOURCE 200809L
+
 #include "io/file.h"
 
 #include <errno.h>
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // a path longer than this would leave no room for the message
 #define PATH_SHOWN 64
@@ -20,8 +23,17 @@
 
 // ---- messages ----------------------------------------------------------------------------------
 
+static bool is_standard(const char *path) {
+    return strcmp(path, "-") == 0;
+}
+
+const char *cri_file_name(const char *path) {
+    return is_standard(path) ? "standard input" : path;
+}
+
 // the path, or of a long one its end from a '/' on
 static const char *shown_path(const char *path) {
+    path = cri_file_name(path);
     size_t n = strlen(path);
     if (n <= PATH_SHOWN) {
         return path;
@@ -132,13 +144,23 @@ static cr_status read_all(FILE *stream, const char *path, char **text, size_t *n
     return CR_OK;
 }
 
+/// A stream of its own on descriptor 0, which stays open.
+static FILE *open_standard(void) {
+    int own = dup(STDIN_FILENO);
+    FILE *stream = own >= 0 ? fdopen(own, "rb") : NULL;
+    if (!stream && own >= 0) {
+        close(own);
+    }
+    return stream;
+}
+
 cr_status cri_file_read(const char *path, char **text, size_t *n_byte, cr_error *err) {
     CR_ASSERT(path && text && n_byte);
     *text = NULL;
     *n_byte = 0;
 
     errno = 0;
-    FILE *stream = fopen(path, "rb");
+    FILE *stream = is_standard(path) ? open_standard() : fopen(path, "rb");
     if (!stream) {
         return fail_open(path, errno ? errno : EIO, err);
     }

@@ -129,7 +129,7 @@ cr_status cri_model_load_with(const char *path, struct cri_ground_nets *nets, cr
     char *text;
     size_t n_byte;
     CR_TRY(cri_file_read(path, &text, &n_byte, err));
-    cr_status status = cri_model_parse_with(text, n_byte, path, nets, out, err);
+    cr_status status = cri_model_parse_with(text, n_byte, cri_file_name(path), nets, out, err);
     free(text);
     return status;
 }
