@@ -19,6 +19,7 @@
 #include "report.h"
 #include "report/result.h"
 #include "scene.h"
+#include "text.h"
 
 #include <limits.h>
 #include <math.h>
@@ -72,7 +73,13 @@ __attribute__((format(printf, 4, 5))) static void add(rows *r, double value, con
     va_start(args, format);
     vsnprintf(row->name, sizeof row->name, format, args);
     va_end(args);
-    printf("%-48s  %12.6g  %s\n", row->name, row->value, row->unit);
+    // rows appear as they come: the largest of those so far that have the unit
+    double largest = 0.0;
+    for (int i = 0; i < r->n; i++) {
+        bool is_same = strcmp(r->row[i].unit, unit) == 0;
+        largest = is_same ? fmax(largest, fabs(r->row[i].value)) : largest;
+    }
+    printf("%-48s  %12.6g  %s\n", row->name, cli_shown(row->value, largest), row->unit);
     fflush(stdout);
 }
 
@@ -423,6 +430,12 @@ static int check_words(const cli_options *options, const char *name) {
         return cli_usage("only 'carom bench ir' takes a scene, 'carom bench contact' and 'sdf' "
                          "several, and 'carom bench solvers' files");
     }
+    for (int i = 1; i < options->n_word; i++) {
+        if (strcmp(options->word[i], "-") == 0) {
+            return cli_usage(
+                "carom bench %.20s -: scenes are read several times; give a file's name", name);
+        }
+    }
     bool has_problems =
         options->n_problem > 0 || options->keep || options->use_families || options->seed > 0;
     if (has_problems && !is_solvers) {
@@ -456,23 +469,13 @@ static int run(const cli_options *options) {
         return code;
     }
     static rows r;
-    int n_run = 0;
     for (size_t i = 0; i < sizeof benches / sizeof *benches; i++) {
         if (!name && benches[i].run == bench_ir && !cli_bench_has_valgrind()) {
-            puts("no instruction counts: valgrind is not installed");
+            (void)cli_note(options, "no instruction counts: valgrind is not installed");
         } else if (!name || strcmp(benches[i].name, name) == 0) {
             int own = benches[i].run(options, &r);
             code = own > code ? own : code;
-            n_run++;
         }
-    }
-    if (n_run == 0) {
-        char there[200] = "";
-        for (size_t i = 0; i < sizeof benches / sizeof *benches; i++) {
-            size_t used = strlen(there);
-            snprintf(there + used, sizeof there - used, "%s%s", i > 0 ? ", " : "", benches[i].name);
-        }
-        return cli_usage("unknown benchmark %.40s; there are %s", name, there);
     }
     cr_error err = {0};
     if (code == CLI_DONE && options->json &&
@@ -509,7 +512,9 @@ const cli_command cli_bench = {
         "  --keep DIR                    solvers: writes what is not solved there\n"
         "  --json FILE                   the rows as JSON\n"
         "  --report FILE.html            a page with the rows as a table\n",
-    .known = CLI_STEPS | CLI_WORK | CLI_STEPPER | CLI_LAW | CLI_PROBLEMS | CLI_REPORT,
+    .known = CLI_JSON | CLI_STEPS | CLI_WORK | CLI_STEPPER | CLI_LAW | CLI_PROBLEMS | CLI_REPORT,
+    .takes = CLI_TAKES_INPUT,
+    .words = "fit gradient long start load gas boxes nets points sdf ir solvers contact",
     .n_word_least = 0,
     .n_word_most = CLI_WORD_LIMIT,
     .run = run,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// All commands, one file each.
+// All commands, one file each, and what they have in common.
 
 #pragma once
 
@@ -20,3 +20,24 @@ extern const cli_command cli_learn;
 extern const cli_command cli_shape;
 extern const cli_command cli_params;
 extern const cli_command cli_laws;
+extern const cli_command cli_help;
+
+/// All of them, NULL behind the last.
+extern const cli_command *const cli_commands[];
+
+/// The command of that name, NULL after a line on stderr that says what it may have been.
+const cli_command *cli_command_find(const char *name);
+
+/// What 'carom help' says below the list of commands.
+extern const char cli_notes[];
+extern const char cli_exit_codes[];
+
+/// Lines of help that every command ends with.
+extern const char cli_help_end[];
+
+/// What a command has to say about itself, to stdout.
+void cli_help_print(const cli_command *command);
+
+/// Name number i of the contact laws, and of the steppers; NULL behind the last.
+const char *cli_law_name(int i);
+const char *cli_stepper_name(int i);

@@ -136,7 +136,13 @@ static void print_laws(const task *t, int width) {
            "energy", "gradient", "error", "agree", "step", "back", "gradient is");
     printf("%-*s  %11s  %8s  %9s  %10s  %7s  %8s  %6s  %6s\n", width, "", "m^2", "m", "J", "norm",
            "", "", "us", "us");
-    for (int i = 0; i < t->compare->n_row; i++) {
+    const cri_compare_row *first = t->compare->row;
+    int n = t->compare->n_row;
+    double loss = cli_largest(n, &first->loss, sizeof *first);
+    double overlap = cli_largest(n, &first->max_penetration, sizeof *first);
+    double energy = cli_largest(n, &first->energy_change, sizeof *first);
+    double gradient = cli_largest(n, &first->gradient_norm, sizeof *first);
+    for (int i = 0; i < n; i++) {
         const cri_compare_row *row = &t->compare->row[i];
         char status[64], agree[32] = "-";
         cri_compare_text(t->compare, i, status);
@@ -145,10 +151,10 @@ static void print_laws(const task *t, int width) {
                      row->n_checked - row->n_wrong - row->n_undecided, row->n_checked);
         }
         printf("%-*s", width, row->law->name);
-        print_cell(11, "%.7g", row->loss);
-        print_cell(8, "%.2g", row->max_penetration);
-        print_cell(9, "%+.4g", row->energy_change);
-        print_cell(10, "%.5g", row->gradient_norm);
+        print_cell(11, "%.7g", cli_shown(row->loss, loss));
+        print_cell(8, "%.2g", cli_shown(row->max_penetration, overlap));
+        print_cell(9, "%+.4g", cli_shown(row->energy_change, energy));
+        print_cell(10, "%.5g", cli_shown(row->gradient_norm, gradient));
         print_cell(7, "%.1e", row->gradient_error);
         printf("  %8s", agree);
         print_cell(6, row->step_us < 100.0 ? "%.3g" : "%.0f", row->step_us);
@@ -162,6 +168,12 @@ static void print_target(const task *t, int width, int k) {
     const cri_target *target = &t->run.aim.target[k];
     const char *name = target->body >= 0 ? t->scene.model->body_name[target->body] : "site";
     const cri_compare_row *first = NULL;
+    double largest[3] = {0.0, 0.0, 0.0};
+    for (int i = 0; i < 3 * t->compare->n_row; i++) {
+        const cri_compare_row *row = &t->compare->row[i / 3];
+        double size = row->has_motion ? fabs(row->target[3 * k + i % 3]) : 0.0;
+        largest[i % 3] = fmax(largest[i % 3], size);
+    }
     for (int i = 0; i < t->compare->n_row; i++) {
         const cri_compare_row *row = &t->compare->row[i];
         const double *at = row->target + 3 * k;
@@ -175,7 +187,7 @@ static void print_target(const task *t, int width, int k) {
         }
         printf("%-*s", width, row->law->name);
         for (int d = 0; d < 3; d++) {
-            print_cell(12, "%.8g", at[d]);
+            print_cell(12, "%.8g", cli_shown(at[d], largest[d]));
         }
         if (first) {
             cri_vec3 way = cri_v3_sub(cri_v3_load(at), cri_v3_load(first->target + 3 * k));
@@ -297,8 +309,9 @@ const cli_command cli_compare = {
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  --json FILE           the result as JSON\n"
         "  --report FILE.html    a page with tables and the motions of all laws to play\n",
-    .known = (CLI_RUN & ~CLI_LAW) | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK |
-             CLI_REPORT,
+    .known = CLI_JSON | (CLI_RUN & ~(CLI_LAW | CLI_OUTSIDE)) | CLI_CONTROL | CLI_STEPS |
+             CLI_TARGET | CLI_WRT | CLI_CHECK | CLI_REPORT,
+    .takes = CLI_TAKES_INPUT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

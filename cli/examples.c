@@ -157,7 +157,7 @@ const cli_command cli_examples = {
     .help = "The folder is made when it is not there. 'carom examples examples' makes the tour\n"
             "(docs/tour.md) work from where you are. Files that are there and differ are not\n"
             "overwritten: then nothing is copied.\n\n",
-    .known = 0,
+    .takes = CLI_TAKES_FOLDER,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

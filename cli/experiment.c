@@ -7,7 +7,10 @@
 #include "../experiments/experiment.h"
 #include "io/checkpoint.h"
 #include "report.h"
+#include "report/result.h"
+#include "scene.h"
 #include "terminal.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,26 +30,29 @@ static int count_threads(void) {
 }
 
 static int list(const cli_options *options) {
-    (void)options;
-    for (int k = 0; cri_experiments[k]; k++) {
-        printf("%-20s %s\n", cri_experiments[k]->name, cri_experiments[k]->summary);
+    enum { MOST = 256 };
+    const char *row[MOST][2];
+    int n = 0;
+    for (; cri_experiments[n] && n < MOST; n++) {
+        row[n][0] = cri_experiments[n]->name;
+        row[n][1] = cri_experiments[n]->summary;
+        printf("%-20s %s\n", row[n][0], row[n][1]);
     }
-    return CLI_DONE;
+    cr_error err = {0};
+    return !options->json || cri_result_names(options->json, "experiments", n, row, &err) == CR_OK
+               ? CLI_DONE
+               : cli_error(&err);
 }
 
-// one of the words of a list with spaces between, or not given
+// one of the words of a list, or not given
 static int check_word(const char *option, const char *word, const char *experiment,
                       const char *list) {
     if (!word) {
         return CLI_DONE;
     }
     const char *words = list ? list : "";
-    size_t n = strlen(word);
-    for (const char *at = words; n > 0 && (at = strstr(at, word)); at += n) {
-        bool is_begin = at == words || at[-1] == ' ';
-        if (is_begin && (at[n] == ' ' || at[n] == '\0')) {
-            return CLI_DONE;
-        }
+    if (cli_is_among(word, words)) {
+        return CLI_DONE;
     }
     return cli_usage("%s %.60s: %s has %s", option, word, experiment, *words ? words : "none");
 }
@@ -55,7 +61,14 @@ static int find(const cli_options *options, const cri_experiment **out) {
     const char *name = options->word[0];
     *out = cri_experiment_find(name);
     if (!*out) {
-        return cli_usage("unknown experiment %.60s; 'carom experiments' lists them", name);
+        cli_guess guess = {.word = name};
+        for (int k = 0; cri_experiments[k]; k++) {
+            cli_guess_try(&guess, cri_experiments[k]->name);
+        }
+        char hint[80];
+        return cli_usage("unknown experiment %.60s%s", name,
+                         guess.best ? cli_guess_text(&guess, hint)
+                                    : "; 'carom experiments' lists them");
     }
     if (options->is_quick && options->is_full) {
         return cli_usage("--quick and --full exclude one another");
@@ -80,12 +93,25 @@ static void put_number(double value) {
     }
 }
 
+/// The largest of our values in the rows with a unit: they are one column.
+static double largest_of(const cri_experiment_result *result, const char *unit) {
+    double largest = 0.0;
+    for (int k = 0; k < result->n_row; k++) {
+        bool is_same = strcmp(result->row[k].unit, unit) == 0;
+        largest = is_same ? fmax(largest, fabs(result->row[k].value)) : largest;
+    }
+    return largest;
+}
+
 static void print(const cri_experiment_result *result) {
+    double largest = cli_largest(result->n_row, &result->row->value, sizeof *result->row);
     printf("%-64s  %10s  %10s  %s\n", "", "ours", "paper", "better");
     for (int k = 0; k < result->n_row; k++) {
         const cri_experiment_row *row = &result->row[k];
         printf("%-64s", row->name);
-        put_number(row->value);
+        // few values are small enough to ask for the rows of their unit
+        bool is_small = cli_shown(row->value, largest) != row->value;
+        put_number(is_small ? cli_shown(row->value, largest_of(result, row->unit)) : row->value);
         put_number(row->paper);
         printf("  %-6s %s\n", row->better, row->unit);
     }
@@ -156,7 +182,9 @@ static int run_one(const cli_options *options, const cri_experiment *experiment,
     cri_report_fact(report, "seconds", "%.1f", seconds);
     report_rows(report, result);
     print(result);
-    printf("%.1f s\n", seconds);
+    if (!options->use_quiet) {
+        printf("%.1f s\n", seconds);
+    }
     return write_json(options, experiment, seconds, result);
 }
 
@@ -199,7 +227,8 @@ const cli_command cli_experiment = {
             "  --checkpoint FILE     keeps finished runs, and goes on from them\n"
             "  --json FILE           all rows as JSON\n"
             "  --report FILE.html    a page with tables and charts\n",
-    .known = CLI_EXPERIMENT | CLI_REPORT | CLI_CHECKPOINT,
+    .known = CLI_JSON | CLI_EXPERIMENT | CLI_REPORT | CLI_CHECKPOINT,
+    .takes = CLI_TAKES_EXPERIMENT,
     .n_word_least = 0,
     .n_word_most = 1,
     .run = run,
@@ -209,8 +238,8 @@ const cli_command cli_experiments = {
     .name = "experiments",
     .arguments = "",
     .summary = "the experiments that there are",
-    .help = "",
-    .known = 0,
+    .help = "  --json FILE           the list as JSON\n",
+    .known = CLI_JSON,
     .n_word_least = 0,
     .n_word_most = 0,
     .run = list,

@@ -51,11 +51,10 @@ static int read_recording(const task *t, const char *path, cri_recording *out) {
 }
 
 /// Says when a recording is over before a step is: its times may be in another unit.
-static void check_length(const task *t, const cli_options *options, const cri_recording *r) {
+static void check_length(const task *t, const cri_recording *r) {
     double length = r->time[r->n_sample - 1];
     if (length < (1.0 - LENGTH_SLACK) * t->scene.dt) {
-        cli_warn(options,
-                 "%.80s: the recording lasts %g s, less than a step of %g s, and is simulated in "
+        cli_warn("%.80s: the recording lasts %g s, less than a step of %g s, and is simulated in "
                  "shorter ones; is t in seconds? Else a shorter --dt says the same",
                  r->file, length, t->scene.dt);
     }
@@ -69,7 +68,7 @@ static int read_recordings(task *t, const cli_options *options) {
         code = k < n_table ? read_recording(t, options->word[k + 1], &t->recording[k])
                            : cli_fit_depth(&t->scene, options, k - n_table, &t->recording[k]);
         if (code == CLI_DONE) {
-            check_length(t, options, &t->recording[k]);
+            check_length(t, &t->recording[k]);
         }
     }
     if (code == CLI_DONE) {
@@ -237,6 +236,7 @@ const cli_command cli_fit = {
         "                        with N below 1 that part, out of the fit and tells their error\n"
         "  --dt S                longest step in s, else the scene's\n"
         "  --law LAW             contact law, see 'carom laws'\n"
+        "  --outside W           nets beyond their training: net (asked anyhow), analytic or stop\n"
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a start value, also x0:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"
@@ -246,7 +246,8 @@ const cli_command cli_fit = {
         "  -o FILE.csv           all values as a table\n"
         "  --json FILE           the result as JSON\n"
         "  --report FILE.html    a page with curves, error bars and the motions to play\n",
-    .known = CLI_RUN | CLI_WRT | CLI_OUTPUT | CLI_FIT | CLI_CHECKPOINT | CLI_REPORT,
+    .known = CLI_JSON | CLI_RUN | CLI_WRT | CLI_OUTPUT | CLI_FIT | CLI_CHECKPOINT | CLI_REPORT,
+    .takes = CLI_TAKES_INPUT,
     .n_word_least = 1,
     .n_word_most = CLI_WORD_LIMIT,
     .run = run,

@@ -5,6 +5,8 @@
 
 #include "fit_print.h"
 
+#include "text.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +53,10 @@ bool cli_fit_truth(const cri_fit_problem *problem, const cri_fit_entry *entry, d
 
 static void print_entries(const cri_fit_problem *problem, const cri_fit *fit, int n, int width) {
     bool has_truth = false;
+    const cri_fit_entry *all = fit->entry;
+    double start = cli_largest(n, &all->start, sizeof *all);
+    double value = cli_largest(n, &all->value, sizeof *all);
+    double deviation = cli_largest(n, &all->deviation, sizeof *all);
     for (int k = 0; k < problem->n_recording; k++) {
         has_truth = has_truth || problem->recording[k].n_truth > 0;
     }
@@ -67,10 +73,10 @@ static void print_entries(const cri_fit_problem *problem, const cri_fit *fit, in
             bool is_told = cli_fit_truth(problem, e, &truth);
             print_cell(is_told, truth, "%.6g");
         }
-        print_cell(true, e->start, "%.6g");
-        print_cell(true, e->value, "%.6g");
+        print_cell(true, cli_shown(e->start, start), "%.6g");
+        print_cell(true, cli_shown(e->value, value), "%.6g");
         printf("  ");
-        print_cell(true, e->deviation, "%.2g");
+        print_cell(true, cli_shown(e->deviation, deviation), "%.2g");
         printf("%s\n", e->is_at_bound ? "  at its bound" : "");
     }
 }
@@ -113,9 +119,10 @@ static void print_summary(const cri_fit *fit, int width) {
             value[k] = first[(size_t)k * (size_t)n_own].value;
         }
         double middle = median(fit->n_recording, value);
+        double largest = cli_largest(fit->n_recording, value, sizeof *value);
         printf("%-*s", width, first->name);
-        print_cell(true, value[0], "%.6g");
-        print_cell(true, middle, "%.6g");
+        print_cell(true, cli_shown(value[0], largest), "%.6g");
+        print_cell(true, cli_shown(middle, largest), "%.6g");
         print_cell(true, value[fit->n_recording - 1], "%.6g");
         printf("  ");
         print_cell(true, deviation, "%.2g");

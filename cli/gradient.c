@@ -11,6 +11,7 @@
 #include "report/result.h"
 #include "scene.h"
 #include "terminal.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -162,15 +163,7 @@ static const char *check_word(const cri_check_result *check) {
     return check->is_decided ? "  differs" : "  undecided";
 }
 
-static void print(const task *t) {
-    const cri_gradient_result *r = &t->result;
-    int width = 4;
-    for (int i = 0; i < r->n_entry; i++) {
-        int length = (int)strlen(r->entry[i].name);
-        width = length > width ? length : width;
-    }
-    printf("loss %.12g m^2 after %d steps; gradient: %s\n", r->loss, t->run.aim.schedule.n_step,
-           r->status);
+static void print_cost(const task *t) {
     if (t->report.n_event > 0) {
         printf("%d impact%s", t->report.n_event, t->report.n_event == 1 ? "" : "s");
         if (isfinite(t->report.least_speed)) {
@@ -180,18 +173,35 @@ static void print(const task *t) {
     } else {
         printf("no impacts; ");
     }
-    printf("forward %.3g ms, gradient %.3g ms\n\n", 1e3 * r->seconds_forward,
-           1e3 * r->seconds_gradient);
-    printf("%-*s  %20s", width, "name", "value");
+    printf("forward %.3g ms, gradient %.3g ms\n", 1e3 * t->result.seconds_forward,
+           1e3 * t->result.seconds_gradient);
+}
+
+static void print(const task *t, bool is_quiet) {
+    const cri_gradient_result *r = &t->result;
+    int width = 4;
+    double largest = cli_largest(r->n_entry, &r->entry->value, sizeof *r->entry);
+    double difference = cli_largest(t->n_checked, &r->entry->difference, sizeof *r->entry);
+    for (int i = 0; i < r->n_entry; i++) {
+        int length = (int)strlen(r->entry[i].name);
+        width = length > width ? length : width;
+    }
+    printf("loss %.12g m^2 after %d steps; gradient: %s\n", r->loss, t->run.aim.schedule.n_step,
+           r->status);
+    if (!is_quiet) {
+        print_cost(t);
+    }
+    printf("\n%-*s  %20s", width, "name", "value");
     if (r->is_checked) {
         printf("  %20s  %10s", "difference", "error");
     }
     putchar('\n');
     for (int i = 0; i < r->n_entry; i++) {
         const cri_gradient_entry *e = &r->entry[i];
-        printf("%-*s  %20.12g", width, e->name, e->value);
+        printf("%-*s  %20.12g", width, e->name, cli_shown(e->value, largest));
         if (i < t->n_checked) {
-            printf("  %20.12g  %10.2e%s", e->difference, e->error, check_word(&t->check[i]));
+            printf("  %20.12g  %10.2e%s", cli_shown(e->difference, difference), e->error,
+                   check_word(&t->check[i]));
         }
         if (e->held) {
             printf("  held: %s", e->held);
@@ -318,7 +328,7 @@ static int run(const cli_options *options) {
     }
     cr_error err = {0};
     if (code == CLI_DONE) {
-        print(&t);
+        print(&t, options->use_quiet);
         if (options->json && cri_result_gradient(options->json, &t.result, &err) != CR_OK) {
             code = cli_error(&err);
         }
@@ -351,8 +361,9 @@ const cli_command cli_gradient = {
         "  --smoothing K         gradient of a smoothed contact law, cone and cone-reg only: K is\n"
         "                        relative to the energy of the contacts, 1e-6 is little, 1e-2 is\n"
         "                        much; without it, and at 0, the gradient is exact\n"
-        "  --surrogate longrange gradient of that law's steps along the motion: it sees contacts\n"
-        "                        that have not happened, and is not that of the motion\n"
+        "  --surrogate LAW       longrange: gradient of that law's steps along the motion: it "
+        "sees\n"
+        "                        contacts that have not happened, and is not that of the motion\n"
         "  --stepper NAME        located (impacts inside the step) or end (at its end)\n"
         "  --set NAME=VALUE      changes a parameter, x0:NAME or u:NAME; may be repeated\n"
         "  --key NAME            start from that keyframe, else from the first\n"
@@ -361,8 +372,9 @@ const cli_command cli_gradient = {
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  --json FILE           the result as JSON\n"
         "  --report FILE.html    a page with curves, tables and the motion to play\n",
-    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_WRT | CLI_CHECK | CLI_SMOOTHING |
-             CLI_REPORT,
+    .known = CLI_JSON | CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_SURROGATE | CLI_WRT |
+             CLI_CHECK | CLI_SMOOTHING | CLI_REPORT,
+    .takes = CLI_TAKES_INPUT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

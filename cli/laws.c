@@ -33,22 +33,39 @@ static void put_law(const cri_law_row *law) {
     cli_print_paragraph(INDENT, law->promise ? law->promise : "");
 }
 
+/// Law number i: impulse laws, those with a step of their own, those made of nets.
+static const cri_law *law_at(int i) {
+    static const cri_law *(*const table[])(int) = {cri_law_at, cri_law_stepped_at,
+                                                   cri_law_learned_at};
+    for (size_t kind = 0; kind < sizeof table / sizeof table[0]; kind++) {
+        int n = 0;
+        while (table[kind](n)) {
+            n++;
+        }
+        if (i < n) {
+            return table[kind](i);
+        }
+        i -= n;
+    }
+    return NULL;
+}
+
+const char *cli_law_name(int i) {
+    int n = 0;
+    for (; law_at(n); n++) {
+        if (n == i) {
+            return law_at(i)->name;
+        }
+    }
+    bool is_of_system = i - n < (int)(sizeof of_systems / sizeof *of_systems);
+    return is_of_system ? of_systems[i - n].name : NULL;
+}
+
 static int run(const cli_options *options) {
     cri_law_row row[LAW_LIMIT];
     int n = 0;
-    // impulse laws, those with a step of their own, those made of nets
-    static const cri_law *(*const table[])(int) = {cri_law_at, cri_law_stepped_at,
-                                                   cri_law_learned_at};
-    size_t kind = 0;
-    for (int first = 0; n < LAW_LIMIT; n++) {
-        const cri_law *law = table[kind](n - first);
-        while (!law && ++kind < sizeof table / sizeof table[0]) {
-            first = n;
-            law = table[kind](0);
-        }
-        if (!law) {
-            break;
-        }
+    for (; n < LAW_LIMIT && law_at(n); n++) {
+        const cri_law *law = law_at(n);
         row[n] = (cri_law_row){law->name,       law->summary,   law->promise,
                                law->needs_nets, law->is_energy, NULL};
         put_law(&row[n]);
@@ -69,7 +86,7 @@ const cli_command cli_laws = {
     .arguments = "",
     .summary = "the contact laws, and what each promises",
     .help = "  --json FILE           the list as JSON\n",
-    .known = 0,
+    .known = CLI_JSON,
     .n_word_least = 0,
     .n_word_most = 0,
     .run = run,

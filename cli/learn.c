@@ -66,10 +66,6 @@ static bool learns_damping(const cli_options *o) {
 }
 
 static int find_kind(const cli_options *o, int *kind) {
-    if (strcmp(o->word[0], "central-difference") != 0) {
-        return cli_usage("unknown system %.60s; there are central-difference, points, augmented",
-                         o->word[0]);
-    }
     *kind = o->model ? cri_learner_find(o->model) : CRI_LEARN_CDL;
     if (*kind < 0) {
         return cli_usage("--model %.60s: expected cdl, cdl-notouch, resnet, resnetcontact or vin",
@@ -109,9 +105,7 @@ static int prepare(task *t) {
     double damping = 0.0;
     t->recipe = (cri_learner_recipe){"annealed", 1e-2, true, 5e-4, 0.0, false};
     int code = find_kind(o, &kind);
-    code = code == CLI_DONE
-               ? cli_choose("--starts", o->starts, "rows", "fitted", &t->recipe.fits_starts)
-               : code;
+    t->recipe.fits_starts = o->starts && strcmp(o->starts, "fitted") == 0;
     code = code == CLI_DONE ? take_rate(o->rate, &t->recipe.rate) : code;
     // fitted starts take most of the loss away, and what is left must outweigh the penalty
     t->recipe.l2 = t->recipe.fits_starts ? 5e-7 : t->recipe.l2;
@@ -173,8 +167,7 @@ static int train(task *t) {
         return cli_failed("%s", err.text);
     }
     if (t->trained.n_dropped > 0) {
-        (void)cli_warn(o,
-                       "%lld windows were left out, over all epochs: their motion ran away; try "
+        (void)cli_warn("%lld windows were left out, over all epochs: their motion ran away; try "
                        "a lower --rate than %g",
                        t->trained.n_dropped, t->recipe.rate);
     }
@@ -429,7 +422,9 @@ const cli_command cli_learn = {
         "  --model regressed     saves the nets of the rival, law regressed, instead\n"
         "  --l2 L                penalty on weights, else 0 (recordings: 0.0002)\n"
         "  -o FILE.json          the weights; a scene names them in carom:weights\n",
-    .known = CLI_LAW | CLI_LEARN | CLI_OUTPUT | CLI_CHECKPOINT | CLI_REPORT,
+    .known = CLI_JSON | CLI_LAW | CLI_LEARN | CLI_OUTPUT_FILE | CLI_CHECKPOINT | CLI_REPORT,
+    .takes = CLI_TAKES_INPUT,
+    .words = "central-difference points augmented",
     .n_word_least = 2,
     .n_word_most = CLI_WORD_LIMIT,
     .run = run,

@@ -74,7 +74,6 @@ static void print(const cri_augmented_options *o, const trained *t) {
         }
         printf("  pure regression       %.2f %%\n", 100.0 * t->pdd[k].impulse);
     }
-    printf("%.1f s\n", t->seconds);
 }
 
 static cr_status train(const cli_options *options, const cr_model *model, cri_augmented_options *o,
@@ -164,7 +163,7 @@ static int check(const cli_options *options) {
         return cli_usage("%s: does not belong to 'carom learn augmented'", alien);
     }
     if (!options->output) {
-        (void)cli_warn(options, "weights are not kept: -o FILE.json is missing");
+        (void)cli_note(options, "weights are not kept: -o FILE.json is missing");
     }
     return CLI_DONE;
 }
@@ -225,6 +224,9 @@ int cli_learn_augmented(const cli_options *options) {
     cr_status status = train(options, model, &o, &t, arena, &err);
     if (status == CR_OK) {
         print(&o, &t);
+        if (!options->use_quiet) {
+            printf("%.1f s\n", t.seconds);
+        }
         status = save(options, &o, &t, &err);
     }
     code = status == CR_OK ? tell(options, &t) : cli_error(&err);

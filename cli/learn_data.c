@@ -32,13 +32,6 @@ int learn_check_output(const char *path) {
     return CLI_DONE;
 }
 
-int cli_choose(const char *name, const char *text, const char *no, const char *yes, bool *out) {
-    *out = text && strcmp(text, yes) == 0;
-    return !text || *out || strcmp(text, no) == 0
-               ? CLI_DONE
-               : cli_usage("%s %.40s: expected %s or %s", name, text, no, yes);
-}
-
 static int find_q(const learn_data *d, const char *name, size_t n_byte) {
     for (int k = 0; k < d->n_q; k++) {
         if (strlen(d->q[k]) == n_byte && strncmp(d->q[k], name, n_byte) == 0) {
@@ -301,9 +294,8 @@ static int read_series(const cli_options *options, int horizon, learn_data *d, c
 }
 
 int learn_data_read(const cli_options *options, int horizon, learn_data *d) {
-    bool is_cut = false;
-    int code = cli_choose("--touch-held", options->touch_held, "each", "first", &is_cut);
-    code = code == CLI_DONE ? take_columns(options, d) : code;
+    bool is_cut = options->touch_held && strcmp(options->touch_held, "first") == 0;
+    int code = take_columns(options, d);
     if (code != CLI_DONE) {
         return code;
     }

@@ -41,8 +41,5 @@ typedef struct learn_data {
 /// an exit code.
 int learn_check_output(const char *path);
 
-/// An option that is one of two words, NULL: the first. Returns an exit code.
-int cli_choose(const char *name, const char *text, const char *no, const char *yes, bool *out);
-
 /// Reads the files behind the system's name and --holdout. Returns an exit code.
 int learn_data_read(const cli_options *options, int horizon, learn_data *out);

@@ -50,7 +50,7 @@ bool learn_pace_is_wrong(const learn_pace *pace, double *slope) {
     return fabs(*slope - 1.0) > 0.5 + 5.0 * sqrt(left / (pace->n * pace->square));
 }
 
-static void doubt_velocity(const cli_options *options, const learn_data *d, int k) {
+static void doubt_velocity(const learn_data *d, int k) {
     learn_pace pace = {0};
     double slope;
     for (int s = 0; s < d->n_series; s++) {
@@ -61,8 +61,7 @@ static void doubt_velocity(const cli_options *options, const learn_data *d, int 
         }
     }
     if (learn_pace_is_wrong(&pace, &slope)) {
-        (void)cli_warn(options,
-                       "--v %.60s: %.60s changes by %.3g times a step of it; is it the velocity of "
+        (void)cli_warn("--v %.60s: %.60s changes by %.3g times a step of it; is it the velocity of "
                        "that column, in its units a second, and --time in seconds?",
                        d->v[k], d->q[k], slope);
     }
@@ -108,7 +107,7 @@ static jumps find_jumps(const learn_data *d, int contact) {
     return out;
 }
 
-static void doubt_touch(const cli_options *options, const learn_data *d, int contact) {
+static void doubt_touch(const learn_data *d, int contact) {
     const cri_central_contact *c = &d->touch[contact];
     jumps j = find_jumps(d, contact);
     if (j.n < ALONE_LEAST) {
@@ -117,18 +116,15 @@ static void doubt_touch(const cli_options *options, const learn_data *d, int con
     double own = fabs(j.mean[1]);
     bool is_early = fabs(j.mean[2]) > 2.0 * own, is_late = fabs(j.mean[0]) > 2.0 * own;
     if (is_early || is_late) {
-        (void)cli_warn(options,
-                       "contact %.60s: velocities jump in the row %s its touches; 1 belongs into "
+        (void)cli_warn("contact %.60s: velocities jump in the row %s its touches; 1 belongs into "
                        "the first row behind the touch",
                        c->name, is_early ? "behind" : "before");
     } else if (j.mean[1] < 0.0 && c->j < 0) {
-        (void)cli_warn(options,
-                       "contact %.60s: at its touches %.60s jumps against its direction; did you "
+        (void)cli_warn("contact %.60s: at its touches %.60s jumps against its direction; did you "
                        "mean --touch %.60s:%c%.60s?",
                        c->name, d->q[c->i], c->name, c->normal[0] > 0.0 ? '-' : '+', d->q[c->i]);
     } else if (j.mean[1] < 0.0) {
-        (void)cli_warn(options,
-                       "contact %.60s: at its touches %.60s and %.60s jump towards each other; did "
+        (void)cli_warn("contact %.60s: at its touches %.60s and %.60s jump towards each other; did "
                        "you mean --touch %.60s:%.60s-%.60s?",
                        c->name, d->q[c->i], d->q[c->j], c->name, d->q[c->j], d->q[c->i]);
     }
@@ -136,13 +132,12 @@ static void doubt_touch(const cli_options *options, const learn_data *d, int con
 
 static void doubt_rows(const cli_options *options, const learn_data *d, int contact) {
     if (d->n_hit[contact] == 0) {
-        (void)cli_warn(options, "contact %.60s: no row has a touch%s", d->touch[contact].name,
+        (void)cli_warn("contact %.60s: no row has a touch%s", d->touch[contact].name,
                        "; only what motion tells can be learned of it");
     }
     const learn_held *held = &d->held[contact];
     if (held->n_row >= HELD_MOST && !options->touch_held) {
-        (void)cli_warn(options,
-                       "contact %.60s: %d rows with touch on end, %.80s from row %d on, each an "
+        (void)cli_warn("contact %.60s: %d rows with touch on end, %.80s from row %d on, each an "
                        "impact of its own; if the sensor stays on while things touch, say "
                        "--touch-held first, else --touch-held each",
                        d->touch[contact].name, held->n_row, held->file, held->row);
@@ -151,27 +146,26 @@ static void doubt_rows(const cli_options *options, const learn_data *d, int cont
 
 void learn_doubt(const cli_options *options, const learn_data *d) {
     if (!options->output) {
-        (void)cli_warn(options, "weights are not kept: -o FILE.h5 is missing");
+        (void)cli_note(options, "weights are not kept: -o FILE.h5 is missing");
     }
     if (d->n_touch == 0) {
-        (void)cli_warn(options, "no --touch and no velocity jumps: there is no contact to learn%s",
+        (void)cli_warn("no --touch and no velocity jumps: there is no contact to learn%s",
                        d->has_v ? ""
                                 : "; differences of noisy positions hide jumps, --v names "
                                   "measured velocities");
     }
     if (d->n_left > 0) {
-        (void)cli_warn(options,
-                       "%d velocity jumps belong to none of the first %d contacts that were "
+        (void)cli_warn("%d velocity jumps belong to none of the first %d contacts that were "
                        "proposed and are left out; --touch names the contacts that are there",
                        d->n_left, d->n_touch);
     }
     for (int k = 0; k < d->n_q && d->has_v; k++) {
-        doubt_velocity(options, d, k);
+        doubt_velocity(d, k);
     }
     for (int k = 0; k < d->n_touch; k++) {
         doubt_rows(options, d, k);
         if (!d->is_proposed) {
-            doubt_touch(options, d, k);
+            doubt_touch(d, k);
         }
     }
 }

@@ -246,8 +246,7 @@ static void doubt_velocities(const task *t) {
         if (n_wrong > 1) {
             (void)snprintf(more, sizeof more, " (and %zu other columns)", n_wrong - 1);
         }
-        (void)cli_warn(t->options,
-                       "%.60s changes by %.3g times a step of %.60s%s; is that its velocity, in "
+        (void)cli_warn("%.60s changes by %.3g times a step of %.60s%s; is that its velocity, in "
                        "m/s, and are times in seconds?",
                        column_of(t, (int)first, q, sizeof q), slope_first,
                        column_of(t, (int)(first + D), v, sizeof v), more);
@@ -283,8 +282,8 @@ static int prepare(task *t) {
         return cli_error(&err);
     }
     if (t->train.n_hit == 0) {
-        (void)cli_warn(t->options, "no contact in the data: friction and restitution stay as they "
-                                   "were drawn");
+        (void)cli_warn("no contact in the data: friction and restitution stay as they "
+                       "were drawn");
     }
     if (t->options->n_word > 2) {
         doubt_velocities(t);

@@ -10,6 +10,7 @@
 #include "report.h"
 #include "report/result.h"
 #include "scene.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,7 @@ static int name_all(task *t) {
 
 static void print_matrix(const task *t, const char *title, int n_col, const double *value,
                          const char *const *column) {
+    double largest = cli_largest(t->map.n * n_col, value, sizeof *value);
     printf("\n%s\n", title);
     for (int first = 0; first < n_col; first += PRINT_LIMIT) {
         int end = first + PRINT_LIMIT < n_col ? first + PRINT_LIMIT : n_col;
@@ -83,20 +85,25 @@ static void print_matrix(const task *t, const char *title, int n_col, const doub
         for (int i = 0; i < t->map.n; i++) {
             printf("%-20s", t->row[i]);
             for (int j = first; j < end; j++) {
-                printf("  %16.9g", value[(size_t)i * (size_t)n_col + (size_t)j]);
+                printf("  %16.9g",
+                       cli_shown(value[(size_t)i * (size_t)n_col + (size_t)j], largest));
             }
             putchar('\n');
         }
     }
 }
 
-static void print(const task *t, int at_step) {
+static void print(const task *t, const cli_options *options) {
     char label[64];
     cri_grad_text(t->map.grad, label);
     printf("one step of %g s after %d, %d tangent coordinates, %d controls; gradient: %s\n",
-           t->scene.dt, at_step, t->map.n, t->map.n_u, label);
-    print_matrix(t, "A = dx'/dx", t->map.n, t->map.A, t->row);
-    print_matrix(t, "B = dx'/du", t->map.n_u, t->map.B, t->column);
+           t->scene.dt, options->at_step, t->map.n, t->map.n_u, label);
+    if (options->use_print) {
+        print_matrix(t, "A = dx'/dx", t->map.n, t->map.A, t->row);
+        print_matrix(t, "B = dx'/du", t->map.n_u, t->map.B, t->column);
+    } else if (!options->output && !options->json && !options->use_quiet) {
+        puts("-o FILE writes the matrices, -o - to standard output; --print shows them");
+    }
 }
 
 /// A row a tangent coordinate, A beside B.
@@ -240,7 +247,7 @@ static int run(const cli_options *options) {
         code = write_all(&t, options);
     }
     if (code == CLI_DONE) {
-        print(&t, options->at_step);
+        print(&t, options);
     }
     cr_sim_destroy(t.sim);
     cli_scene_close(&t.scene);
@@ -265,11 +272,14 @@ const cli_command cli_linearize = {
         "  --key NAME            start from that keyframe, else from the first\n"
         "  --control FILE        controls over time, as for 'carom simulate'\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
+        "  --print               show both\n"
         "  -o FILE               A beside B as CSV, a row a tangent coordinate, or both as HDF5\n"
-        "                        (.h5, .hdf5)\n"
+        "                        (.h5, .hdf5); - is standard output, as CSV\n"
         "  --json FILE           both as JSON\n"
         "  --report FILE.html    a page with both as tables\n",
-    .known = CLI_RUN | CLI_CONTROL | CLI_AT_STEP | CLI_SMOOTHING | CLI_OUTPUT | CLI_REPORT,
+    .known =
+        CLI_JSON | CLI_RUN | CLI_CONTROL | CLI_AT_STEP | CLI_SMOOTHING | CLI_OUTPUT | CLI_REPORT,
+    .takes = CLI_TAKES_INPUT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

@@ -5,26 +5,15 @@
 #include "options.h"
 
 #include "base/base.h"
+#include "commands.h"
 #include "io/number.h"
 #include "terminal.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-// largest count of steps that a run takes
-#define STEPS_LIMIT 2e9
-
-// largest count of runs of an experiment
-#define RUNS_LIMIT 64
-
-// largest count of passes over a recording
-#define EPOCHS_LIMIT 1e7
-
-// largest count of problems, and largest seed that a double holds with room to count on
-#define PROBLEMS_LIMIT 1e8
-#define SEED_LIMIT 1e15
 
 static void say(const char *format, va_list args) {
     cli_terminal_clear();
@@ -56,7 +45,15 @@ void cli_say(const char *format, ...) {
     va_end(args);
 }
 
-int cli_warn(const cli_options *options, const char *format, ...) {
+int cli_warn(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    return CLI_DONE;
+}
+
+int cli_note(const cli_options *options, const char *format, ...) {
     if (!options->use_quiet) {
         va_list args;
         va_start(args, format);
@@ -66,29 +63,7 @@ int cli_warn(const cli_options *options, const char *format, ...) {
     return CLI_DONE;
 }
 
-/// An option that stands for text.
-typedef struct text_option {
-    const char *name;
-    int known;
-    const char **single; // where one value goes
-    const char **many;   // where repeated values go
-    int *n_many;
-} text_option;
-
-static int put_text(const text_option *option, const char *value) {
-    if (option->many) {
-        if (*option->n_many == CLI_REPEAT_LIMIT) {
-            return cli_usage("%s comes more than %d times", option->name, CLI_REPEAT_LIMIT);
-        }
-        option->many[(*option->n_many)++] = value;
-        return CLI_DONE;
-    }
-    if (*option->single) {
-        return cli_usage("%s comes twice", option->name);
-    }
-    *option->single = value;
-    return CLI_DONE;
-}
+// ---- values ------------------------------------------------------------------------------------
 
 int cli_put_whole(const char *name, const char *value, double least, double most, double *n) {
     bool is_number = cri_number_parse(value, strlen(value), n) == CRI_NUMBER_OK;
@@ -99,198 +74,182 @@ int cli_put_whole(const char *name, const char *value, double least, double most
     return CLI_DONE;
 }
 
-static int put_count(const char *name, const char *value, cli_options *out) {
+static int put_real(const cli_option *option, const char *value, double *out) {
+    bool is_number = cri_number_parse(value, strlen(value), out) == CRI_NUMBER_OK;
+    bool is_length = option->kind == CLI_LENGTH;
+    if (!is_number || !(*out >= 0.0) || (is_length && *out == 0.0)) {
+        return cli_usage("%s %.40s: expected a number %s", option->name, value,
+                         is_length ? "above 0" : "from 0 on");
+    }
+    return CLI_DONE;
+}
+
+static int put_texts(const cli_option *option, const char *value, cli_options *out) {
+    const char **text = (const char **)((char *)out + option->at);
+    int *n = (int *)((char *)out + option->n_at);
+    if (*n == CLI_REPEAT_LIMIT) {
+        return cli_usage("%s comes more than %d times", option->name, CLI_REPEAT_LIMIT);
+    }
+    text[(*n)++] = value;
+    return CLI_DONE;
+}
+
+bool cli_is_among(const char *word, const char *list) {
+    size_t n = strlen(word);
+    for (const char *at = list; n > 0 && *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+        if (strcspn(at, " ") == n && strncmp(at, word, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// "a, b or c" of a list with spaces between.
+static void join_words(const char *list, char text[120]) {
+    size_t n = 0;
+    for (const char *at = list; *at && n < 120; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        const char *between = n == 0 ? "" : strchr(at, ' ') ? ", " : " or ";
+        n += (size_t)snprintf(text + n, 120 - n, "%s%.*s", between, (int)length, at);
+        at += length;
+    }
+}
+
+/// Refuses a value that is none of those that there are, as far as the table knows them.
+static int check_value(const cli_option *option, const char *value) {
+    cli_guess guess = {.word = value};
+    char there[160] = "";
+    if (option->takes == CLI_TAKES_LAW) {
+        for (int i = 0; cli_law_name(i); i++) {
+            cli_guess_try(&guess, cli_law_name(i));
+        }
+        snprintf(there, sizeof there, "unknown contact law; 'carom laws' lists them");
+    } else if (option->takes == CLI_TAKES_STEPPER) {
+        size_t n = (size_t)snprintf(there, sizeof there, "unknown stepper; there are");
+        for (int i = 0; cli_stepper_name(i) && n < sizeof there; i++) {
+            cli_guess_try(&guess, cli_stepper_name(i));
+            n += (size_t)snprintf(there + n, sizeof there - n, "%s %s", i > 0 ? "," : "",
+                                  cli_stepper_name(i));
+        }
+    } else if (option->kind == CLI_WORD) {
+        char words[120];
+        cli_guess_list(&guess, option->words);
+        join_words(option->words, words);
+        snprintf(there, sizeof there, "expected %s", words);
+    }
+    if (!*there || guess.is_exact) {
+        return CLI_DONE;
+    }
+    char hint[80];
+    return cli_usage("%s %.40s: %s%s", option->name, value, there, cli_guess_text(&guess, hint));
+}
+
+static int put_value(const cli_option *option, const char *value, cli_options *out) {
+    void *to = (char *)out + option->at;
     double n = 0.0;
-    if (strcmp(name, "--runs") == 0 || strcmp(name, "--epochs") == 0) {
-        bool is_runs = name[2] == 'r';
-        int code = cli_put_whole(name, value, 1.0, is_runs ? RUNS_LIMIT : EPOCHS_LIMIT, &n);
-        *(is_runs ? &out->n_run : &out->n_epoch) = (int)n;
+    int code = check_value(option, value);
+    if (code != CLI_DONE) {
         return code;
     }
-    bool is_seed = strcmp(name, "--seed") == 0;
-    bool is_at = strcmp(name, "--at-step") == 0;
-    bool is_steps = is_at || strcmp(name, "--steps") == 0;
-    double most = is_seed ? SEED_LIMIT : is_steps ? STEPS_LIMIT : PROBLEMS_LIMIT;
-    int code = cli_put_whole(name, value, is_seed || is_at ? 0.0 : 1.0, most, &n);
-    if (code == CLI_DONE && is_seed) {
-        out->seed = (uint64_t)n;
-    } else if (code == CLI_DONE) {
-        *(is_at ? &out->at_step : is_steps ? &out->n_step : &out->n_problem) = (int)n;
+    switch (option->kind) {
+    case CLI_FLAG:
+        break;
+    case CLI_TEXT:
+    case CLI_WORD:
+        if (*(const char **)to) {
+            return cli_usage("%s comes twice", option->name);
+        }
+        *(const char **)to = value;
+        break;
+    case CLI_TEXTS:
+        return put_texts(option, value, out);
+    case CLI_COUNT:
+        code = cli_put_whole(option->name, value, option->least, option->most, &n);
+        *(int *)to = code == CLI_DONE ? (int)n : 0;
+        break;
+    case CLI_SEED:
+        code = cli_put_whole(option->name, value, option->least, option->most, &n);
+        *(uint64_t *)to = code == CLI_DONE ? (uint64_t)n : 0;
+        break;
+    case CLI_LENGTH:
+    case CLI_AMOUNT:
+        return put_real(option, value, to);
     }
     return code;
 }
 
-static int put_dt(const char *value, cli_options *out) {
-    double dt = 0.0;
-    bool is_number = cri_number_parse(value, strlen(value), &dt) == CRI_NUMBER_OK;
-    if (!is_number || !(dt > 0.0)) {
-        return cli_usage("--dt %.40s: expected a number of seconds above 0", value);
-    }
-    out->dt = dt;
-    return CLI_DONE;
+// ---- names -------------------------------------------------------------------------------------
+
+bool cli_option_fits(const cli_option *option, const cli_command *command) {
+    return !option->known || (option->known & command->known);
 }
 
-static int put_smoothing(const char *value, cli_options *out) {
-    bool is_number = cri_number_parse(value, strlen(value), &out->smoothing) == CRI_NUMBER_OK;
-    if (!is_number || !(out->smoothing >= 0.0)) {
-        return cli_usage("--smoothing %.40s: expected 0 (exact) or a positive number", value);
-    }
-    return CLI_DONE;
+static bool is_named(const cli_option *option, const char *name) {
+    return strcmp(option->name, name) == 0 || (option->letter && strcmp(option->letter, name) == 0);
 }
 
-/// Takes the option when it is one of n. *is_known stays false when it is none of them.
-static int take_from(const cli_command *command, const char *name, const char *value, int n,
-                     const text_option *texts, cli_options *out, bool *is_known) {
-    CR_ASSERT(texts && out && is_known);
-    for (int i = 0; i < n; i++) {
-        const text_option *option = &texts[i];
-        if (strcmp(option->name, name) != 0 ||
-            (option->known && !(option->known & command->known))) {
-            continue;
+static const cli_option *find_option(const cli_command *command, const char *name) {
+    for (const cli_option *o = cli_option_table; o->name; o++) {
+        if (is_named(o, name) && cli_option_fits(o, command)) {
+            return o;
         }
-        *is_known = true;
-        if (!value || !*value) {
-            return cli_usage("%s needs a value; see 'carom help %s'", name, command->name);
-        }
-        if (strncmp(value, "--", 2) == 0) {
-            return cli_usage("%s needs a value, not the option %.40s; see 'carom help %s'", name,
-                             value, command->name);
-        }
-        if (option->known == CLI_DT) {
-            return put_dt(value, out);
-        }
-        if (option->known == CLI_SMOOTHING) {
-            return put_smoothing(value, out);
-        }
-        bool is_text = option->single || option->many;
-        return is_text ? put_text(option, value) : put_count(name, value, out);
     }
-    return CLI_DONE;
+    return NULL;
 }
 
-/// Options of data and of what is learned from them.
-static int take_data(const cli_command *command, const char *name, const char *value,
-                     cli_options *out, bool *is_known) {
-    const text_option texts[] = {
-        {"--touch", CLI_LEARN, NULL, out->touch, &out->n_touch},
-        {"--touch-held", CLI_LEARN, &out->touch_held, NULL, NULL},
-        {"--starts", CLI_LEARN, &out->starts, NULL, NULL},
-        {"--q", CLI_LEARN, &out->q, NULL, NULL},
-        {"--v", CLI_LEARN, &out->v, NULL, NULL},
-        {"--time", CLI_LEARN, &out->time, NULL, NULL},
-        {"--rate", CLI_LEARN | CLI_SHAPE, &out->rate, NULL, NULL},
-        {"--l2", CLI_LEARN, &out->l2, NULL, NULL},
-        {"--static", CLI_LEARN, &out->mu_static, NULL, NULL},
-        {"--restitution", CLI_LEARN, &out->restitution, NULL, NULL},
-        {"--epsilon", CLI_LEARN, &out->epsilon, NULL, NULL},
-        {"--damping", CLI_LEARN, &out->damping, NULL, NULL},
-        {"--epochs", CLI_LEARN | CLI_SHAPE | CLI_EXPERIMENT, NULL, NULL, NULL},
-        {"--codes", CLI_SHAPE, &out->n_code, NULL, NULL},
-        {"--net", CLI_SHAPE, &out->net, NULL, NULL},
-        {"--code", CLI_SHAPE, &out->code, NULL, NULL},
-        {"--depth", CLI_FIT, NULL, out->depth, &out->n_depth},
-        {"--points", CLI_FIT, &out->n_point, NULL, NULL},
-    };
-    return take_from(command, name, value, (int)(sizeof texts / sizeof *texts), texts, out,
-                     is_known);
-}
-
-/// Takes an option with its value. *is_known stays false when it is none of them.
-static int take_value(const cli_command *command, const char *name, const char *value,
-                      cli_options *out, bool *is_known) {
-    const text_option texts[] = {
-        {"--law", CLI_LAW, &out->law, NULL, NULL},
-        {"--stepper", CLI_STEPPER, &out->stepper, NULL, NULL},
-        {"--key", CLI_KEY, &out->key, NULL, NULL},
-        {"--wrt", CLI_WRT, &out->wrt, NULL, NULL},
-        {"--json", 0, &out->json, NULL, NULL},
-        {"--report", CLI_REPORT, &out->report, NULL, NULL},
-        {"--output", CLI_OUTPUT, &out->output, NULL, NULL},
-        {"-o", CLI_OUTPUT, &out->output, NULL, NULL},
-        {"--work", CLI_WORK, &out->work, NULL, NULL},
-        {"--overlap", CLI_OVERLAP, &out->overlap, NULL, NULL},
-        {"--outside", CLI_LAW, &out->outside, NULL, NULL},
-        {"--set", CLI_SET, NULL, out->set, &out->n_set},
-        {"--target", CLI_TARGET, NULL, out->target, &out->n_target},
-        {"--noise", CLI_FIT, NULL, out->noise, &out->n_noise},
-        {"--prior", CLI_FIT, NULL, out->prior, &out->n_prior},
-        {"--bound", CLI_FIT | CLI_PLAN, NULL, out->bound, &out->n_bound},
-        {"--robust", CLI_FIT, &out->robust, NULL, NULL},
-        {"--holdout", CLI_FIT | CLI_LEARN, &out->holdout, NULL, NULL},
-        {"--steps", CLI_STEPS, NULL, NULL, NULL},
-        {"--dt", CLI_DT, NULL, NULL, NULL},
-        {"--smoothing", CLI_SMOOTHING, NULL, NULL, NULL},
-        {"--surrogate", CLI_TARGET, &out->surrogate, NULL, NULL},
-        {"--control", CLI_CONTROL, &out->control, NULL, NULL},
-        {"--checkpoint", CLI_CHECKPOINT, &out->plan.checkpoint, NULL, NULL},
-        {"--at-step", CLI_AT_STEP, NULL, NULL, NULL},
-        {"--keep", CLI_PROBLEMS, &out->keep, NULL, NULL},
-        {"--problems", CLI_PROBLEMS, NULL, NULL, NULL},
-        {"--seed", CLI_PROBLEMS | CLI_EXPERIMENT | CLI_LEARN | CLI_SHAPE, NULL, NULL, NULL},
-        {"--runs", CLI_EXPERIMENT, NULL, NULL, NULL},
-        {"--model", CLI_EXPERIMENT | CLI_LEARN, &out->model, NULL, NULL},
-        {"--start", CLI_EXPERIMENT, &out->start, NULL, NULL},
-    };
-    int code =
-        take_from(command, name, value, (int)(sizeof texts / sizeof *texts), texts, out, is_known);
-    if (!*is_known) {
-        code = take_data(command, name, value, out, is_known);
+/// Says which commands have an option that this one has not, or what it may have been.
+static int refuse_option(const cli_command *command, const char *name) {
+    char owners[120] = "", hint[80];
+    size_t n = 0;
+    cli_guess guess = {.word = name};
+    for (const cli_option *o = cli_option_table; o->name; o++) {
+        if (cli_option_fits(o, command) && !o->is_hidden) {
+            cli_guess_try(&guess, o->name);
+        }
     }
-    if (!*is_known && (command->known & CLI_PLAN)) {
-        code = cli_plan_take(name, value, &out->plan, is_known);
+    for (int i = 0; cli_commands[i]; i++) {
+        const cli_option *o = find_option(cli_commands[i], name);
+        if (o && !o->is_hidden && n < sizeof owners) {
+            n += (size_t)snprintf(owners + n, sizeof owners - n, "%s%s", n > 0 ? ", " : "",
+                                  cli_commands[i]->name);
+        }
     }
-    return code;
+    if (n > 0) {
+        return cli_usage("unknown option %.60s of %s; it belongs to %s", name, command->name,
+                         owners);
+    }
+    if (guess.best) {
+        return cli_usage("unknown option %.60s%s", name, cli_guess_text(&guess, hint));
+    }
+    return cli_usage("unknown option %.60s; see 'carom help %s'", name, command->name);
 }
 
 /// Takes the option at arg[*i] and moves on past its value.
 static int take_option(const cli_command *command, int n_arg, char **arg, int *i,
                        cli_options *out) {
-    char *text = arg[*i];
-    if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
-        out->use_help = true;
-        return CLI_DONE;
-    }
-    if (strcmp(text, "--quiet") == 0 || strcmp(text, "-q") == 0) {
-        out->use_quiet = true;
-        return CLI_DONE;
-    }
-    if (strcmp(text, "--check") == 0 && (command->known & CLI_CHECK)) {
-        out->use_check = true;
-        return CLI_DONE;
-    }
-    if (strcmp(text, "--place") == 0 && (command->known & CLI_LEARN)) {
-        out->use_place = true;
-        return CLI_DONE;
-    }
-    if (strcmp(text, "--families") == 0 && (command->known & CLI_PROBLEMS)) {
-        out->use_families = true;
-        return CLI_DONE;
-    }
-    if ((command->known & CLI_EXPERIMENT) &&
-        (strcmp(text, "--quick") == 0 || strcmp(text, "--full") == 0)) {
-        *(text[2] == 'q' ? &out->is_quick : &out->is_full) = true;
-        return CLI_DONE;
-    }
-    char name[32];
+    const char *text = arg[*i];
     size_t n = strcspn(text, "=");
     bool has_equals = text[n] == '=';
+    char name[64];
     snprintf(name, sizeof name, "%.*s", (int)n, text);
+    const cli_option *option = find_option(command, name);
+    if (!option) {
+        return refuse_option(command, name);
+    }
+    if (option->kind == CLI_FLAG) {
+        *(bool *)((char *)out + option->at) = true;
+        return has_equals ? cli_usage("%.60s: %s has no value", text, name) : CLI_DONE;
+    }
     const char *value = has_equals ? text + n + 1 : *i + 1 < n_arg ? arg[*i + 1] : NULL;
-    bool is_known = false;
-    int code = take_value(command, name, value, out, &is_known);
-    if (!is_known) {
-        return cli_usage("unknown option %.60s; see 'carom help %s'", text, command->name);
+    if (!value || !*value) {
+        return cli_usage("%s needs a value; see 'carom help %s'", name, command->name);
+    }
+    if (strncmp(value, "--", 2) == 0) {
+        return cli_usage("%s needs a value, not the option %.40s; see 'carom help %s'", name, value,
+                         command->name);
     }
     *i += has_equals ? 0 : 1;
-    return code;
-}
-
-static int check_overlap(const cli_options *out) {
-    const char *word = out->overlap;
-    if (word && strcmp(word, "warn") != 0 && strcmp(word, "refuse") != 0) {
-        return cli_usage("--overlap %.40s: expected warn or refuse", word);
-    }
-    return CLI_DONE;
+    return put_value(option, value, out);
 }
 
 const char *cli_extension(const char *path) {
@@ -316,6 +275,16 @@ static int check_words(const cli_command *command, const cli_options *out) {
                          is_few ? "missing argument" : "too many arguments", command->name,
                          command->arguments);
     }
+    // what a benchmark starts itself with has words of its own
+    const char *word = out->n_word > 0 && !out->work ? out->word[0] : NULL;
+    if (command->words && word && !cli_is_among(word, command->words)) {
+        char words[120], hint[80];
+        cli_guess guess = {.word = word};
+        cli_guess_list(&guess, command->words);
+        join_words(command->words, words);
+        return cli_usage("%s %.60s: expected %s%s", command->name, word, words,
+                         cli_guess_text(&guess, hint));
+    }
     return CLI_DONE;
 }
 
@@ -337,6 +306,5 @@ int cli_options_parse(const cli_command *command, int n_arg, char **arg, cli_opt
         }
     }
     int code = out->use_help ? CLI_DONE : check_words(command, out);
-    code = code == CLI_DONE ? check_overlap(out) : code;
     return code == CLI_DONE ? check_report(out) : code;
 }

@@ -6,6 +6,7 @@
 
 #include "report/result.h"
 #include "scene.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@ static void print_domain(const cri_name_row *row) {
 
 static void print_rows(int n, const cri_name_row *row) {
     int width = 0;
+    double largest = cli_largest(n, &row->value, sizeof *row);
     for (int i = 0; i < n; i++) {
         int length = (int)(strlen(row[i].name) + strlen(kinds[row[i].vector].prefix));
         width = length > width ? length : width;
@@ -44,7 +46,7 @@ static void print_rows(int n, const cri_name_row *row) {
             printf("%s%s\n", i > 0 ? "\n" : "", kinds[row[i].vector].title);
         }
         int rest = width - (int)strlen(prefix);
-        printf("  %s%-*s  %14.9g", prefix, rest, row[i].name, row[i].value);
+        printf("  %s%-*s  %14.9g", prefix, rest, row[i].name, cli_shown(row[i].value, largest));
         print_domain(&row[i]);
         putchar('\n');
     }
@@ -97,7 +99,8 @@ const cli_command cli_params = {
     .help = "  --key NAME            initial state of that keyframe, else of the first\n"
             "  --set NAME=VALUE      changes a value; may be repeated\n"
             "  --json FILE           the list as JSON\n",
-    .known = CLI_KEY | CLI_SET,
+    .known = CLI_JSON | CLI_KEY | CLI_SET,
+    .takes = CLI_TAKES_INPUT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

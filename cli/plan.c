@@ -68,8 +68,8 @@ static int read_method(cli_planning *t) {
     }
     // differences of losses are too rough for a line search, and surrogates know another loss
     method = bundle.is_zeroth || t->options->surrogate ? CRI_METHOD_ADAM : method;
-    if (o->method && !cri_method_find(o->method, &method)) {
-        return cli_usage("--method %.40s: expected adam, lbfgs or gauss-newton", o->method);
+    if (o->method) {
+        (void)cri_method_find(o->method, &method); // the parser took none that is not there
     }
     bool is_newton = method == CRI_METHOD_GAUSS_NEWTON;
     if (is_newton && bundle.n > 0) {
@@ -241,9 +241,7 @@ static int read_controls(cli_planning *t) {
     bool has_control = t->scene.has_control || cri_selection_has(t->selection, CR_VECTOR_U);
     if (o->file && !has_control) {
         return cli_usage(
-            "--plan %.80s: there are no controls over time; --json FILE has the values "
-            "of a plan",
-            o->file);
+            "--plan: there are no controls over time; --json FILE has the values of a plan");
     }
     code = cli_scene_point(&t->scene, t->selection, &t->aim.schedule, true, &t->point);
     if (code == CLI_DONE && !t->scene.has_table &&
@@ -406,7 +404,7 @@ const cli_command cli_plan = {
         "  --sines K             each u:NAME[*] is a sum of K sines, whose amplitudes, "
         "frequencies\n"
         "                        and phases are planned\n"
-        "  --bound NAME=LOW:HIGH limits, either may be left out; actuators have their ctrlrange\n"
+        "  --bound NAME=LOW:HIGH  limits, either may be left out; actuators have their ctrlrange\n"
         "  --cost W              adds W times the sum of u^2 dt over steps and chosen controls to\n"
         "                        the loss, which is the sum of the squared distances in m^2\n"
         "  --tolerance M         a target is reached within M m, else 0.001\n"
@@ -429,8 +427,10 @@ const cli_command cli_plan = {
         "with\n"
         "                        zeroth from losses alone: a slope where nothing touches yet\n"
         "  --smoothing K         gradients of a smoothed contact law, cone and cone-reg only\n"
-        "  --surrogate longrange gradients of that law's steps along the motion: bodies feel what\n"
-        "                        they have not touched; adam unless --method says otherwise\n"
+        "  --surrogate LAW       longrange: gradients of that law's steps along the motion: "
+        "bodies\n"
+        "                        feel what they have not touched; adam unless --method says "
+        "otherwise\n"
         "  --horizon H           receding horizon: plan H steps, carry out E, plan again\n"
         "  --execute E           the E of --horizon, else a quarter of H\n"
         "  --focus N             of the bodies out of place N count in a window, the farthest,\n"
@@ -443,13 +443,14 @@ const cli_command cli_plan = {
         "  -o FILE               the motion, CSV or HDF5 (.h5, .hdf5)\n"
         "  --json FILE           the result as JSON\n"
         "  --report FILE.html    a page with curves, tables and the motion to play\n\n"
-        "  --dt S, --law LAW, --stepper NAME, --set NAME=VALUE, --key NAME, --control FILE,\n"
-        "  --overlap refuse      as for 'carom gradient'\n\n"
+        "  --dt S, --law LAW, --outside W, --stepper NAME, --set NAME=VALUE, --key NAME,\n"
+        "  --control FILE, --overlap refuse  as for 'carom gradient'\n\n"
         "Ends with 0 when every target is reached, or at the minimum of a loss with --cost; else\n"
         "with 1 and the reason, 2 for wrong usage, 130 at Ctrl-C. The best plan is shown and\n"
         "written in any case.\n",
-    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_SMOOTHING | CLI_OUTPUT |
-             CLI_PLAN | CLI_REPORT,
+    .known = CLI_JSON | CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_TARGET | CLI_SURROGATE |
+             CLI_SMOOTHING | CLI_OUTPUT | CLI_PLAN | CLI_REPORT,
+    .takes = CLI_TAKES_INPUT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

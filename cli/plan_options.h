@@ -33,6 +33,3 @@ typedef struct cli_plan_options {
     double cost;
     double spread;
 } cli_plan_options;
-
-/// Takes an option with its value. *is_known stays false when it is none of them.
-int cli_plan_take(const char *name, const char *value, cli_plan_options *out, bool *is_known);

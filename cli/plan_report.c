@@ -8,6 +8,7 @@
 #include "io/checkpoint.h"
 #include "report/result.h"
 #include "report/trajectory.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -52,11 +53,13 @@ static void print_variables(const cli_planning *t) {
         int length = (int)strlen(t->name[j]);
         width = length > width ? length : width;
     }
+    double start = cli_largest(n_print, t->plan.start, sizeof *t->plan.start);
+    double plan = cli_largest(n_print, t->plan.z, sizeof *t->plan.z);
     printf("%-*s  %14s  %14s\n", width, "name", "start", "plan");
     for (int j = 0; j < n_print; j++) {
         bool is_at_bound = t->plan.z[j] <= t->domain[j].lower || t->plan.z[j] >= t->domain[j].upper;
-        printf("%-*s  %14.8g  %14.8g%s\n", width, t->name[j], t->plan.start[j], t->plan.z[j],
-               is_at_bound ? "  at its bound" : "");
+        printf("%-*s  %14.8g  %14.8g%s\n", width, t->name[j], cli_shown(t->plan.start[j], start),
+               cli_shown(t->plan.z[j], plan), is_at_bound ? "  at its bound" : "");
     }
     if (n > n_print) {
         printf("... and %d more; --plan FILE or --json FILE has them all\n", n - n_print);

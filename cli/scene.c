@@ -6,6 +6,8 @@
 
 #include "scene.h"
 
+#include "commands.h"
+
 #include "io/checkpoint.h"
 #include "io/file.h"
 #include "io/hdf5_table.h"
@@ -19,6 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+const char *cli_stepper_name(int i) {
+    return cri_stepper_at(i) ? cri_stepper_at(i)->name : NULL;
+}
 
 int cli_scene_bounds(const cli_options *options, const cri_selection *selection,
                      cri_domain *domain) {
@@ -183,7 +189,7 @@ int cli_scene_open(const char *path, const cli_options *options, cli_scene *out)
     }
     const char *warning = cr_model_warning(out->model);
     if (warning) {
-        cli_warn(options, "%s", warning);
+        cli_warn("%s", warning);
     }
     return settle(options, out);
 }
@@ -250,8 +256,7 @@ int cli_scene_check_overlap(const cli_scene *scene, cr_sim *sim, const cli_optio
     if (sim->world.law && sim->world.law->is_energy) {
         return CLI_DONE;
     }
-    return cli_warn(options,
-                    "%.60s and %.60s overlap by %.3g m at the start%s; this opens over eight "
+    return cli_warn("%.60s and %.60s overlap by %.3g m at the start%s; this opens over eight "
                     "steps and leaves speed: move them apart (pos, keyframe, --set x0:...)",
                     a, b, found.depth, others);
 }

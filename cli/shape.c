@@ -104,10 +104,8 @@ static int run(const cli_options *o) {
         code = cli_failed("no memory");
     } else if (strcmp(o->word[0], "train") == 0) {
         code = train(o, arena, scratch);
-    } else if (strcmp(o->word[0], "show") == 0) {
-        code = shape_show(o, arena, scratch);
     } else {
-        code = cli_usage("shape %.60s: expected train or show", o->word[0]);
+        code = shape_show(o, arena, scratch);
     }
     cri_arena_destroy(scratch);
     cri_arena_destroy(arena);
@@ -130,7 +128,9 @@ const cli_command cli_shape = {
             "  --code A,B,...        that shape alone\n"
             "  -o FILE.png           draws them\n"
             "  -o FILE.obj           writes the mesh of --code\n",
-    .known = CLI_SHAPE | CLI_OUTPUT | CLI_CHECKPOINT,
+    .known = CLI_SHAPE | CLI_OUTPUT_FILE | CLI_CHECKPOINT,
+    .takes = CLI_TAKES_INPUT,
+    .words = "train show",
     .n_word_least = 1,
     .n_word_most = CLI_WORD_LIMIT,
     .run = run,

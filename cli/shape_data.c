@@ -118,7 +118,7 @@ static int read_files(const cli_options *o, const file_list *list, cr_arena *are
         const cri_mesh_view view = {mesh.n_vertex, mesh.n_face, mesh.vertex, mesh.face};
         int n_flat = cri_mesh_count_flat(&view);
         if (n_flat > 0) {
-            cli_warn(o, "%.200s: %d of its triangles ha%s no area", path, n_flat,
+            cli_note(o, "%.200s: %d of its triangles ha%s no area", path, n_flat,
                      n_flat > 1 ? "ve" : "s");
         }
         if (!take_points(&out->all, k, &mesh, scratch)) {

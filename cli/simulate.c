@@ -6,7 +6,9 @@
 
 #include "report.h"
 #include "simulate.h"
+#include "streams.h"
 #include "terminal.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -69,8 +71,11 @@ static void print(const cli_simulation *s) {
         printf(", deepest overlap %.3g m", r->max_penetration);
     }
     putchar('\n');
-    for (int i = 0; i < r->n_q + r->n_v; i++) {
-        printf("  %-24s  %.12g\n", cr_model_name(s->scene->model, CR_VECTOR_X, i), r->x[i]);
+    int n = r->n_q + r->n_v;
+    double largest = cli_largest(n, r->x, sizeof *r->x);
+    for (int i = 0; i < n; i++) {
+        printf("  %-24s  %.12g\n", cr_model_name(s->scene->model, CR_VECTOR_X, i),
+               cli_shown(r->x[i], largest));
     }
 }
 
@@ -101,8 +106,7 @@ static int simulate(cli_simulation *s, const cli_options *options) {
     r->seconds = cli_seconds() - start;
     r->x = s->x;
     if (code == CLI_DONE && s->n_outside > 0) {
-        cli_warn(options,
-                 "%d contact solve%s outside what the nets were trained for (--outside %s)",
+        cli_warn("%d contact solve%s outside what the nets were trained for (--outside %s)",
                  s->n_outside, s->n_outside == 1 ? " was" : "s were",
                  options->outside ? options->outside : "net");
     }
@@ -181,6 +185,11 @@ static int run(const cli_options *options) {
     cli_scene scene = {0};
     cli_simulation s = {.scene = &scene};
     int code = options->output ? cli_check_format(options->output) : CLI_DONE;
+    if (code == CLI_DONE && options->output && options->plan.checkpoint &&
+        cli_is_stream(options->output)) {
+        code = cli_usage("-o -: a run with --checkpoint goes on from its motion, which needs the "
+                         "name of a file");
+    }
     if (code == CLI_DONE) {
         code = cli_scene_begin(options, false, &scene, &s.sim);
     }
@@ -195,7 +204,7 @@ static int run(const cli_options *options) {
     if (code == CLI_DONE) {
         int n_asked = s.result.n_step;
         code = finish(&s, simulate(&s, options), options);
-        if (code == CLI_DONE) {
+        if (code == CLI_DONE && !options->use_quiet) {
             print(&s);
         }
         if (code == CLI_DONE && s.result.n_step < n_asked) {
@@ -228,13 +237,15 @@ const cli_command cli_simulate = {
         "                        like actuators; a row holds until the next\n"
         "  --overlap refuse      stop when geoms overlap at the start; else that is said\n"
         "  -o FILE               the motion, one row a step: CSV (.csv or no extension) or\n"
-        "                        HDF5 (.h5, .hdf5)\n"
+        "                        HDF5 (.h5, .hdf5); - is standard output, as CSV\n"
         "  --checkpoint FILE     save the run there at Ctrl-C and at the end, without -o every 10\n"
         "                        s too; go on from it when it is there, to the same bits; -o then\n"
         "                        goes on too. More --steps prolong a run\n"
         "  --json FILE           the result as JSON\n"
         "  --report FILE.html    a page with curves, tables and the motion to play\n",
-    .known = CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_OUTPUT | CLI_CHECKPOINT | CLI_REPORT,
+    .known =
+        CLI_JSON | CLI_RUN | CLI_CONTROL | CLI_STEPS | CLI_OUTPUT | CLI_CHECKPOINT | CLI_REPORT,
+    .takes = CLI_TAKES_INPUT,
     .n_word_least = 1,
     .n_word_most = 1,
     .run = run,

@@ -427,12 +427,13 @@ set(CAROM_CLI_SOURCES
     cli/learn_throws.c
     cli/learn_data.c
     cli/learn_doubt.c
+    cli/help.c
     cli/linearize.c
     cli/main.c
+    cli/option_table.c
     cli/options.c
     cli/params.c
     cli/plan.c
-    cli/plan_options.c
     cli/plan_page.c
     cli/plan_report.c
     cli/report.c
@@ -443,6 +444,7 @@ set(CAROM_CLI_SOURCES
     cli/simulate.c
     cli/simulate_report.c
     cli/simulate_save.c
+    cli/streams.c
     cli/targets.c
     cli/terminal.c
     cli/text.c

@@ -389,6 +389,31 @@ cr_status cri_result_laws(const char *path, int n_law, const cri_law_row *law, c
     return write(path, root, is_built, err);
 }
 
+cr_status cri_result_names(const char *path, const char *what, int n, const char *(*row)[2],
+                           cr_error *err) {
+    json_t *root = json_object();
+    json_t *list = json_array();
+    bool is_built = put(root, what, list);
+    for (int i = 0; i < n && is_built; i++) {
+        json_t *object = json_object();
+        is_built = json_array_append_new(list, object) == 0 &&
+                   put(object, "name", text(row[i][0])) && put(object, "summary", text(row[i][1]));
+    }
+    return write(path, root, is_built, err);
+}
+
+cr_status cri_result_version(const char *path, const char *commit, int n,
+                             const cri_build_part *part, cr_error *err) {
+    json_t *root = json_object();
+    json_t *build = json_object();
+    bool is_built = put(root, "version", text(CR_VERSION)) && put(root, "commit", text(commit)) &&
+                    put(root, "build", build);
+    for (int i = 0; i < n && is_built; i++) {
+        is_built = put(build, part[i].name, json_boolean(part[i].is_there));
+    }
+    return write(path, root, is_built, err);
+}
+
 void cri_compare_text(const cri_compare *compare, int i, char words[64]) {
     const cri_compare_row *row = &compare->row[i];
     if (row->has_gradient) {

@@ -26,6 +26,8 @@
 //                "windows","epochs","loss","rmse","heldout","seconds"}
 //     params    {"entries":[{"name","value","lower","upper"}]}, names as --wrt takes them
 //     laws      {"laws":[{"name","summary"}]}
+//     experiments {"experiments":[{"name","summary"}]}
+//     version   {"version","commit","build":{"HDF5": true, ...}}
 //
 // A number that does not exist is null. Files appear whole or not at all.
 
@@ -200,6 +202,19 @@ CR_MUST_CHECK cr_status cri_result_params(const char *path, int n_row, const cri
                                           cr_error *err);
 CR_MUST_CHECK cr_status cri_result_laws(const char *path, int n_law, const cri_law_row *law,
                                         cr_error *err);
+
+/// A list of names with their summaries, under the key what.
+CR_MUST_CHECK cr_status cri_result_names(const char *path, const char *what, int n,
+                                         const char *(*row)[2], cr_error *err);
+
+/// What the build has.
+typedef struct cri_build_part {
+    const char *name;
+    bool is_there;
+} cri_build_part;
+
+CR_MUST_CHECK cr_status cri_result_version(const char *path, const char *commit, int n,
+                                           const cri_build_part *part, cr_error *err);
 
 /// What became of a law in words: the class of its gradient, "refused" when there is none, "failed"
 /// when there is no motion either, "interrupted" when it was not reached.

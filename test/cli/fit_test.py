@@ -8,6 +8,7 @@ Standard library only.
 """
 
 import csv
+import json
 import os
 import random
 import signal
@@ -137,7 +138,10 @@ class Fit(Command):
         self.assertEqual((done.returncode, done.stderr.count("\n")), (0, 1))
         self.assertRegex(done.stderr, "^carom: .*short.csv: the recording lasts 0.001 s, less than a step "
                          "of 0.005 s, .*is t in seconds.*--dt")
-        found = self.json_of(*fit, "--quiet")["parameters"][0]["value"]
+        done = self.run_carom(*fit, "--quiet", "--json", self.path("out.json"))
+        self.assertIn("the recording lasts 0.001 s", done.stderr)
+        with open(self.path("out.json"), encoding="utf-8") as file:
+            found = json.load(file)["parameters"][0]["value"]
         self.assertAlmostEqual(found, -2.0 * (0.5 - 0.499995) / 0.001 ** 2, 3)
         self.good(*fit, "--dt", "0.001")
 
@@ -427,7 +431,7 @@ class Bench(Command):
         self.bad(2, "for 'carom bench solvers'", "bench", "load", "--problems", "3")
 
     def test_bad_requests(self):
-        self.bad(2, "unknown benchmark", "bench", "everything")
+        self.bad(2, ["bench everything: expected fit,", "or contact"], "bench", "everything")
         self.bad(2, "takes a scene", "bench", "long", self.scene)
         self.bad(2, "needs a scene", "bench", "contact")
         self.bad(1, "none.xml: no such file", "bench", "contact", "none.xml")

@@ -196,8 +196,8 @@ class Augmented(unittest.TestCase):
         self.assertIn("no contact", carom("learn", "augmented", scene, throws, "--q", "x,z,a", code=1).stderr)
         self.assertIn("--l2", carom("learn", "augmented", scene, "--l2", "much", code=2).stderr)
         self.assertIn("net, analytic or stop", carom("simulate", scene, "--outside", "maybe", code=2).stderr)
-        self.assertIn("take lcp or ncp",
-                      carom("learn", "augmented", scene, "--law", "nil", code=1).stderr)
+        self.assertIn("unknown contact law",
+                      carom("learn", "augmented", scene, "--law", "nil", code=2).stderr)
         run = self.write("run.xml", RECTANGLE % (NETS, 1))
         self.assertIn("nets.json", carom("simulate", run, code=1).stderr)
         self.write("nets.json", '{"format": "something"}')

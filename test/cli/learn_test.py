@@ -260,7 +260,8 @@ class Experiment(unittest.TestCase):
         self.assertLess(abs(fall[1] / fall[2] - 10), 1)
 
     def test_wrong_words_are_told(self):
-        self.assertIn("experiments", carom("experiment", "cdl-bell", code=2).stderr)
+        self.assertIn("did you mean cdl-ball?", carom("experiment", "cdl-bell", code=2).stderr)
+        self.assertIn("experiments", carom("experiment", "frobnicate", code=2).stderr)
         self.assertIn("resnet", carom("experiment", "cdl-ball", "--model", "gru", code=2).stderr)
         self.assertIn("--full", carom("experiment", "cdl-ball", "--quick", "--full", code=2).stderr)
 

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+//
+// Files of the command line: which of them are standard input and output, and whether the others
+// can be written.
+//
+// Readers take the name - themselves (io/file.h). Writers take the name of an open descriptor
+// (io/atomic_file.h): results that are printed for people share descriptor 1 with the file that -
+// stands for, and must not mix with it.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include "streams.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char folder_of_streams[] = "/dev/fd/";
+
+bool cli_is_stream(const char *path) {
+    return strncmp(path, folder_of_streams, sizeof folder_of_streams - 1) == 0;
+}
+
+/// What was found on a command line.
+typedef struct usage {
+    int n_input;          // that are standard input
+    const char **output;  // that is standard output, NULL: none
+    const char *out_name; // of its option
+} usage;
+
+static const char *name_of(const cli_option *option) {
+    return option->letter ? option->letter : option->name;
+}
+
+/// A file whose folder is not there, or not ours to write to, is told before the work is done.
+static int check_folder(const char *path) {
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(folder, sizeof folder, "%.*s.", slash ? (int)(slash - path) + 1 : 0, path);
+    return access(folder, W_OK) == 0
+               ? CLI_DONE
+               : cli_failed("%s: cannot be written: %s", path, strerror(errno));
+}
+
+static int look_at(const cli_option *option, const char **path, usage *found) {
+    bool is_stream = strcmp(*path, "-") == 0;
+    if (option->takes == CLI_TAKES_INPUT) {
+        // a part of a value too: GEOM=-
+        size_t n = strlen(*path);
+        found->n_input += is_stream || (n > 2 && strcmp(*path + n - 2, "=-") == 0);
+    } else if (option->takes == CLI_TAKES_FILE && is_stream) {
+        return cli_usage("%s -: this cannot go to standard output; give it the name of a file",
+                         name_of(option));
+    } else if (option->takes == CLI_TAKES_STREAM && is_stream && found->output) {
+        return cli_usage("%s - and %s -: standard output takes one of them; give the other a file",
+                         found->out_name, name_of(option));
+    } else if (option->takes == CLI_TAKES_STREAM && is_stream) {
+        found->output = path;
+        found->out_name = name_of(option);
+    } else if (option->takes == CLI_TAKES_FILE || option->takes == CLI_TAKES_STREAM) {
+        return check_folder(*path);
+    }
+    return CLI_DONE;
+}
+
+static int look_at_all(const cli_command *command, cli_options *options, usage *found) {
+    for (int i = 0; i < options->n_word; i++) {
+        found->n_input += strcmp(options->word[i], "-") == 0;
+    }
+    int code = CLI_DONE;
+    for (const cli_option *o = cli_option_table; o->name && code == CLI_DONE; o++) {
+        bool has_path =
+            (o->kind == CLI_TEXT || o->kind == CLI_TEXTS) && cli_option_fits(o, command);
+        const char **path = (const char **)((char *)options + o->at);
+        int n = !has_path              ? 0
+                : o->kind == CLI_TEXTS ? *(int *)((char *)options + o->n_at)
+                                       : *path != NULL;
+        for (int k = 0; k < n && code == CLI_DONE; k++) {
+            code = look_at(o, &path[k], found);
+        }
+    }
+    return code;
+}
+
+/// Keeps standard output for the file, and drops what is printed.
+static int divert(const char **path) {
+    static char name[sizeof folder_of_streams + 16];
+    int data = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    bool is_good = data >= 0 && nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) >= 0;
+    if (nowhere >= 0) {
+        (void)close(nowhere);
+    }
+    if (!is_good) {
+        return cli_failed("standard output cannot be written: %s", strerror(errno));
+    }
+    (void)snprintf(name, sizeof name, "%s%d", folder_of_streams, data);
+    *path = name;
+    return CLI_DONE;
+}
+
+int cli_streams_open(const cli_command *command, cli_options *options) {
+    usage found = {0};
+    int code = look_at_all(command, options, &found);
+    if (code == CLI_DONE && found.n_input > 1) {
+        return cli_usage("standard input (-) is named %d times and can be read once; give all but "
+                         "one the name of a file",
+                         found.n_input);
+    }
+    if (code == CLI_DONE && found.n_input > 0 &&
+        (options->plan.checkpoint || options->plan.resume)) {
+        return cli_usage("%s: a run that goes on reads its files again; give - the name of a file",
+                         options->plan.checkpoint ? "--checkpoint" : "--resume");
+    }
+    return code == CLI_DONE && found.output ? divert(found.output) : code;
+}
