@@ -21,6 +21,7 @@ extern const cli_command cli_shape;
 extern const cli_command cli_params;
 extern const cli_command cli_laws;
 extern const cli_command cli_help;
+extern const cli_command cli_version;
 
 /// All of them, NULL behind the last.
 extern const cli_command *const cli_commands[];

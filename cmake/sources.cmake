@@ -449,6 +449,7 @@ set(CAROM_CLI_SOURCES
     cli/terminal.c
     cli/text.c
     cli/track.c
+    cli/version.c
 )
 
 # bundled into reports (cmake/viewer.cmake)
