@@ -22,6 +22,8 @@ extern const cli_command cli_params;
 extern const cli_command cli_laws;
 extern const cli_command cli_help;
 extern const cli_command cli_version;
+extern const cli_command cli_completion;
+extern const cli_command cli_man;
 
 /// All of them, NULL behind the last.
 extern const cli_command *const cli_commands[];

@@ -14,7 +14,7 @@ const cli_command *const cli_commands[] = {
     &cli_simulate,    &cli_gradient, &cli_fit,    &cli_compare, &cli_plan,
     &cli_linearize,   &cli_bench,    &cli_learn,  &cli_shape,   &cli_experiment,
     &cli_experiments, &cli_examples, &cli_params, &cli_laws,    &cli_version,
-    &cli_help,        NULL,
+    &cli_completion,  &cli_man,      &cli_help,   NULL,
 };
 
 const char cli_notes[] =

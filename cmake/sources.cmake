@@ -411,6 +411,7 @@ set(CAROM_CLI_SOURCES
     cli/bench_spheres.c
     cli/compare.c
     cli/compare_page.c
+    cli/completion.c
     cli/examples.c
     cli/experiment.c
     cli/fit.c
@@ -430,6 +431,7 @@ set(CAROM_CLI_SOURCES
     cli/help.c
     cli/linearize.c
     cli/main.c
+    cli/man.c
     cli/option_table.c
     cli/options.c
     cli/params.c
