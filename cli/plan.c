@@ -255,6 +255,27 @@ static int read_controls(cli_planning *t) {
     return code;
 }
 
+static bool is_sequence(const cri_variable *variable) {
+    const cri_variable_place *place = &variable->place[0];
+    return place->vector == CR_VECTOR_U && place->step >= 0;
+}
+
+/// What a receding horizon needs.
+static int check_receding(const cli_planning *t) {
+    for (int j = 0; j < t->selection->n_variable; j++) {
+        if (!is_sequence(&t->selection->variable[j])) {
+            return cli_usage("--horizon: %.80s cannot change while the run goes on; controls are "
+                             "u:NAME[*] then",
+                             t->selection->variable[j].name);
+        }
+    }
+    if (t->aim.schedule.n_dt > 1) {
+        return cli_usage("--horizon: the times of targets must be multiples of the step, %g s",
+                         t->scene.dt);
+    }
+    return CLI_DONE;
+}
+
 static int prepare(cli_planning *t, const cli_options *options) {
     t->options = options;
     int code = check_options(options);
@@ -266,6 +287,9 @@ static int prepare(cli_planning *t, const cli_options *options) {
     }
     if (code == CLI_DONE) {
         code = read_controls(t);
+    }
+    if (code == CLI_DONE && options->plan.horizon > 0) {
+        code = check_receding(t);
     }
     if (code == CLI_DONE) {
         code = read_method(t);
@@ -300,26 +324,10 @@ static int plan_whole(cli_planning *t, cr_error *err) {
     return CLI_DONE;
 }
 
-static bool is_sequence(const cri_variable *variable) {
-    const cri_variable_place *place = &variable->place[0];
-    return place->vector == CR_VECTOR_U && place->step >= 0;
-}
-
 /// Receding horizon; the plan then is what was carried out.
 static int plan_receding(cli_planning *t, cr_error *err) {
     const cli_plan_options *o = &t->options->plan;
     cri_plan *plan = &t->plan;
-    for (int j = 0; j < t->selection->n_variable; j++) {
-        if (!is_sequence(&t->selection->variable[j])) {
-            return cli_usage("--horizon: %.80s cannot change while the run goes on; controls are "
-                             "u:NAME[*] then",
-                             t->selection->variable[j].name);
-        }
-    }
-    if (t->aim.schedule.n_dt > 1) {
-        return cli_usage("--horizon: the times of targets must be multiples of the step, %g s",
-                         t->scene.dt);
-    }
     cri_receding_def def = {.model = t->scene.model,
                             .sim_options = &t->scene.sim_options,
                             .controls = o->controls,
