@@ -7,6 +7,7 @@
 
 #include "commands.h"
 
+#include "plan_task.h"
 #include "start.h"
 #include "streams.h"
 #include "terminal.h"
@@ -20,13 +21,15 @@ static int run_command(int n_arg, char **arg) {
         return CLI_USAGE;
     }
     cli_options options;
-    int code = cli_options_parse(command, n_arg - 1, arg + 1, &options);
+    int code = cli_plan_task_parse(command, n_arg - 1, arg + 1, &options);
     if (code == CLI_DONE && options.use_help) {
         cli_help_print(command);
         return CLI_DONE;
     }
     code = code == CLI_DONE ? cli_streams_open(command, &options) : code;
-    return code == CLI_DONE ? cli_terminal_code(command->run(&options)) : code;
+    code = code == CLI_DONE ? cli_terminal_code(command->run(&options)) : code;
+    cli_plan_task_free(&options);
+    return code;
 }
 
 int cli_command_main(int argc, char **argv) {

@@ -88,6 +88,7 @@ const cli_option cli_option_table[] = {
     WORD("--method", CLI_PLAN, plan.method, "adam lbfgs gauss-newton"),
     TEXT("--bundle", CLI_PLAN, plan.bundle),
     PATH("--resume", CLI_PLAN, plan.resume, CLI_TAKES_FILE),
+    PATH("--save-task", CLI_PLAN, plan.save_task, CLI_TAKES_FILE),
     PATH("--plan", CLI_PLAN, plan.file, CLI_TAKES_STREAM),
     TEXT("--beta", CLI_PLAN, plan.beta),
     LENGTH("--rate", CLI_PLAN, plan.rate),

@@ -15,9 +15,16 @@
 #include <stdio.h>
 #include <string.h>
 
+// the file that every line is about, NULL: none
+static const char *about;
+
+void cli_say_about(const char *file) {
+    about = file;
+}
+
 static void say(const char *format, va_list args) {
     cli_terminal_clear();
-    fputs("carom: ", stderr);
+    fprintf(stderr, "carom: %s%s", about ? about : "", about ? ": " : "");
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
 }

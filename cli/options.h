@@ -200,6 +200,9 @@ bool cli_is_among(const char *word, const char *list);
 /// Extension of a file's name with its dot; NULL when there is none, as for a device.
 const char *cli_extension(const char *path);
 
+/// From now on each line begins with the file that it is about, until NULL.
+void cli_say_about(const char *file);
+
 /// One line on stderr, "carom: ...". Returns CLI_FAILED and CLI_USAGE.
 int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));

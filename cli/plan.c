@@ -8,6 +8,7 @@
 #include "io/checkpoint.h"
 #include "io/number.h"
 #include "optimize/controls.h"
+#include "plan_task.h"
 #include "terminal.h"
 
 #include <math.h>
@@ -132,7 +133,8 @@ static int check_options(const cli_options *options) {
         return cli_failed("%.150s: there is no such checkpoint; --checkpoint begins one",
                           o->resume);
     }
-    return options->output ? cli_check_format(options->output) : CLI_DONE;
+    int code = cli_plan_task_check(options);
+    return code == CLI_DONE && options->output ? cli_check_format(options->output) : code;
 }
 
 // ---- preparation -------------------------------------------------------------------------------
@@ -378,6 +380,7 @@ static int run(const cli_options *options) {
     cli_planning t = {0};
     cr_error err = {0};
     int code = prepare(&t, options);
+    code = code == CLI_DONE ? cli_plan_task_save(options) : code;
     if (code == CLI_DONE) {
         t.progress = cli_terminal_begin(options, "plan");
         double start = cli_seconds();
@@ -402,6 +405,8 @@ const cli_command cli_plan = {
     .arguments = "SCENE --target ... --controls NAMES",
     .summary = "states and controls that reach targets",
     .help =
+        "SCENE may be a task file (.json, or - with one), which has the scene and all options in\n"
+        "it; options behind it replace those of the file.\n\n"
         "  --target BODY:X,Y,Z[@T]  where a body or site should be, in m, at T s (at the end\n"
         "                        without @T, after every step with @all); may be repeated\n"
         "  --radius R            within R m of its target a body has no loss and has reached it\n"
@@ -447,6 +452,9 @@ const cli_command cli_plan = {
         "  --checkpoint FILE     save there every 10 iterations, at Ctrl-C and at the end; go on\n"
         "                        from it when it is there, to the same bits\n"
         "  --resume FILE         the same, but FILE must be there\n"
+        "  --save-task FILE      the task: scene and all options, which 'carom plan FILE.json' "
+        "runs\n"
+        "                        again to the same bits\n"
         "  --plan FILE           controls over time as CSV, for 'carom simulate --control FILE'\n"
         "  -o FILE               the motion, CSV or HDF5 (.h5, .hdf5)\n"
         "  --json FILE           the result as JSON\n"

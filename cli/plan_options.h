@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef struct cli_plan_task cli_plan_task;
+
 /// Zero or NULL: not given.
 typedef struct cli_plan_options {
     const char *controls;
@@ -16,6 +18,8 @@ typedef struct cli_plan_options {
     const char *resume;     // as checkpoint, which must be there
     const char *file;       // CSV of controls over time
     const char *beta;       // of Adam, A,B
+    const char *save_task;  // file that gets all of these
+    cli_plan_task *task;    // file that they came from, owned (plan_task.h)
     int n_iteration;
     int n_start;
     int n_sample;

@@ -438,6 +438,9 @@ set(CAROM_CLI_SOURCES
     cli/plan.c
     cli/plan_page.c
     cli/plan_report.c
+    cli/plan_task.c
+    cli/plan_task_form.c
+    cli/plan_task_save.c
     cli/report.c
     cli/scene.c
     cli/shape.c
