@@ -105,7 +105,9 @@ if CAROM_DATA="$work/project" "$carom" examples "$work/other" 2>"$work/log" ||
     exit 1
 fi
 CAROM_DATA="$prefix/share/carom" "$carom" examples "$work/other" >/dev/null
-for file in bin/carom share/carom/shapes/cans.h5 share/doc/carom/LICENSE; do
+for file in bin/carom share/carom/shapes/cans.h5 share/doc/carom/LICENSE share/man/man1/carom.1 \
+    share/man/man1/carom-fit.1 share/bash-completion/completions/carom \
+    share/zsh/site-functions/_carom share/fish/vendor_completions.d/carom.fish; do
     if [ ! -s "$prefix/$file" ]; then
         echo "installed: $file is missing"
         exit 1
