@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-#   make demo       installs what is missing, builds, identifies a bouncing ball from its recording
+#   make demo       installs what is missing, builds, identifies a bouncing ball, and shows it in a report
 #   make test       builds and passes every check and test
 #   make test-oracles   installs DART and Siconos (750 MB with all they need), compares with them and MuJoCo
 #   make build      the library and the command, optimised, in build/release
@@ -29,23 +29,29 @@ MINIMAL := build/minimal
 export DESTDIR
 
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
-DEMO_WRT := floor:ball/friction,floor:ball/restitution,ball/size[0],x0:ball/qpos[0],x0:ball/qpos[2],x0:ball/qvel[0],x0:ball/qvel[2]
 
 ORACLES := $(addprefix oracle_,$(addsuffix _test,mujoco mujoco_contact mujoco_friction mujoco_soft dart dart_contact dart_throw siconos))
 
 # quiet LOG COMMAND: shows the log only when the command fails
 quiet = mkdir -p build; $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
+# configure FOLDER ARGUMENTS: build/FOLDER by cmake ARGUMENTS
+configure = tools/configure --room; $(call quiet,configure,tools/configure build/$(1) $(2))
 
-.PHONY: demo test build install bench gallery check fuzz mutate format clean
-.PHONY: deps-demo deps-bench deps-gallery deps-test deps-oracles test-oracles test-release test-asan test-minimal run-tests tidy
+.PHONY: demo test build command install bench gallery check fuzz mutate format clean
+.PHONY: deps-bench deps-gallery deps-test deps-oracles test-oracles test-release test-asan test-minimal run-tests tidy
 
-demo: deps-demo build
-	@$(RELEASE)/carom fit examples/bounce.xml examples/bounce.csv --wrt '$(DEMO_WRT)'
+demo:
+	@tools/demo $(RELEASE)
 
-build:
-	@$(call quiet,configure,cmake --preset release)
-	@$(call quiet,build,cmake --build $(RELEASE) --target carom_cli carom_shared carom_archive -j $(JOBS))
-	@! grep -h '^reports will have no charts' build/build.log || true
+# what the build goes without is said
+build: command
+	@$(call quiet,build,cmake --build $(RELEASE) --target carom_shared carom_archive -j $(JOBS))
+	@sed -n 's/^-- \(.* not found, .*\)/\1/p' build/configure.log
+	@! grep -h '^reports will have no charts' build/command.log || true
+
+command:
+	@$(call configure,release,--preset release)
+	@$(call quiet,command,cmake --build $(RELEASE) --target carom_cli -j $(JOBS))
 
 install:
 	@tools/install_built check '$(PREFIX)'
@@ -57,9 +63,6 @@ bench: deps-bench build
 
 gallery: deps-gallery build
 	@tools/gallery $(RELEASE)/carom
-
-deps-demo:
-	@tools/install_deps demo
 
 deps-bench:
 	@tools/install_deps bench
@@ -88,7 +91,7 @@ test: deps-test
 	@echo "make test: everything passed"
 
 test-release:
-	@$(call quiet,configure,cmake --preset release -DCAROM_TESTS=ON -DCAROM_ORACLES=OFF -DCAROM_WERROR=$(WERROR))
+	@$(call configure,release,--preset release -DCAROM_TESTS=ON -DCAROM_ORACLES=OFF -DCAROM_WERROR=$(WERROR))
 	@$(call quiet,build,cmake --build $(RELEASE) -j $(JOBS))
 	@$(MAKE) run-tests
 
@@ -97,18 +100,18 @@ run-tests:
 	@$(CTEST) --test-dir $(RELEASE) $(CTEST_ARGS)
 
 test-asan:
-	@$(call quiet,configure,cmake --preset asan -DCMAKE_C_COMPILER=clang -DCAROM_WERROR=$(WERROR))
+	@$(call configure,asan,--preset asan -DCMAKE_C_COMPILER=clang -DCAROM_WERROR=$(WERROR))
 	@$(call quiet,build,cmake --build $(ASAN) -j $(JOBS))
 	@$(CTEST) --test-dir $(ASAN) -LE 'slow|oracle' $(CTEST_ARGS)
 
 test-minimal:
-	@$(call quiet,configure,cmake -S . -B $(MINIMAL) -DCMAKE_BUILD_TYPE=Debug -DCAROM_MINIMAL=ON -DCAROM_WERROR=$(WERROR))
+	@$(call configure,minimal,-S . -B $(MINIMAL) -DCMAKE_BUILD_TYPE=Debug -DCAROM_MINIMAL=ON -DCAROM_WERROR=$(WERROR))
 	@$(call quiet,build,cmake --build $(MINIMAL) --target carom_cli carom_shared -j $(JOBS))
 	@tools/check_minimal $(MINIMAL)/carom $(MINIMAL)/libcarom.so
 
 # prints the largest differences; where the robots of ../shared are missing, it says so
 test-oracles: deps-oracles
-	@$(call quiet,configure,cmake --preset release -DCAROM_TESTS=ON -DCAROM_ORACLES=ON -DCAROM_WERROR=$(WERROR))
+	@$(call configure,release,--preset release -DCAROM_TESTS=ON -DCAROM_ORACLES=ON -DCAROM_WERROR=$(WERROR))
 	@$(call quiet,build,cmake --build $(RELEASE) --target $(ORACLES) -j $(JOBS))
 	@ctest --test-dir $(RELEASE) --no-tests=error --verbose -L oracle | sed -n 's/^[0-9]*: //p'
 
