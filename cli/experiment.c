@@ -70,6 +70,10 @@ static int find(const cli_options *options, const cri_experiment **out) {
                          guess.best ? cli_guess_text(&guess, hint)
                                     : "; 'carom experiments' lists them");
     }
+    cr_error err = {0};
+    if (cri_experiment_check_parts(*out, options->model, &err) != CR_OK) {
+        return cli_error(&err);
+    }
     if (options->is_quick && options->is_full) {
         return cli_usage("--quick and --full exclude one another");
     }

@@ -26,7 +26,7 @@ int learn_check_output(const char *path) {
         return CLI_DONE;
     }
     const char *extension = cli_extension(path);
-    if (strcmp(extension, ".h5") != 0 && strcmp(extension, ".hdf5") != 0) {
+    if (!extension || (strcmp(extension, ".h5") != 0 && strcmp(extension, ".hdf5") != 0)) {
         return cli_usage("-o %.80s: weights are HDF5, the name should end in .h5", path);
     }
     return CLI_DONE;

@@ -223,17 +223,9 @@ static int write_all(const task *t, const cli_options *options) {
     return code == CLI_DONE ? write_page(t, options) : code;
 }
 
-static int check_format(const char *path) {
-    cr_error err = {0};
-    if (cri_hdf5_is_name(path)) {
-        return cri_hdf5_check(path, &err) == CR_OK ? CLI_DONE : cli_error(&err);
-    }
-    return cli_check_format(path);
-}
-
 static int run(const cli_options *options) {
     task t = {0};
-    int code = options->output ? check_format(options->output) : CLI_DONE;
+    int code = options->output ? cli_check_format(options->output) : CLI_DONE;
     if (code == CLI_DONE) {
         code = cli_scene_begin(options, true, &t.scene, &t.sim);
     }

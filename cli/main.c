@@ -7,6 +7,7 @@
 
 #include "commands.h"
 
+#include "io/hdf5_table.h"
 #include "plan_task.h"
 #include "start.h"
 #include "streams.h"
@@ -14,6 +15,20 @@
 
 #include <stdio.h>
 #include <string.h>
+
+/// What this build lacks is told before the work is done, for every file that is named.
+static int check_parts(const cli_options *options) {
+    const char *const named[] = {options->output, options->holdout, options->control};
+    int n_named = (int)(sizeof named / sizeof *named);
+    for (int i = 0; i < n_named + options->n_word; i++) {
+        const char *path = i < n_named ? named[i] : options->word[i - n_named];
+        cr_error err = {0};
+        if (path && cri_hdf5_is_name(path) && cri_hdf5_check(path, &err) != CR_OK) {
+            return cli_failed("%s", err.text);
+        }
+    }
+    return CLI_DONE;
+}
 
 static int run_command(int n_arg, char **arg) {
     const cli_command *command = cli_command_find(arg[0]);
@@ -26,6 +41,7 @@ static int run_command(int n_arg, char **arg) {
         cli_help_print(command);
         return CLI_DONE;
     }
+    code = code == CLI_DONE ? check_parts(&options) : code;
     code = code == CLI_DONE ? cli_streams_open(command, &options) : code;
     code = code == CLI_DONE ? cli_terminal_code(command->run(&options)) : code;
     cli_plan_task_free(&options);

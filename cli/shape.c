@@ -54,7 +54,7 @@ static int take_settings(const cli_options *o, cri_shape_training *t) {
 
 static int train(const cli_options *o, cr_arena *arena, cr_arena *scratch) {
     const char *extension = o->output ? cli_extension(o->output) : NULL;
-    if (!o->output || (extension && strcmp(extension, ".h5") != 0)) {
+    if (!extension || strcmp(extension, ".h5") != 0) {
         return cli_usage("shape train writes a space of shapes: -o FILE.h5");
     }
     if (o->n_word < 2) {

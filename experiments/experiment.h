@@ -53,6 +53,11 @@ bool cri_experiment_has_epochs(const cri_experiment *experiment);
 /// Does it keep finished runs in a file, and go on from them?
 bool cri_experiment_keeps_runs(const cri_experiment *experiment);
 
+/// CR_OK when this build has the parts that it needs for the model, NULL: for all of them; else err
+/// names what is missing and how to get it.
+CR_MUST_CHECK cr_status cri_experiment_check_parts(const cri_experiment *experiment,
+                                                   const char *model, cr_error *err);
+
 /// Names for --start, with spaces between; NULL: it has none.
 const char *cri_experiment_starts(const cri_experiment *experiment);
 

@@ -11,6 +11,8 @@
 #include "sdf.h"
 
 #include "base/base.h"
+#include "io/hdf5_table.h"
+#include "solvers/powell.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -109,6 +111,28 @@ bool cri_experiment_keeps_runs(const cri_experiment *experiment) {
         }
     }
     return false;
+}
+
+// the experiments that read data/shapes, and those of their models that don't
+static bool reads_shapes(const cri_experiment *experiment, const char *model) {
+    bool is_solid = model && (strcmp(model, "sphere") == 0 || strcmp(model, "box") == 0 ||
+                              strcmp(model, "cylinder") == 0);
+    return experiment == &cri_sdf_shapes || experiment == &cri_sdf_pole ||
+           experiment == &cri_sdf_sysid || (experiment == &cri_sdf_inertia && !is_solid);
+}
+
+cr_status cri_experiment_check_parts(const cri_experiment *experiment, const char *model,
+                                     cr_error *err) {
+    if (reads_shapes(experiment, model)) {
+        CR_TRY(cri_hdf5_check(experiment->name, err));
+    }
+    if (experiment == &cri_dac_chain && !cri_powell_exists()) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "%s: this carom was built without cminpack; install libcminpack-dev and "
+                        "build again",
+                        experiment->name);
+    }
+    return CR_OK;
 }
 
 bool cri_experiment_has_epochs(const cri_experiment *experiment) {

@@ -9,8 +9,8 @@
 
 cr_status cri_hdf5_check(const char *file, cr_error *err) {
     return cri_file_fail(err, CR_ERR_UNSUPPORTED, file, 0,
-                         "this carom was built without HDF5; use CSV, or install libhdf5-dev and "
-                         "build again");
+                         "this carom was built without HDF5; install libhdf5-dev and build again; "
+                         "tables may be CSV instead");
 }
 
 cr_status cri_hdf5_make(const cri_track *motion, const char *file, char **bytes, size_t *n_byte,

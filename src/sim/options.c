@@ -152,7 +152,7 @@ static cr_status check_choice(const cr_model *m, const cr_sim_options *o, cr_err
     if (law->needs_nets && m->nets->is_linked && !cri_powell_exists()) {
         return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
                         "body %.40s hangs on a joint, whose force under the law %.40s needs "
-                        "cminpack; build with libcminpack-dev, or choose another law",
+                        "cminpack; install libcminpack-dev and build again, or choose another law",
                         m->nets->body, o->law);
     }
     return check_smoothing(o, err);
