@@ -121,7 +121,7 @@ tidy:
 # all of them, then red if one was
 check:
 	@red=0; for tool in sources layers pairs budgets hygiene docs format; do tools/check_$$tool || red=1; done; \
-	tools/selftest || red=1; exit $$red
+	tools/selftest || red=1; tools/selftest_demo || red=1; exit $$red
 
 fuzz: deps-test
 	@tools/fuzz $(FUZZ_SECONDS)
