@@ -119,6 +119,9 @@ function(carom_add_variants)
         carom_link_object(${PROJECT_BINARY_DIR}/vectors/library_${variant}.o
             "--localize-hidden;--redefine-syms=${file}" carom_${variant})
     endforeach()
+    # one target makes both, since two libraries that are built at once would each write them
+    add_custom_target(carom_library_objects DEPENDS
+        ${PROJECT_BINARY_DIR}/vectors/library_plain.o ${PROJECT_BINARY_DIR}/vectors/library_avx.o)
     foreach(name IN LISTS names)
         string(APPEND text "CR_DISPATCH(${name})\n")
     endforeach()
@@ -135,6 +138,7 @@ function(carom_link_variants library)
             $<TARGET_OBJECTS:carom_dispatch_objects> $<TARGET_OBJECTS:carom_viewer_objects>
             ${PROJECT_BINARY_DIR}/vectors/library_plain.o
             ${PROJECT_BINARY_DIR}/vectors/library_avx.o)
+        add_dependencies(${library} carom_library_objects)
     else()
         target_sources(${library} PRIVATE
             $<TARGET_OBJECTS:carom_all_objects> $<TARGET_OBJECTS:carom_viewer_objects>)
