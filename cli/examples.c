@@ -58,7 +58,7 @@ static int list(task *t) {
          entry = readdir(folder)) {
         bool is_example = entry->d_name[0] != '.' && strcmp(entry->d_name, "CMakeLists.txt") != 0;
         if (is_example && strlen(entry->d_name) < sizeof t->file[0].name) {
-            strcpy(t->file[t->n_file++].name, entry->d_name);
+            memcpy(t->file[t->n_file++].name, entry->d_name, strlen(entry->d_name) + 1);
         }
     }
     closedir(folder);
