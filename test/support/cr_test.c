@@ -12,6 +12,7 @@
 
 static atomic_int n_failure;       // in the running test
 static atomic_int n_total;         // in the program
+static atomic_llong n_check;       // checks that the program made, good or bad
 static atomic_bool is_silent;      // a test tests a check
 static const double no_scale = -1; // CAROM_TOLERANCE_SCALE not read yet
 
@@ -22,6 +23,15 @@ void cr_test_run(void (*body)(void)) {
     if (n > 0) {
         fail_msg("%d failed check%s", n, n == 1 ? "" : "s");
     }
+}
+
+void cr_test_count(int n) {
+    atomic_fetch_add(&n_check, n);
+}
+
+// tools/run_tests adds these lines up; a program ends here whatever its main returns
+__attribute__((destructor)) static void print_count(void) {
+    printf("%lld checks\n", atomic_load(&n_check));
 }
 
 int cr_test_exit(int n_failed_group) {
@@ -38,6 +48,18 @@ int cr_test_stride(void) {
 int cr_test_share(int n) {
     int stride = cr_test_stride();
     return n > stride ? n / stride : n;
+}
+
+bool cr_test_is_drawn(int case_i, int n_case, int n_drawn) {
+    if (getenv("CAROM_TEST_LONG")) {
+        return true;
+    }
+    const char *text = getenv("CAROM_TEST_SEED");
+    uint64_t seed = cr_test_rng_of(text ? strtoull(text, NULL, 16) : 1).state;
+
+    // as evenly as n_drawn fit into n_case, from where the seed says
+    uint64_t place = ((uint64_t)case_i + seed % (uint64_t)n_case) % (uint64_t)n_case;
+    return place * (uint64_t)n_drawn % (uint64_t)n_case < (uint64_t)n_drawn;
 }
 
 void cr_test_fail(const char *format, ...) {
@@ -84,6 +106,7 @@ double cr_test_tolerance_scale(void) {
 }
 
 bool cr_test_check(bool is_true, const char *text, const char *file, int line) {
+    cr_test_count(1);
     if (!is_true) {
         cr_test_fail("%s:%d: %s", file, line, text);
     }
@@ -92,6 +115,7 @@ bool cr_test_check(bool is_true, const char *text, const char *file, int line) {
 
 bool cr_test_close(double a, double b, double abs_tol, double rel_tol, const char *a_text,
                    const char *b_text, const char *file, int line) {
+    cr_test_count(1);
     double scale = cr_test_tolerance_scale();
     double residual = fabs(a - b);
     double allowed = abs_tol + rel_tol * fmax(fabs(a), fabs(b));
@@ -113,6 +137,7 @@ bool cr_test_close(double a, double b, double abs_tol, double rel_tol, const cha
 
 bool cr_test_int(long long a, long long b, const char *a_text, const char *b_text, const char *file,
                  int line) {
+    cr_test_count(1);
     if (a != b) {
         cr_test_fail("%s:%d: %s is %lld, %s is %lld", file, line, a_text, a, b_text, b);
     }
@@ -121,6 +146,7 @@ bool cr_test_int(long long a, long long b, const char *a_text, const char *b_tex
 
 bool cr_test_text(const char *a, const char *b, const char *a_text, const char *b_text,
                   const char *file, int line) {
+    cr_test_count(1);
     bool is_equal = a && b ? strcmp(a, b) == 0 : a == b;
     if (!is_equal) {
         cr_test_fail("%s:%d: %s is \"%s\", %s is \"%s\"", file, line, a_text, a ? a : "(null)",

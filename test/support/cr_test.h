@@ -18,6 +18,8 @@
 //   CAROM_TEST_STOP         if set, the first failed check ends the program
 //   CAROM_TEST_STRIDE       of many cases alike one in so many is tried; set under the sanitizers,
 //                           which are after memory
+//   CAROM_TEST_SEED         the commit, which draws cases (cr_test_is_drawn); make sets it
+//   CAROM_TEST_LONG         if set, every case is drawn
 
 #pragma once
 
@@ -79,6 +81,16 @@ void cr_test_skip(const char *reason, const char *file, int line);
 /// CAROM_TEST_STRIDE, else 1; and of n cases alike how many to try: all when they are few.
 int cr_test_stride(void);
 int cr_test_share(int n);
+
+/// Whether a slow test tries the case this time: n_drawn of n_case are drawn, others at the next
+/// commit. `make long T=...` tries all.
+///
+///     for (int i = 0; i < N_SCENE; i++) {
+///         if (cr_test_is_drawn(i, N_SCENE, 3)) {
+bool cr_test_is_drawn(int case_i, int n_case, int n_drawn);
+
+/// Counts n checks that are made elsewhere; the program prints how many it made.
+void cr_test_count(int n);
 
 /// Counts a failure that the caller describes.
 void cr_test_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -107,6 +107,7 @@ static void bench_clear(bench *b) {
 // counts a residual above allowed, or one that is no number
 static void judge(bench *b, const char *what, int out, int in, double got, double want,
                   double allowed) {
+    cr_test_count(1);
     double residual = fabs(got - want);
     double scale = cr_test_tolerance_scale();
     double ratio = residual <= 0.0 ? 0.0 : residual / fmax(allowed, DBL_MIN);

@@ -2,11 +2,14 @@
 //
 // The test support tests itself: what is wrong is caught, what is right is not.
 
+#define _POSIX_C_SOURCE 200809L // setenv
+
 #include "cr_test.h"
 
 #include "alloc_wrap.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -347,7 +350,49 @@ TEST(many_live_blocks_are_kept_apart) {
     CHECK_INT(cr_alloc_live() - n_live, 0);
 }
 
+// ---- draws -------------------------------------------------------------------------------------
+
+// cases drawn of n, as bits
+static uint64_t drawn_of(int n, int n_drawn) {
+    uint64_t bits = 0;
+    for (int i = 0; i < n; i++) {
+        bits |= (uint64_t)cr_test_is_drawn(i, n, n_drawn) << i;
+    }
+    return bits;
+}
+
+static int count_bits(uint64_t bits) {
+    int n = 0;
+    for (; bits; bits >>= 1) {
+        n += (int)(bits & 1);
+    }
+    return n;
+}
+
+TEST(the_commit_draws_as_many_cases_as_asked) {
+    char seed[64] = "";
+    const char *before = getenv("CAROM_TEST_SEED");
+    snprintf(seed, sizeof seed, "%s", before ? before : "");
+    bool is_long = getenv("CAROM_TEST_LONG") != NULL;
+
+    uint64_t union_of_commits = 0;
+    static const char *const commits[] = {"12a1e33", "9304074", "46e6cb8", "700f44b", "4d88372",
+                                          "0dc440b", "9a99e13", "31c2ad9", "fffffff", "0000001"};
+    for (size_t k = 0; k < sizeof commits / sizeof *commits; k++) {
+        setenv("CAROM_TEST_SEED", commits[k], 1);
+        for (int n = 1; n <= 40; n++) {
+            CHECK_INT(count_bits(drawn_of(n, n)), n);
+            CHECK_INT(count_bits(drawn_of(n, (n + 2) / 3)), is_long ? n : (n + 2) / 3);
+        }
+        union_of_commits |= drawn_of(6, 2);
+    }
+    // commits differ in what they draw, and leave nothing out for long
+    CHECK_INT(count_bits(union_of_commits), 6);
+    setenv("CAROM_TEST_SEED", seed, 1);
+}
+
 CR_TEST_MAIN(failed_checks_are_counted_and_the_test_goes_on, random_numbers_are_the_same_everywhere,
-             right_derivatives_pass, wrong_derivatives_are_caught, one_sided_derivatives_at_a_kink,
+             the_commit_draws_as_many_cases_as_asked, right_derivatives_pass,
+             wrong_derivatives_are_caught, one_sided_derivatives_at_a_kink,
              differences_that_do_not_settle_are_reported, heap_calls_are_counted,
              the_chosen_heap_call_fails_once, many_live_blocks_are_kept_apart)
