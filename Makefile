@@ -3,7 +3,7 @@
 #   make demo       installs what is missing, builds, identifies a bouncing ball, and shows it in a report
 #   make test       builds, and passes the checks and tests that a commit needs
 #   make test-all   the same, then make test-rest: slow tests, other programs, sanitizers, mutants, fuzzing
-#   make one T=nn_mlp_test   builds and runs one test; make long T=... has all its cases
+#   make one T=base_nn_mlp_test   builds and runs one test; make long T=... has all its cases
 #   make build      the library and the command, optimised, in build/release
 #   make install    PREFIX=/usr/local, DESTDIR honoured
 #   make bench      speed, as ratios in one run

@@ -10,8 +10,8 @@
 #include "commands.h"
 
 #include "../experiments/shipped.h"
-#include "io/atomic_file.h"
-#include "io/file.h"
+#include "base/io/atomic_file.h"
+#include "base/io/file.h"
 #include "scene.h"
 
 #include <dirent.h>

@@ -5,7 +5,7 @@
 #include "commands.h"
 
 #include "../experiments/experiment.h"
-#include "io/checkpoint.h"
+#include "base/io/checkpoint.h"
 #include "report.h"
 #include "report/result.h"
 #include "scene.h"

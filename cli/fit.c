@@ -4,12 +4,12 @@
 
 #include "commands.h"
 
+#include "base/io/table.h"
 #include "fit_depth.h"
 #include "fit_options.h"
 #include "fit_print.h"
 #include "fit_report.h"
 #include "fit_save.h"
-#include "io/table.h"
 #include "optimize/fit.h"
 #include "report.h"
 #include "report/result.h"

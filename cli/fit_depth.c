@@ -12,9 +12,9 @@
 
 #include "fit_depth.h"
 
-#include "io/hdf5_arrays.h"
-#include "io/table.h"
-#include "math/quat.h"
+#include "base/io/hdf5_arrays.h"
+#include "base/io/table.h"
+#include "base/math/quat.h"
 #include "optimize/cloud.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "fit_options.h"
 
-#include "io/number.h"
+#include "base/io/number.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "fit_save.h"
 
-#include "io/checkpoint.h"
+#include "base/io/checkpoint.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,13 +4,13 @@
 
 #include "commands.h"
 
-#include "io/number.h"
-#include "learn/learner_file.h"
-#include "learn/learner_train.h"
+#include "base/io/number.h"
 #include "learn_augmented.h"
 #include "learn_data.h"
 #include "learn_doubt.h"
 #include "learn_points.h"
+#include "points/learn/learner_file.h"
+#include "points/learn/learner_train.h"
 #include "report.h"
 #include "report/result.h"
 #include "scene.h"

@@ -6,14 +6,14 @@
 
 #include "learn_augmented.h"
 
-#include "io/number.h"
+#include "base/io/number.h"
 #include "learn_data.h"
 #include "learn_throws.h"
 
+#include "model/scene/ground_file.h"
 #include "report.h"
 #include "report/result_nets.h"
 #include "scene.h"
-#include "scene/ground_file.h"
 #include "terminal.h"
 
 #include <stdio.h>

@@ -5,13 +5,13 @@
 // Every position column is a body of one dimension; a contact pushes one of them along an axis
 // (+z, -x) or two apart (a-b). Without --v velocities are differences, v_n = (q_{n+1} - q_n)/h,
 // which is what the central-difference step means by them. Without --touch contacts are proposed
-// from velocity jumps (src/learn/propose.c).
+// from velocity jumps (src/learned/propose.c).
 
 #define _POSIX_C_SOURCE 200809L // access
 
 #include "learn_data.h"
 
-#include "learn/propose.h"
+#include "learned/propose.h"
 #include "scene.h"
 #include "text.h"
 

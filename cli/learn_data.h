@@ -4,9 +4,9 @@
 
 #pragma once
 
-#include "learn/learner.h"
-#include "learn/windows.h"
 #include "options.h"
+#include "points/learn/learner.h"
+#include "points/learn/windows.h"
 
 enum { LEARN_Q_MOST = 16, LEARN_TOUCH_MOST = 16 };
 

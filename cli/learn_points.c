@@ -6,12 +6,12 @@
 
 #include "learn_points.h"
 
-#include "io/number.h"
-#include "learn/points_file.h"
-#include "learn/points_record.h"
+#include "base/io/number.h"
 #include "learn_data.h"
 #include "learn_doubt.h"
 #include "optimize/ensemble.h"
+#include "points/learn/points_file.h"
+#include "points/learn/points_record.h"
 #include "report.h"
 #include "report/result.h"
 #include "scene.h"

@@ -9,7 +9,7 @@
 
 #include "learn_throws.h"
 
-#include "io/table.h"
+#include "base/io/table.h"
 #include "scene.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "learn/ground_data.h"
+#include "learned/ground_data.h"
 #include "options.h"
 
 /// Transitions of the files behind the scene's name: rows of times, positions and velocities.

@@ -5,8 +5,8 @@
 #include "options.h"
 
 #include "base/base.h"
+#include "base/io/number.h"
 #include "commands.h"
-#include "io/number.h"
 #include "terminal.h"
 #include "text.h"
 

@@ -4,9 +4,9 @@
 
 #include "plan.h"
 
+#include "base/io/checkpoint.h"
+#include "base/io/number.h"
 #include "commands.h"
-#include "io/checkpoint.h"
-#include "io/number.h"
 #include "optimize/controls.h"
 #include "plan_task.h"
 #include "terminal.h"

@@ -19,8 +19,8 @@
 
 #include "plan_task.h"
 
-#include "io/file.h"
-#include "io/number.h"
+#include "base/io/file.h"
+#include "base/io/number.h"
 #include "plan_task_form.h"
 #include "scene.h"
 

@@ -4,7 +4,7 @@
 
 #include "plan_task_form.h"
 
-#include "io/number.h"
+#include "base/io/number.h"
 #include "options.h"
 
 #include <stdio.h>

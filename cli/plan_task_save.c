@@ -7,8 +7,8 @@
 
 #include "plan_task.h"
 
-#include "io/atomic_file.h"
-#include "io/number.h"
+#include "base/io/atomic_file.h"
+#include "base/io/number.h"
 #include "plan_task_form.h"
 #include "scene.h"
 

@@ -8,10 +8,10 @@
 
 #include "commands.h"
 
-#include "io/checkpoint.h"
-#include "io/file.h"
-#include "io/hdf5_table.h"
-#include "io/number.h"
+#include "base/io/checkpoint.h"
+#include "base/io/file.h"
+#include "base/io/hdf5_table.h"
+#include "base/io/number.h"
 #include "model/model.h"
 #include "optimize/controls.h"
 #include "sim/scan.h"

@@ -4,7 +4,7 @@
 
 #include "commands.h"
 
-#include "io/number.h"
+#include "base/io/number.h"
 #include "scene.h"
 #include "shape_data.h"
 #include "shape_show.h"

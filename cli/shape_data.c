@@ -6,11 +6,11 @@
 
 #include "shape_data.h"
 
-#include "geometry/march.h"
-#include "geometry/mesh_points.h"
-#include "geometry/shape_family.h"
-#include "geometry/tessellate.h"
-#include "io/mesh_file.h"
+#include "base/io/mesh_file.h"
+#include "geometry/field/shape_family.h"
+#include "geometry/mesh/march.h"
+#include "geometry/mesh/mesh_points.h"
+#include "geometry/mesh/tessellate.h"
 #include "scene.h"
 
 #include <dirent.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "learn/shape_train.h"
+#include "learned/shape_train.h"
 #include "options.h"
 
 typedef struct shape_data {

@@ -4,15 +4,15 @@
 
 #include "shape_show.h"
 
-#include "geometry/depth.h"
-#include "geometry/hull.h"
-#include "geometry/march.h"
-#include "geometry/shape_family.h"
-#include "geometry/shape_space.h"
-#include "io/atomic_file.h"
-#include "io/number.h"
-#include "io/png_file.h"
-#include "math/quat.h"
+#include "base/io/atomic_file.h"
+#include "base/io/number.h"
+#include "base/io/png_file.h"
+#include "base/math/quat.h"
+#include "geometry/field/shape_family.h"
+#include "geometry/field/shape_space.h"
+#include "geometry/mesh/hull.h"
+#include "geometry/mesh/march.h"
+#include "geometry/query/depth.h"
 #include "scene.h"
 
 #include <math.h>

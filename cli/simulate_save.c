@@ -4,8 +4,8 @@
 
 #include "simulate.h"
 
-#include "io/checkpoint.h"
-#include "io/table.h"
+#include "base/io/checkpoint.h"
+#include "base/io/table.h"
 
 #include <limits.h>
 #include <math.h>

@@ -3,9 +3,9 @@
 // Files of the command line: which of them are standard input and output, and whether the others
 // can be written.
 //
-// Readers take the name - themselves (io/file.h). Writers take the name of an open descriptor
-// (io/atomic_file.h): results that are printed for people share descriptor 1 with the file that -
-// stands for, and must not mix with it.
+// Readers take the name - themselves (base/io/file.h). Writers take the name of an open descriptor
+// (base/io/atomic_file.h): results that are printed for people share descriptor 1 with the file
+// that - stands for, and must not mix with it.
 
 #define _POSIX_C_SOURCE 200809L
 

@@ -4,8 +4,8 @@
 
 #include "commands.h"
 
-#include "io/hdf5_table.h"
-#include "nn/gemm.h"
+#include "base/io/hdf5_table.h"
+#include "base/nn/gemm.h"
 #include "report/result.h"
 #include "report/viewer_bundle.h"
 #include "scene.h"

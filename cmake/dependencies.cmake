@@ -76,7 +76,7 @@ if(NOT CAROM_MINIMAL)
 endif()
 
 # Trajectories as HDF5, when its library is there; on Debian it has a folder and a name of its own.
-# It is loaded when a file wants it, not linked (src/io/hdf5_api.h), by the name that programs linked
+# It is loaded when a file wants it, not linked (src/base/io/hdf5_api.h), by the name that programs linked
 # with it would ask for.
 set(CAROM_HDF5 OFF)
 set(hdf5_LIBRARY_FILE "")
@@ -93,7 +93,7 @@ if(NOT CAROM_MINIMAL)
 endif()
 if(CAROM_HDF5)
     list(APPEND CAROM_SOURCES ${CAROM_HDF5_SOURCES})
-    set_source_files_properties(src/io/hdf5_api.c PROPERTIES
+    set_source_files_properties(src/base/io/hdf5_api.c PROPERTIES
         COMPILE_DEFINITIONS "CAROM_HDF5_FILE=\"${hdf5_LIBRARY_FILE}\"")
     target_include_directories(carom_dependencies SYSTEM INTERFACE ${hdf5_INCLUDE_DIR})
     target_link_libraries(carom_dependencies INTERFACE ${CMAKE_DL_LIBS})
@@ -109,7 +109,7 @@ else()
     list(APPEND CAROM_SOURCES ${CAROM_NO_HDF5_SOURCES})
 endif()
 
-# Large products of nets by BLAS, when it is there: loaded when one comes (src/nn/gemm.c), not linked,
+# Large products of nets by BLAS, when it is there: loaded when one comes (src/base/nn/gemm.c), not linked,
 # by the name that programs linked with it would ask for. Every OpenBLAS will do; it is told to use
 # one thread.
 if(NOT CAROM_MINIMAL)
@@ -117,7 +117,7 @@ if(NOT CAROM_MINIMAL)
     mark_as_advanced(openblas_LIBRARY)
     if(openblas_LIBRARY AND NOT openblas_LIBRARY MATCHES "\\.a$")
         carom_soname(${openblas_LIBRARY} openblas_LIBRARY_FILE)
-        set_source_files_properties(src/nn/gemm.c PROPERTIES
+        set_source_files_properties(src/base/nn/gemm.c PROPERTIES
             COMPILE_DEFINITIONS "CAROM_BLAS_FILE=\"${openblas_LIBRARY_FILE}\"")
         target_link_libraries(carom_dependencies INTERFACE ${CMAKE_DL_LIBS})
         list(APPEND CAROM_STATIC_LINK ${CMAKE_DL_LIBS})

@@ -4,37 +4,37 @@
 set(CAROM_SOURCES
     src/base/arena.c
     src/base/base.c
-    src/math/cholesky.c
+    src/base/math/cholesky.c
     src/base/random.c
-    src/math/lu.c
-    src/math/psd.c
-    src/math/orient.c
-    src/math/qr.c
-    src/math/quat.c
-    src/math/sparse_ldlt.c
-    src/math/block_factor.c
-    src/io/atomic_file.c
-    src/io/checkpoint.c
-    src/io/file.c
-    src/io/hdf5_arrays_file.c
-    src/io/hdf5_table.c
-    src/io/json_file.c
-    src/io/mesh_file.c
-    src/io/number.c
-    src/io/png_file.c
-    src/io/obj.c
-    src/io/stl.c
-    src/io/table.c
-    src/io/xml.c
-    src/nn/activation.c
-    src/nn/adam.c
-    src/nn/gemm.c
-    src/nn/gemm_plain.c
-    src/nn/mlp.c
-    src/nn/mlp_single.c
-    src/nn/skip_net.c
-    src/nn/start.c
-    src/nn/weights.c
+    src/base/math/lu.c
+    src/base/math/psd.c
+    src/base/math/orient.c
+    src/base/math/qr.c
+    src/base/math/quat.c
+    src/base/math/sparse_ldlt.c
+    src/base/math/block_factor.c
+    src/base/io/atomic_file.c
+    src/base/io/checkpoint.c
+    src/base/io/file.c
+    src/base/io/hdf5_arrays_file.c
+    src/base/io/hdf5_table.c
+    src/base/io/json_file.c
+    src/base/io/mesh_file.c
+    src/base/io/number.c
+    src/base/io/png_file.c
+    src/base/io/obj.c
+    src/base/io/stl.c
+    src/base/io/table.c
+    src/base/io/xml.c
+    src/base/nn/activation.c
+    src/base/nn/adam.c
+    src/base/nn/gemm.c
+    src/base/nn/gemm_plain.c
+    src/base/nn/mlp.c
+    src/base/nn/mlp_single.c
+    src/base/nn/skip_net.c
+    src/base/nn/start.c
+    src/base/nn/weights.c
     src/solvers/friction.c
     src/solvers/friction_classes.c
     src/solvers/friction_diff.c
@@ -52,53 +52,53 @@ set(CAROM_SOURCES
     src/solvers/powell.c
     src/solvers/lcp_interior.c
     src/solvers/lcp_lemke.c
-    src/geometry/broad_phase.c
-    src/geometry/collide.c
-    src/geometry/collide_plane.c
-    src/geometry/cube_table.c
-    src/geometry/depth.c
-    src/geometry/epa.c
-    src/geometry/field.c
-    src/geometry/field_bounds.c
-    src/geometry/field_neural.c
-    src/geometry/field_shape.c
-    src/geometry/feature_distance.c
-    src/geometry/form.c
-    src/geometry/form_plan.c
-    src/geometry/gjk.c
-    src/geometry/grid.c
-    src/geometry/grid_mesh.c
-    src/geometry/hull.c
-    src/geometry/hull_merge.c
-    src/geometry/hull_tree.c
-    src/geometry/march.c
-    src/geometry/mass.c
-    src/geometry/meet.c
-    src/geometry/mesh_mass.c
-    src/geometry/narrow.c
-    src/geometry/patch.c
-    src/geometry/pieces.c
-    src/geometry/mesh_points.c
-    src/geometry/shape_family.c
-    src/geometry/shape_space.c
-    src/geometry/skin.c
-    src/geometry/skin_cut.c
-    src/geometry/skin_diff.c
-    src/geometry/skin_many.c
-    src/geometry/skin_plane.c
-    src/geometry/skin_reduce.c
-    src/geometry/plane_pair.c
-    src/geometry/plane_potential.c
-    src/geometry/sphere_tree.c
-    src/geometry/step_limit.c
-    src/geometry/support.c
-    src/geometry/surface.c
-    src/geometry/tessellate.c
-    src/geometry/touch_system.c
-    src/geometry/tri_tree.c
-    src/geometry/triangle_min.c
-    src/geometry/triangle_meet.c
-    src/geometry/triangle_pair.c
+    src/geometry/query/broad_phase.c
+    src/geometry/query/collide.c
+    src/geometry/convex/collide_plane.c
+    src/geometry/mesh/cube_table.c
+    src/geometry/query/depth.c
+    src/geometry/convex/epa.c
+    src/geometry/field/field.c
+    src/geometry/field/field_bounds.c
+    src/geometry/field/field_neural.c
+    src/geometry/field/field_shape.c
+    src/geometry/convex/feature_distance.c
+    src/geometry/field/form.c
+    src/geometry/field/form_plan.c
+    src/geometry/convex/gjk.c
+    src/geometry/field/grid.c
+    src/geometry/field/grid_mesh.c
+    src/geometry/mesh/hull.c
+    src/geometry/mesh/hull_merge.c
+    src/geometry/mesh/hull_tree.c
+    src/geometry/mesh/march.c
+    src/geometry/mesh/mass.c
+    src/geometry/convex/meet.c
+    src/geometry/mesh/mesh_mass.c
+    src/geometry/query/narrow.c
+    src/geometry/query/patch.c
+    src/geometry/convex/pieces.c
+    src/geometry/mesh/mesh_points.c
+    src/geometry/field/shape_family.c
+    src/geometry/field/shape_space.c
+    src/geometry/field/skin.c
+    src/geometry/field/skin_cut.c
+    src/geometry/field/skin_diff.c
+    src/geometry/field/skin_many.c
+    src/geometry/field/skin_plane.c
+    src/geometry/field/skin_reduce.c
+    src/energy/plane_pair.c
+    src/energy/plane_potential.c
+    src/geometry/mesh/sphere_tree.c
+    src/geometry/mesh/step_limit.c
+    src/geometry/convex/support.c
+    src/geometry/field/surface.c
+    src/geometry/mesh/tessellate.c
+    src/geometry/convex/touch_system.c
+    src/geometry/mesh/tri_tree.c
+    src/geometry/mesh/triangle_min.c
+    src/geometry/mesh/triangle_meet.c
+    src/geometry/mesh/triangle_pair.c
     src/model/builder.c
     src/model/builder_forms.c
     src/model/builder_mechanism.c
@@ -117,14 +117,14 @@ set(CAROM_SOURCES
     src/dynamics/body_position.c
     src/dynamics/flow.c
     src/dynamics/frames.c
-    src/dynamics/inertial.c
-    src/dynamics/joint_energy.c
-    src/dynamics/points_flow.c
-    src/dynamics/points_field.c
-    src/dynamics/points_net.c
-    src/dynamics/points_potential.c
-    src/dynamics/points_system.c
-    src/dynamics/points_ties.c
+    src/energy/inertial.c
+    src/energy/joint_energy.c
+    src/points/system/points_flow.c
+    src/points/system/points_field.c
+    src/points/system/points_net.c
+    src/points/system/points_potential.c
+    src/points/system/points_system.c
+    src/points/system/points_ties.c
     src/dynamics/state.c
     src/dynamics/tree.c
     src/dynamics/tree_accel.c
@@ -137,37 +137,36 @@ set(CAROM_SOURCES
     src/dynamics/tree_map.c
     src/dynamics/tree_mass.c
     src/dynamics/tree_rne.c
-    src/scene/ground_file.c
-    src/scene/load.c
-    src/scene/mjcf.c
-    src/scene/mjcf_actuator.c
-    src/scene/mjcf_attr.c
-    src/scene/mjcf_body.c
-    src/scene/mjcf_contact.c
-    src/scene/mjcf_custom.c
-    src/scene/mjcf_default.c
-    src/scene/mjcf_frame.c
-    src/scene/mjcf_geom.c
-    src/scene/mjcf_include.c
-    src/scene/mjcf_inertial.c
-    src/scene/mjcf_joint.c
-    src/scene/mjcf_link.c
-    src/scene/mjcf_mesh.c
-    src/scene/mjcf_name.c
-    src/scene/mjcf_option.c
-    src/scene/mjcf_soft.c
-    src/scene/shape_text.c
-    src/scene/urdf.c
-    src/scene/urdf_attr.c
-    src/scene/urdf_joint.c
-    src/scene/urdf_link.c
-    src/scene/urdf_mesh.c
-    src/contact/barrier.c
-    src/contact/barrier_term.c
-    src/contact/certificate.c
+    src/model/scene/ground_file.c
+    src/model/scene/load.c
+    src/model/scene/mjcf.c
+    src/model/scene/mjcf_actuator.c
+    src/model/scene/mjcf_attr.c
+    src/model/scene/mjcf_body.c
+    src/model/scene/mjcf_contact.c
+    src/model/scene/mjcf_custom.c
+    src/model/scene/mjcf_default.c
+    src/model/scene/mjcf_frame.c
+    src/model/scene/mjcf_geom.c
+    src/model/scene/mjcf_include.c
+    src/model/scene/mjcf_inertial.c
+    src/model/scene/mjcf_joint.c
+    src/model/scene/mjcf_link.c
+    src/model/scene/mjcf_mesh.c
+    src/model/scene/mjcf_name.c
+    src/model/scene/mjcf_option.c
+    src/model/scene/mjcf_soft.c
+    src/model/scene/shape_text.c
+    src/model/scene/urdf.c
+    src/model/scene/urdf_attr.c
+    src/model/scene/urdf_joint.c
+    src/model/scene/urdf_link.c
+    src/model/scene/urdf_mesh.c
+    src/energy/barrier.c
+    src/energy/barrier_term.c
     src/contact/ellipse.c
     src/contact/frame.c
-    src/contact/hull_barrier.c
+    src/energy/hull_barrier.c
     src/contact/islands.c
     src/contact/jump.c
     src/contact/jump_jac.c
@@ -176,20 +175,20 @@ set(CAROM_SOURCES
     src/contact/jump_side.c
     src/contact/jump_thin.c
     src/contact/jump_vjp.c
-    src/contact/laws.c
-    src/contact/longrange_exact.c
-    src/contact/longrange_half.c
-    src/contact/longrange_pair.c
-    src/contact/longrange_shape.c
-    src/contact/longrange_sum.c
-    src/contact/potential.c
-    src/contact/potential_law.c
-    src/contact/potential_size.c
-    src/contact/potential_sum.c
-    src/contact/slip.c
-    src/contact/slip_diff.c
-    src/contact/slip_knee.c
-    src/contact/slip_sum.c
+    src/sim/laws.c
+    src/energy/longrange_exact.c
+    src/energy/longrange_half.c
+    src/energy/longrange_pair.c
+    src/energy/longrange_shape.c
+    src/energy/longrange_sum.c
+    src/energy/potential.c
+    src/energy/potential_law.c
+    src/energy/potential_size.c
+    src/energy/potential_sum.c
+    src/energy/slip.c
+    src/energy/slip_diff.c
+    src/energy/slip_knee.c
+    src/energy/slip_sum.c
     src/contact/ncp.c
     src/contact/cone.c
     src/contact/lcp.c
@@ -208,20 +207,17 @@ set(CAROM_SOURCES
     src/contact/near_field.c
     src/contact/near_next.c
     src/contact/opening.c
-    src/contact/penalty.c
-    src/contact/points_goal.c
-    src/contact/points_jump.c
-    src/contact/points_jump_diff.c
-    src/contact/points_model.c
-    src/contact/points_row.c
-    src/contact/points_sample.c
-    src/contact/points_scene.c
-    src/contact/points_step.c
-    src/contact/problem_make.c
-    src/contact/problem_reach.c
-    src/contact/problem_scene.c
+    src/energy/penalty.c
+    src/points/contact/points_goal.c
+    src/points/contact/points_jump.c
+    src/points/contact/points_jump_diff.c
+    src/points/contact/points_model.c
+    src/points/contact/points_row.c
+    src/points/contact/points_sample.c
+    src/points/contact/points_scene.c
+    src/points/contact/points_step.c
     src/contact/row.c
-    src/contact/soft.c
+    src/energy/soft.c
     src/sim/batch.c
     src/sim/event.c
     src/sim/gradient_check.c
@@ -241,39 +237,39 @@ set(CAROM_SOURCES
     src/sim/stepper.c
     src/sim/surrogate.c
     src/sim/warm.c
-    src/learn/augmented.c
-    src/learn/ground_data.c
-    src/learn/ground_pair.c
-    src/learn/ground_record.c
-    src/learn/ground_space.c
-    src/learn/ground_state.c
-    src/learn/baseline.c
-    src/learn/central.c
-    src/learn/central_force.c
-    src/learn/central_model.c
-    src/learn/central_touch.c
-    src/learn/learner.c
-    src/learn/learner_file.c
-    src/learn/learner_loss.c
-    src/learn/learner_train.c
-    src/learn/names.c
-    src/learn/points_data.c
-    src/learn/points_file.c
-    src/learn/points_finish.c
-    src/learn/points_normal.c
-    src/learn/points_search.c
-    src/learn/points_record.c
-    src/learn/interaction.c
-    src/learn/points_relations.c
-    src/learn/points_task.c
-    src/learn/points_train.c
-    src/learn/propose.c
-    src/learn/readers.c
-    src/learn/residual.c
-    src/learn/verlet.c
-    src/learn/shape_train.c
-    src/learn/trainer.c
-    src/learn/windows.c
+    src/learned/augmented.c
+    src/learned/ground_data.c
+    src/learned/ground_pair.c
+    src/learned/ground_record.c
+    src/learned/ground_space.c
+    src/learned/ground_state.c
+    src/points/learn/baseline.c
+    src/points/learn/central.c
+    src/points/learn/central_force.c
+    src/points/learn/central_model.c
+    src/points/learn/central_touch.c
+    src/points/learn/learner.c
+    src/points/learn/learner_file.c
+    src/points/learn/learner_loss.c
+    src/points/learn/learner_train.c
+    src/points/learn/names.c
+    src/points/learn/points_data.c
+    src/points/learn/points_file.c
+    src/points/learn/points_finish.c
+    src/points/learn/points_normal.c
+    src/points/learn/points_search.c
+    src/points/learn/points_record.c
+    src/points/learn/interaction.c
+    src/points/learn/points_relations.c
+    src/points/learn/points_task.c
+    src/points/learn/points_train.c
+    src/learned/propose.c
+    src/points/learn/readers.c
+    src/points/learn/residual.c
+    src/points/learn/verlet.c
+    src/learned/shape_train.c
+    src/learned/trainer.c
+    src/points/learn/windows.c
     src/optimize/aim.c
     src/optimize/arrow.c
     src/optimize/bundle.c
@@ -313,7 +309,6 @@ set(CAROM_SOURCES
     src/optimize/target.c
     src/optimize/unknowns.c
     src/optimize/waves.c
-    src/report/problem_file.c
     src/report/report.c
     src/report/report_curve.c
     src/report/report_data.c
@@ -326,14 +321,14 @@ set(CAROM_SOURCES
 
 # with HDF5, and without it
 set(CAROM_HDF5_SOURCES
-    src/io/hdf5_api.c
-    src/io/hdf5_arrays.c
-    src/io/hdf5_image.c
-    src/io/hdf5_read.c
-    src/io/hdf5_write.c
+    src/base/io/hdf5_api.c
+    src/base/io/hdf5_arrays.c
+    src/base/io/hdf5_image.c
+    src/base/io/hdf5_read.c
+    src/base/io/hdf5_write.c
 )
 set(CAROM_NO_HDF5_SOURCES
-    src/io/hdf5_none.c
+    src/base/io/hdf5_none.c
 )
 
 set(CAROM_EXPERIMENT_SOURCES
@@ -395,20 +390,33 @@ set(CAROM_START_SOURCE
     cli/start.c
 )
 
+# benchmarks of the command
+set(CAROM_BENCH_SOURCES
+    bench/bench.c
+    bench/bench_boxes.c
+    bench/bench_fit.c
+    bench/bench_gas.c
+    bench/bench_nets.c
+    bench/bench_points.c
+    bench/bench_process.c
+    bench/bench_run.c
+    bench/bench_scenes.c
+    bench/bench_sdf.c
+    bench/bench_solvers.c
+    bench/bench_spheres.c
+)
+
+# made problems, and the judge of their solutions: of the benchmarks and of tests
+set(CAROM_PROBLEM_SOURCES
+    bench/certificate.c
+    bench/problem_file.c
+    bench/problem_make.c
+    bench/problem_reach.c
+    bench/problem_scene.c
+)
+
 set(CAROM_CLI_SOURCES
     cli/aim.c
-    cli/bench.c
-    cli/bench_boxes.c
-    cli/bench_fit.c
-    cli/bench_gas.c
-    cli/bench_nets.c
-    cli/bench_points.c
-    cli/bench_process.c
-    cli/bench_run.c
-    cli/bench_scenes.c
-    cli/bench_sdf.c
-    cli/bench_solvers.c
-    cli/bench_spheres.c
     cli/compare.c
     cli/compare_page.c
     cli/completion.c

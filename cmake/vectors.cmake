@@ -42,7 +42,7 @@ endif()
 
 # what is compiled once: layers without loops over numbers
 set(once_sources ${CAROM_SOURCES})
-list(FILTER once_sources INCLUDE REGEX "^src/(base|io|scene|report)/")
+list(FILTER once_sources INCLUDE REGEX "^src/(base/[^/]*|base/io/.*|model/scene/.*|report/.*)$")
 set(vector_sources ${CAROM_SOURCES})
 list(REMOVE_ITEM vector_sources ${once_sources})
 

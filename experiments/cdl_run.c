@@ -2,8 +2,8 @@
 //
 // Trains the models of a case by two or three recipes, several runs each.
 //
-//   fitted     annealed, and first states of windows are fitted too (learn/learner_train.c); where
-//              a case has it
+//   fitted     annealed, and first states of windows are fitted too (learner_train.c); where a case
+//              has it
 //   annealed   Adam, rate 1e-2 falling to 0, a tenth of that L2 (without noise a thousandth)
 //   paper      Adam, rate 1e-3, L2 of the published program (5e-3, cradle 5e-6)
 //   whole      fitted, then 1000 steps of Adam, rate 1e-3 falling to 0, on whole recordings, each
@@ -27,7 +27,7 @@
 #include "cdl_study.h"
 
 #include "base/base.h"
-#include "learn/propose.h"
+#include "learned/propose.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/random.h"
-#include "learn/central.h"
+#include "points/learn/central.h"
 
 #include <math.h>
 #include <string.h>

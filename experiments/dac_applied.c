@@ -15,7 +15,7 @@
 #include "dac.h"
 
 #include "dac_throw.h"
-#include "scene/load.h"
+#include "model/scene/load.h"
 
 #include <math.h>
 #include <string.h>

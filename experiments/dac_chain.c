@@ -13,7 +13,7 @@
 
 #include "base/random.h"
 #include "dac_throw.h"
-#include "scene/load.h"
+#include "model/scene/load.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -27,10 +27,10 @@
 #include "dac.h"
 
 #include "base/base.h"
+#include "base/io/table.h"
 #include "base/random.h"
-#include "io/table.h"
-#include "learn/augmented.h"
-#include "scene/load.h"
+#include "learned/augmented.h"
+#include "model/scene/load.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "dac_throw.h"
 
 #include "base/base.h"
-#include "scene/load.h"
+#include "model/scene/load.h"
 
 #include <math.h>
 #include <string.h>

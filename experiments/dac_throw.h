@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "learn/augmented.h"
+#include "learned/augmented.h"
 
 #include "experiment.h"
 

@@ -16,7 +16,7 @@
 #include "dcs_case.h"
 
 #include "base/base.h"
-#include "math/dense.h"
+#include "base/math/dense.h"
 #include "solvers/lcp.h"
 
 #include <math.h>

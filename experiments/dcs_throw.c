@@ -22,9 +22,9 @@
 #include "dcs_case.h"
 
 #include "base/base.h"
-#include "contact/points_model.h"
 #include "optimize/controls.h"
 #include "optimize/plan.h"
+#include "points/contact/points_model.h"
 
 #include <math.h>
 #include <stdio.h>

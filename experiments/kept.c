@@ -4,9 +4,9 @@
 
 #include "kept.h"
 
+#include "base/io/checkpoint.h"
+#include "base/io/file.h"
 #include "carom/carom.h"
-#include "io/checkpoint.h"
-#include "io/file.h"
 
 #include <stdlib.h>
 #include <string.h>

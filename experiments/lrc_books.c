@@ -29,7 +29,7 @@
 #include "lrc.h"
 #include "lrc_stage.h"
 
-#include "geometry/plane_potential.h"
+#include "energy/plane_potential.h"
 
 #include <math.h>
 

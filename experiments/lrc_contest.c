@@ -7,7 +7,7 @@
 
 #include "lrc_contest.h"
 
-#include "io/checkpoint.h"
+#include "base/io/checkpoint.h"
 #include "lrc.h"
 
 #include <math.h>

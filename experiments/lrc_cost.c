@@ -19,8 +19,8 @@
 #include "lrc_inside.h"
 #include "lrc_stage.h"
 
+#include "base/io/file.h"
 #include "base/random.h"
-#include "io/file.h"
 
 #include <math.h>
 #include <stdlib.h>

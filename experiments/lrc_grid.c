@@ -6,7 +6,7 @@
 #include "lrc.h"
 
 #include "base/base.h"
-#include "contact/longrange.h"
+#include "energy/longrange.h"
 
 #include <math.h>
 #include <stdlib.h>

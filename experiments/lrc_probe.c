@@ -7,11 +7,11 @@
 
 #include "lrc_probe.h"
 
-#include "contact/hull_barrier.h"
+#include "base/math/quat.h"
 #include "contact/law.h"
-#include "contact/penalty.h"
-#include "math/quat.h"
-#include "scene/load.h"
+#include "energy/hull_barrier.h"
+#include "energy/penalty.h"
+#include "model/scene/load.h"
 
 #include <math.h>
 #include <string.h>

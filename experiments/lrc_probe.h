@@ -12,9 +12,9 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "carom/carom.h"
-#include "contact/barrier.h"
-#include "learn/augmented.h"
-#include "learn/central.h"
+#include "energy/barrier.h"
+#include "learned/augmented.h"
+#include "points/learn/central.h"
 
 typedef enum lrc_kind {
     LRC_ENERGY, // of two boxes

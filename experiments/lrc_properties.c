@@ -19,8 +19,8 @@
 #include "lrc.h"
 #include "lrc_probe.h"
 
+#include "base/math/quat.h"
 #include "base/random.h"
-#include "math/quat.h"
 
 #include <math.h>
 #include <string.h>

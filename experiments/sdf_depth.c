@@ -13,7 +13,7 @@
 
 #include "sdf_film.h"
 
-#include "math/quat.h"
+#include "base/math/quat.h"
 #include "sdf.h"
 
 #include <math.h>

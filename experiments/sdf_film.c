@@ -4,7 +4,7 @@
 
 #include "sdf_film.h"
 
-#include "math/quat.h"
+#include "base/math/quat.h"
 
 #include <string.h>
 

@@ -23,7 +23,7 @@
 
 #include "base/base.h"
 #include "base/random.h"
-#include "geometry/form.h"
+#include "geometry/field/form.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 
 #include "sdf_space.h"
 
-#include "geometry/march.h"
-#include "geometry/mesh_points.h"
+#include "geometry/mesh/march.h"
+#include "geometry/mesh/mesh_points.h"
 #include "sim/sim.h"
 
 #include <math.h>

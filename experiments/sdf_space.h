@@ -7,8 +7,8 @@
 
 #include "base/random.h"
 #include "carom/carom.h"
-#include "geometry/form.h"
-#include "geometry/shape_space.h"
+#include "geometry/field/form.h"
+#include "geometry/field/shape_space.h"
 #include "shipped.h"
 
 enum { CRI_SDF_SPACES = 4 };

@@ -9,7 +9,7 @@
 #include "sdf_space.h"
 
 #include "base/base.h"
-#include "geometry/mass.h"
+#include "geometry/mesh/mass.h"
 #include "optimize/fit.h"
 #include "optimize/least_squares.h"
 

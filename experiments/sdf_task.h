@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "carom/carom.h"
-#include "geometry/shape.h"
+#include "geometry/convex/shape.h"
 
 enum { CRI_SDF_MOST = 4, CRI_SDF_STEPS = 80 };
 

@@ -5,8 +5,8 @@
 
 #pragma once
 
-#include "dynamics/points_fixture.h"
 #include "gradient_row.h"
+#include "points/system/points_fixture.h"
 
 static struct {
     cri_points_scene *scene;

@@ -4,8 +4,8 @@
 
 #pragma once
 
+#include "base/math/quat.h"
 #include "cr_test.h"
-#include "math/quat.h"
 
 /// How an input may be moved by differences.
 typedef enum table_move {

@@ -5,7 +5,7 @@
 #include "gradient_table.h"
 
 #include "dynamics/flow.h"
-#include "geometry/mass.h"
+#include "geometry/mesh/mass.h"
 
 #include <string.h>
 

@@ -4,12 +4,12 @@
 
 #include "gradient_table.h"
 
+#include "base/math/dense.h"
 #include "contact/ellipse.h"
 #include "contact/frame.h"
 #include "contact/near.h"
 #include "contact/opening.h"
-#include "geometry/collide.h"
-#include "math/dense.h"
+#include "geometry/query/collide.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
 
 #include "base/arena.h"
 #include "field_fixture.h"
-#include "geometry/grid.h"
-#include "geometry/hull.h"
-#include "geometry/march.h"
+#include "geometry/field/grid.h"
+#include "geometry/mesh/hull.h"
+#include "geometry/mesh/march.h"
 
 #include <math.h>
 #include <string.h>

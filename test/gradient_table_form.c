@@ -7,7 +7,7 @@
 
 #include "contact/near.h"
 #include "field_fixture.h"
-#include "geometry/form.h"
+#include "geometry/field/form.h"
 #include "sim/sim.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 // Inputs are x (n_x), u (n_u), gates (n_contact, when they come from outside) and p (n_p) in a row;
 // outputs are x_next (n_x). Points have two rows of a batch, so that rows mixed up are found.
 
-#include "learn/central_fixture.h"
+#include "points/learn/central_fixture.h"
 
 enum { N_LIMIT = 256, N_BATCH = 2 };
 

@@ -5,10 +5,10 @@
 
 #include "cr_test.h"
 
-#include "contact/barrier.h"
-#include "contact/hull_barrier.h"
-#include "contact/penalty.h"
-#include "geometry/feature_distance.h"
+#include "energy/barrier.h"
+#include "energy/hull_barrier.h"
+#include "energy/penalty.h"
+#include "geometry/convex/feature_distance.h"
 #include "longrange_fixture.h"
 
 #include <string.h>

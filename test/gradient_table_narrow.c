@@ -8,8 +8,8 @@
 
 #include "cr_test.h"
 
-#include "geometry/pieces.h"
-#include "math/quat.h"
+#include "base/math/quat.h"
+#include "geometry/convex/pieces.h"
 #include "narrow_fixture.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 //
 // Rows of the gradient table: nets, x = (input rows, weights), and cross entropy.
 
+#include "base/nn/mlp_parts.h"
 #include "cr_test.h"
-#include "nn/mlp_parts.h"
 
 #include <math.h>
 #include <string.h>

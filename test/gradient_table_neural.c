@@ -5,9 +5,9 @@
 
 #include "cr_test.h"
 
-#include "geometry/depth.h"
-#include "geometry/field_neural.h"
-#include "math/quat.h"
+#include "base/math/quat.h"
+#include "geometry/field/field_neural.h"
+#include "geometry/query/depth.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "cr_test.h"
 
 #include "field_fixture.h"
-#include "geometry/skin.h"
+#include "geometry/field/skin.h"
 #include "narrow_fixture.h"
 
 #include <math.h>

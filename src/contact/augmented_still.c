@@ -19,7 +19,7 @@
 #include "contact/augmented_parts.h"
 
 #include "base/base.h"
-#include "math/cholesky.h"
+#include "base/math/cholesky.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "math/vec3.h"
+#include "base/math/vec3.h"
 
 /// Orthonormal axes n, t1, t2 in the world; also the type of their adjoint and tangent.
 typedef struct cri_frame {

@@ -13,7 +13,7 @@
 #include "contact/ground_still.h"
 
 #include "base/base.h"
-#include "math/cholesky.h"
+#include "base/math/cholesky.h"
 
 #include <math.h>
 #include <string.h>

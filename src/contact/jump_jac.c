@@ -15,7 +15,7 @@
 #include "contact/jump_parts.h"
 
 #include "base/base.h"
-#include "math/dense.h"
+#include "base/math/dense.h"
 
 #include <string.h>
 

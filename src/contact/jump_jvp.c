@@ -12,7 +12,7 @@
 #include "contact/jump_parts.h"
 
 #include "base/base.h"
-#include "math/dense.h"
+#include "base/math/dense.h"
 #include "model/ground_nets.h"
 
 #include <string.h>

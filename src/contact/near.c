@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// From geoms of bodies to shapes in the world (geometry/collide.h, geometry/narrow.h), and back for
-// the derivatives.
+// From geoms of bodies to shapes in the world (geometry/query/collide.h, geometry/query/narrow.h),
+// and back for the derivatives.
 //
 //   point of a body    c = p + R a          c_adj: p_adj = c_adj,  theta_adj = a x R' c_adj
 //   geom in a body     p_g = p + R g, R_g = R G     theta_adj = g x R' p_g_adj + G theta_g_adj
@@ -15,7 +15,7 @@
 #include "contact/near_parts.h"
 
 #include "base/base.h"
-#include "geometry/collide.h"
+#include "geometry/query/collide.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,14 +2,14 @@
 //
 // Two geoms near each other, or a joint near its limit: their touches, with adjoints and tangents.
 //
-// A touch of two geoms is a pair of witness points (geometry/narrow.h). A limit is a touch without
-// points: its gap is the distance of a combination of joints from its bound.
+// A touch of two geoms is a pair of witness points (geometry/query/narrow.h). A limit is a touch
+// without points: its gap is the distance of a combination of joints from its bound.
 
 #pragma once
 
 #include "contact/law.h"
 #include "dynamics/state.h"
-#include "geometry/narrow.h"
+#include "geometry/query/narrow.h"
 
 /// What every contact computation reads: the model, what follows from its parameters, the law.
 typedef struct cri_world {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Pairs of geoms one of which is a distance field: forms of geometry/form.h in the world.
+// Pairs of geoms one of which is a distance field: forms of geometry/field/form.h in the world.
 //
 // Touches within the margin are those of both meshes in both fields; when there is none, the first
 // touch is the lowest point of either mesh, however far. A field that is no exact distance far from

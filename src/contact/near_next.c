@@ -10,7 +10,7 @@
 #include "contact/near_parts.h"
 
 #include "base/base.h"
-#include "geometry/pieces.h"
+#include "geometry/convex/pieces.h"
 #include "model/forms.h"
 
 #include <math.h>

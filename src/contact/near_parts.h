@@ -5,7 +5,7 @@
 #pragma once
 
 #include "contact/near.h"
-#include "geometry/form.h"
+#include "geometry/field/form.h"
 
 /// Poses of both geoms in the world. A plane stands where its offset says.
 void cri_near_poses(const cri_world *world, const cri_near *near, const cri_state *state,

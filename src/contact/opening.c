@@ -24,7 +24,7 @@
 #include "contact/opening.h"
 
 #include "base/base.h"
-#include "math/dense.h"
+#include "base/math/dense.h"
 
 #include <math.h>
 #include <string.h>

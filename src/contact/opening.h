@@ -9,8 +9,8 @@
 
 #pragma once
 
+#include "base/math/psd.h"
 #include "contact/law.h"
-#include "math/psd.h"
 
 /// Points into the arena that kept it.
 typedef struct cri_opening {

@@ -14,7 +14,7 @@ typedef struct cri_body_state {
     cri_vec3 spin;
 } cri_body_state;
 
-/// Adjoint or tangent of a cri_body_state, the rotation in tangent coordinates (math/quat.h).
+/// Adjoint or tangent of a cri_body_state, the rotation in tangent coordinates (base/math/quat.h).
 typedef struct cri_body_tangent {
     cri_vec3 pos;
     cri_vec3 rot;

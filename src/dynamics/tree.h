@@ -12,7 +12,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "geometry/shape.h"
+#include "geometry/convex/shape.h"
 #include "model/mechanism.h"
 
 /// One unit at one q: poses, axes, inertias, factors; and after cri_tree_accel what its derivatives

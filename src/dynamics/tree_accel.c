@@ -17,7 +17,7 @@
 
 #include "dynamics/tree_parts.h"
 
-#include "math/dense.h"
+#include "base/math/dense.h"
 
 #include <string.h>
 

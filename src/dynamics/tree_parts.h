@@ -18,7 +18,7 @@
 #include "dynamics/tree.h"
 
 #include "base/base.h"
-#include "math/spatial.h"
+#include "base/math/spatial.h"
 
 typedef struct cri_tree_node {
     int parent;  // node

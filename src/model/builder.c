@@ -5,7 +5,7 @@
 
 #include "model/builder_parts.h"
 
-#include "geometry/tessellate.h"
+#include "geometry/mesh/tessellate.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,9 +8,9 @@
 
 #include "model/builder_parts.h"
 
-#include "geometry/grid.h"
-#include "geometry/hull.h"
-#include "geometry/shape_space.h"
+#include "geometry/field/grid.h"
+#include "geometry/field/shape_space.h"
+#include "geometry/mesh/hull.h"
 #include "model/forms.h"
 
 #include <math.h>

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/arena.h"
-#include "geometry/form.h"
-#include "geometry/mass.h"
+#include "geometry/field/form.h"
+#include "geometry/mesh/mass.h"
 #include "model/model.h"
 
 /// A model in the making.

@@ -2,14 +2,14 @@
 //
 // Geoms with their hulls, the mass of each body, and which geoms may touch.
 //
-// A body without <inertial> has the mass, centre and inertia of its geoms (geometry/mass.h,
-// geometry/hull.h). Which geoms collide follows MJCF: listed pairs always; else (contype_a &
+// A body without <inertial> has the mass, centre and inertia of its geoms (geometry/mesh/mass.h,
+// geometry/mesh/hull.h). Which geoms collide follows MJCF: listed pairs always; else (contype_a &
 // conaffinity_b) or (contype_b & conaffinity_a), never within one rigid group of bodies, never a
 // body with its parent (unless the parent does not move), never excluded bodies.
 
 #include "model/builder_parts.h"
 
-#include "geometry/hull.h"
+#include "geometry/mesh/hull.h"
 
 #include <math.h>
 #include <stdlib.h>

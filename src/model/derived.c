@@ -3,7 +3,7 @@
 // d = derive(p):
 //
 //   mass, com, J    slots of p, or those of the body's shapes with their densities
-//                   (geometry/mass.h)
+//                   (geometry/mesh/mass.h)
 //   free bodies     1/m, I, 1/I of the same numbers
 //   servos          position: gain = kp, bias = 0 -kp -kv; velocity: gain = kv, bias = 0 0 -kv
 //   the rest        slots of p, in another order

@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include "geometry/mass.h"
+#include "geometry/mesh/mass.h"
 #include "model/model.h"
 
 /// A free body with its principal axes, for the fast path.

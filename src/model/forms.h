@@ -8,7 +8,7 @@
 
 #pragma once
 
-#include "geometry/form.h"
+#include "geometry/field/form.h"
 #include "model/model.h"
 
 typedef struct cri_forms {

@@ -6,8 +6,8 @@
 
 #pragma once
 
-#include "math/vec3.h"
-#include "nn/mlp.h"
+#include "base/math/vec3.h"
+#include "base/nn/mlp.h"
 
 /// A patch by its dimension, and that of the motion. A body that moves in a plane has no surfaces.
 typedef enum cri_ground_kind {

@@ -15,8 +15,8 @@
 
 #pragma once
 
-#include "math/quat.h"
-#include "math/vec3.h"
+#include "base/math/quat.h"
+#include "base/math/vec3.h"
 
 #include <stdbool.h>
 

@@ -18,8 +18,8 @@
 #include "carom/carom.h"
 
 #include "base/base.h"
-#include "geometry/shape.h"
-#include "geometry/tessellate.h"
+#include "geometry/convex/shape.h"
+#include "geometry/mesh/tessellate.h"
 #include "model/mechanism.h"
 #include "model/scene_def.h"
 

@@ -10,9 +10,9 @@
 
 #include "base/arena.h"
 #include "base/base.h"
-#include "geometry/march.h"
-#include "geometry/shape.h"
-#include "math/quat.h"
+#include "base/math/quat.h"
+#include "geometry/convex/shape.h"
+#include "geometry/mesh/march.h"
 #include "model/mechanism.h"
 
 /// Where something stands, for messages.
@@ -21,7 +21,7 @@ typedef struct cri_place {
     int line;
 } cri_place;
 
-/// Numbers of contact laws that are energies (contact/potential.h).
+/// Numbers of contact laws that are energies (energy/potential.h).
 typedef struct cri_potential_numbers {
     bool has_mu;             // given, so that it is a parameter
     double mu;               // J; 0: that of the law
@@ -32,7 +32,7 @@ typedef struct cri_potential_numbers {
     bool has_whole_clusters; // of the long-range potential
 } cri_potential_numbers;
 
-/// How soft a contact or a limit is, with MuJoCo's meaning (contact/soft.h). Zeros stand for its
+/// How soft a contact or a limit is, with MuJoCo's meaning (energy/soft.h). Zeros stand for its
 /// defaults.
 typedef struct cri_softness {
     bool has_ref, has_imp, has_mix;
@@ -80,7 +80,7 @@ typedef struct cri_mesh_def {
     cri_place place;
 } cri_mesh_def;
 
-/// A shape that is chosen by carom:shape, as a distance field (geometry/field.h). A grid leaf
+/// A shape that is chosen by carom:shape, as a distance field (geometry/field/field.h). A grid leaf
 /// stands for the geom's mesh: its grid is NULL.
 typedef struct cri_form_def {
     bool is_hull; // the convex hull of the geom's mesh, and nothing below

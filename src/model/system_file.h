@@ -2,14 +2,15 @@
 //
 // Files of weights that hold a system: which reader builds the model of which.
 //
-// The readers belong to higher layers, which define the table (src/learn/readers.c); cr_model_load
-// looks into it.
+// The readers belong to higher layers, which define the table (src/points/learn/readers.c);
+// cr_model_load looks into it.
 
 #pragma once
 
 #include "base/base.h"
 
-/// Format of all such files, see io/hdf5_arrays.h. The text "system" names the kind of the system.
+/// Format of all such files, see base/io/hdf5_arrays.h. The text "system" names the kind of the
+/// system.
 #define CRI_SYSTEM_FORMAT "carom weights 1"
 
 typedef struct cri_system_reader {

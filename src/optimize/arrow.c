@@ -14,7 +14,7 @@
 
 #include "optimize/arrow.h"
 
-#include "math/dense.h"
+#include "base/math/dense.h"
 #include "optimize/singular.h"
 
 #include <math.h>

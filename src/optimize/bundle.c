@@ -12,9 +12,9 @@
 
 #include "optimize/bundle.h"
 
+#include "base/io/number.h"
+#include "base/math/dense.h"
 #include "base/random.h"
-#include "io/number.h"
-#include "math/dense.h"
 
 #include <math.h>
 #include <string.h>

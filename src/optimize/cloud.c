@@ -11,7 +11,7 @@
 #include "optimize/cloud.h"
 
 #include "dynamics/body_position.h"
-#include "geometry/form.h"
+#include "geometry/field/form.h"
 #include "optimize/tangent.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "geometry/depth.h"
+#include "geometry/query/depth.h"
 #include "model/model.h"
 #include "optimize/recording.h"
 

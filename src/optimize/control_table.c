@@ -4,7 +4,7 @@
 
 #include "optimize/control_table.h"
 
-#include "io/file.h"
+#include "base/io/file.h"
 #include "optimize/nearest.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/base.h"
-#include "io/table.h"
+#include "base/io/table.h"
 
 typedef struct cri_control_table {
     int n_row;

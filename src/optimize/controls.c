@@ -5,7 +5,7 @@
 
 #include "optimize/controls.h"
 
-#include "io/number.h"
+#include "base/io/number.h"
 #include "model/model.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 
 #include "optimize/fit_parts.h"
 
-#include "math/dense.h"
+#include "base/math/dense.h"
 #include "optimize/tangent.h"
 
 #include <math.h>

@@ -16,7 +16,7 @@
 
 #include "optimize/identify.h"
 
-#include "math/dense.h"
+#include "base/math/dense.h"
 #include "optimize/least_squares.h"
 #include "optimize/singular.h"
 

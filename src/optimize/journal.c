@@ -9,8 +9,8 @@
 #include "optimize/journal.h"
 
 #include "base/arena.h"
-#include "io/checkpoint.h"
-#include "io/file.h"
+#include "base/io/checkpoint.h"
+#include "base/io/file.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 
 #include "optimize/minimise_parts.h"
 
-#include "math/dense.h"
+#include "base/math/dense.h"
 
 #include <math.h>
 #include <string.h>

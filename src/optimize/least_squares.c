@@ -14,7 +14,7 @@
 
 #include "optimize/least_squares.h"
 
-#include "math/dense.h"
+#include "base/math/dense.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
 
 #include "optimize/plan.h"
 
+#include "base/io/checkpoint.h"
 #include "base/random.h"
-#include "io/checkpoint.h"
 
 #include <math.h>
 #include <stdio.h>

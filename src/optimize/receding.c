@@ -5,7 +5,7 @@
 
 #include "optimize/receding.h"
 
-#include "io/checkpoint.h"
+#include "base/io/checkpoint.h"
 #include "optimize/controls.h"
 
 #include <math.h>

@@ -4,8 +4,8 @@
 
 #include "optimize/recording.h"
 
-#include "io/file.h"
-#include "io/number.h"
+#include "base/io/file.h"
+#include "base/io/number.h"
 #include "optimize/nearest.h"
 #include "optimize/robust.h"
 

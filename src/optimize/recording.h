@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/base.h"
-#include "io/table.h"
+#include "base/io/table.h"
 #include "optimize/select.h"
 
 typedef struct cri_truth {

@@ -13,7 +13,7 @@
 
 #include "optimize/horizon.h"
 
-#include "math/dense.h"
+#include "base/math/dense.h"
 
 #include <math.h>
 #include <stdint.h>

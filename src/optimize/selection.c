@@ -8,7 +8,7 @@
 #include "optimize/select.h"
 
 #include "contact/law.h"
-#include "contact/potential.h"
+#include "energy/potential.h"
 #include "model/model.h"
 #include "optimize/tangent.h"
 

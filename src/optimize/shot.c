@@ -7,8 +7,8 @@
 
 #include "optimize/shot.h"
 
+#include "base/math/dense.h"
 #include "dynamics/body_position.h"
-#include "math/dense.h"
 #include "optimize/controls.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 
 #include "optimize/tangent.h"
 
-#include "math/quat.h"
+#include "base/math/quat.h"
 
 void cri_tangent_of_entry(const cr_model *model, const double *x, int i, double *x_tan) {
     const cr_sizes *sizes = &model->sizes;

@@ -4,8 +4,8 @@
 
 #include "optimize/target.h"
 
+#include "base/io/number.h"
 #include "dynamics/body_position.h"
-#include "io/number.h"
 #include "optimize/nearest.h"
 
 #include <math.h>

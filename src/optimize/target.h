@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/base.h"
-#include "math/vec3.h"
+#include "base/math/vec3.h"
 
 typedef struct cri_target {
     const cr_model *model; // borrowed

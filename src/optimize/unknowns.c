@@ -6,7 +6,7 @@
 
 #include "optimize/unknowns.h"
 
-#include "math/quat.h"
+#include "base/math/quat.h"
 #include "model/model.h"
 
 #include <string.h>

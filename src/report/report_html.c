@@ -4,8 +4,8 @@
 // and the script that draws curves and motions from them. Nothing is loaded from elsewhere, and the
 // page forbids it.
 
-#include "io/atomic_file.h"
-#include "io/file.h"
+#include "base/io/atomic_file.h"
+#include "base/io/file.h"
 #include "report/report_parts.h"
 #include "report/viewer_bundle.h"
 

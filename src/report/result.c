@@ -4,8 +4,8 @@
 
 #include "report/result.h"
 
-#include "io/atomic_file.h"
-#include "io/json_file.h"
+#include "base/io/atomic_file.h"
+#include "base/io/json_file.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 
 #include "report/result_nets.h"
 
-#include "io/json_file.h"
+#include "base/io/json_file.h"
 
 static json_t *confusion(const cri_augmented_score *s) {
     json_t *rows = json_array();

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "learn/augmented.h"
+#include "learned/augmented.h"
 
 typedef struct cri_nets_result {
     const char *scene;

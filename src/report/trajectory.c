@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/file.h"
-#include "io/hdf5_table.h"
+#include "base/io/file.h"
+#include "base/io/hdf5_table.h"
 
 // columns of a part of the state or the control, 0 when it is not written
 static int part_width(const cri_trajectory *t, int part) {

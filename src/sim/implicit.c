@@ -2,18 +2,18 @@
 //
 // The energy of an implicit step (long-range contact potential, section 6, in tree coordinates):
 //
-//   E(q') = sum over bodies of inertia and gravity  (dynamics/inertial.c)
-//         + mu P(q'), and limits of joints          (contact/potential.h)
-//         + friction of the motion from q           (contact/slip.c)
-//         + springs, drives and damping             (dynamics/joint_energy.c)
+//   E(q') = sum over bodies of inertia and gravity  (energy/inertial.c)
+//         + mu P(q'), and limits of joints          (energy/potential.h)
+//         + friction of the motion from q           (energy/slip.c)
+//         + springs, drives and damping             (energy/joint_energy.c)
 //
 // The pose before is not part of the state: q_last = q - h v for linear coordinates, and R_last =
 // R exp(-h w), which is exact, since the step returns the velocities that belong to it.
 
 #include "sim/implicit.h"
 
-#include "math/dense.h"
-#include "math/lane.h"
+#include "base/math/dense.h"
+#include "base/math/lane.h"
 
 #include <math.h>
 #include <string.h>

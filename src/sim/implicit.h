@@ -4,9 +4,9 @@
 
 #pragma once
 
-#include "contact/slip.h"
-#include "dynamics/inertial.h"
-#include "dynamics/joint_energy.h"
+#include "energy/inertial.h"
+#include "energy/joint_energy.h"
+#include "energy/slip.h"
 #include "sim/sim.h"
 #include "solvers/descent.h"
 

@@ -7,12 +7,12 @@
 // v velocity of the body's origin, r radius of the ball around it that holds the geom; 8 a is
 // generous for what rests on something. Trees move by more than their weight, theirs is 2 (|v| +
 // |w| r) T + A T^2 with an acceleration A that few robots reach; what exceeds it is found as an
-// overlap. Few geoms are paired once and for all; many go through geometry/broad_phase.h in every
-// sub-step.
+// overlap. Few geoms are paired once and for all; many go through geometry/query/broad_phase.h in
+// every sub-step.
 
 #include "sim/scan.h"
 
-#include "geometry/broad_phase.h"
+#include "geometry/query/broad_phase.h"
 #include "sim/rest.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 // The simulator: workspace, parameters, single steps, save and restore.
 //
 // A step normalises quaternions first, so a radial change of a quaternion has derivative zero.
-// Between the raw numbers of x and the tangent coordinates of the steppers (math/quat.h):
+// Between the raw numbers of x and the tangent coordinates of the steppers (base/math/quat.h):
 //
 //   x_adj  ->  y_adj     position, velocity as they are, rotation by cri_quat_tangent_vjp at x_next
 //   y_adj  ->  x_adj     rotation by cri_quat_normalise_vjp at the raw x

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "base/arena.h"
-#include "contact/potential.h"
-#include "contact/soft.h"
 #include "dynamics/flow.h"
+#include "energy/potential.h"
+#include "energy/soft.h"
 #include "model/forms.h"
 
 /// What a step leaves for its derivatives, on the tape.

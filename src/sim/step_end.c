@@ -14,8 +14,8 @@
 
 #include "sim/scan.h"
 
+#include "base/math/dense.h"
 #include "contact/islands.h"
-#include "math/dense.h"
 
 #include <math.h>
 #include <string.h>

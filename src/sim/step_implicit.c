@@ -14,7 +14,7 @@
 
 #include "sim/implicit.h"
 
-#include "math/dense.h"
+#include "base/math/dense.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The step of the law soft (contact/soft.h): contacts at the start of the step, semi-implicit
+// The step of the law soft (energy/soft.h): contacts at the start of the step, semi-implicit
 // Euler.
 //
 //   v_free = v + h a(q, v, u),    f = soft(q, v, v_free),    v' = v + h a(q, v, u + G'f/h; damping

@@ -10,7 +10,7 @@
 #include "model/system.h"
 #include "sim/sim.h"
 
-#include "math/dense.h"
+#include "base/math/dense.h"
 
 #include <math.h>
 #include <string.h>

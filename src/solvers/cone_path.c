@@ -22,8 +22,8 @@
 #include "solvers/cone_qp.h"
 
 #include "base/base.h"
-#include "math/cholesky.h"
-#include "math/dense.h"
+#include "base/math/cholesky.h"
+#include "base/math/dense.h"
 
 #include <float.h>
 #include <math.h>

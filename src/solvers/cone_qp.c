@@ -21,14 +21,14 @@
 // singular for redundant ones: d 1 is a proximal term around the point itself, which vanishes with
 // the step, so that the answer has no trace of it. Entries of V^-2 grow to 1/k where a contact
 // slides, and rounding keeps residuals from falling far below 1e-11. H has the graph of A: where
-// that is sparse, so are P, H and the factor (math/sparse_ldlt.h).
+// that is sparse, so are P, H and the factor (base/math/sparse_ldlt.h).
 // Source: Vandenberghe, "The CVXOPT linear and quadratic cone program solvers" (2010).
 
 #include "solvers/cone_qp.h"
 
 #include "base/base.h"
-#include "math/cholesky.h"
-#include "math/dense.h"
+#include "base/math/cholesky.h"
+#include "base/math/dense.h"
 #include "solvers/friction_sparse.h"
 
 #include <float.h>

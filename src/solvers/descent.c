@@ -16,7 +16,7 @@
 #include "solvers/descent.h"
 
 #include "base/base.h"
-#include "math/dense.h"
+#include "base/math/dense.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "math/block_factor.h"
+#include "base/math/block_factor.h"
 
 /// A function of n unknowns on a manifold. It keeps a point where it stands and one that is tried.
 typedef struct cri_descent {

@@ -15,7 +15,7 @@
 #include "solvers/friction.h"
 
 #include "base/base.h"
-#include "math/dense.h"
+#include "base/math/dense.h"
 #include "solvers/friction_sparse.h"
 
 #include <float.h>

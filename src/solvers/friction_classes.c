@@ -17,7 +17,7 @@
 // the column is t and D = |u_t|/(mu f_n), so that nothing is divided by a small slip.
 
 #include "base/base.h"
-#include "math/dense.h"
+#include "base/math/dense.h"
 #include "solvers/friction_reduced.h"
 #include "solvers/friction_sparse.h"
 

@@ -17,8 +17,8 @@
 // 0, and mu_adj is the derivative for mu -> 0+. A touching contact without force is open.
 
 #include "base/base.h"
-#include "math/dense.h"
-#include "math/lu.h"
+#include "base/math/dense.h"
+#include "base/math/lu.h"
 #include "solvers/friction_reduced.h"
 
 #include <string.h>

@@ -14,8 +14,8 @@
 #include "solvers/friction_parts.h"
 
 #include "base/base.h"
-#include "math/dense.h"
-#include "math/lu.h"
+#include "base/math/dense.h"
+#include "base/math/lu.h"
 
 #include <float.h>
 #include <math.h>

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "base/arena.h"
-#include "math/psd.h"
-#include "math/qr.h"
+#include "base/math/psd.h"
+#include "base/math/qr.h"
 #include "solvers/friction.h"
 
 /// A direction b in which a contact's impulse may move, the equation c that it has to keep, and the

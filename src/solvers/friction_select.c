@@ -15,7 +15,7 @@
 #include "solvers/friction_reduced.h"
 
 #include "base/base.h"
-#include "math/dense.h"
+#include "base/math/dense.h"
 
 #include <math.h>
 #include <string.h>

@@ -18,7 +18,7 @@
 // others 2011 for the fixed point on convex problems.
 
 #include "base/base.h"
-#include "math/dense.h"
+#include "base/math/dense.h"
 #include "solvers/cone_qp.h"
 #include "solvers/friction_fan.h"
 #include "solvers/friction_parts.h"

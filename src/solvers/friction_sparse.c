@@ -5,10 +5,10 @@
 //   W_j = M_ij;    for k < i:  L_ik = W_k U_kk^-1,  W_j -= L_ik U_kj;
 //   P_i W_i = L_ii U_ii,  U_ij = L_ii^-1 P_i W_j          P_i: pivots within the contact
 //
-// in an order of the graph that keeps the factors sparse (math/sparse_ldlt.h). M is not symmetric,
-// but its graph is. Where everything sticks M is positive definite, and the pivots are safe in any
-// order; where something slides they may vanish, so that the residual is looked at, and who calls
-// has dense pivoting to fall back on.
+// in an order of the graph that keeps the factors sparse (base/math/sparse_ldlt.h). M is not
+// symmetric, but its graph is. Where everything sticks M is positive definite, and the pivots are
+// safe in any order; where something slides they may vanish, so that the residual is looked at, and
+// who calls has dense pivoting to fall back on.
 
 #include "solvers/friction_sparse.h"
 

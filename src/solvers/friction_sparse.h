@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "math/sparse_ldlt.h"
+#include "base/math/sparse_ldlt.h"
 #include "solvers/friction.h"
 
 #include <stdbool.h>

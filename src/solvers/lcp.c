@@ -18,8 +18,8 @@
 // Balance: D M D by D_i <- D_i/sqrt(largest of row i and column i), a few times (Ruiz 2001).
 
 #include "base/base.h"
-#include "math/lu.h"
-#include "math/qr.h"
+#include "base/math/lu.h"
+#include "base/math/qr.h"
 #include "solvers/lcp_parts.h"
 
 #include <float.h>

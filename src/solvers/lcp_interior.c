@@ -11,7 +11,7 @@
 // promised: the path may end, and then the best point is returned.
 
 #include "base/base.h"
-#include "math/lu.h"
+#include "base/math/lu.h"
 #include "solvers/lcp_parts.h"
 
 #include <math.h>

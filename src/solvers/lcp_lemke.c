@@ -14,8 +14,8 @@
 //   z_f = -M_ff^-1 (M_fc z_c + q_f)      M = M_cc - M_cf M_ff^-1 M_fc,   q = q_c - M_cf M_ff^-1 q_f
 
 #include "base/base.h"
-#include "math/dense.h"
-#include "math/lu.h"
+#include "base/math/dense.h"
+#include "base/math/lu.h"
 #include "solvers/lcp_parts.h"
 
 #include <math.h>

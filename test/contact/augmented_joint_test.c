@@ -10,9 +10,9 @@
 
 #include "cr_test.h"
 
+#include "base/math/cholesky.h"
 #include "contact/augmented_parts.h"
 #include "contact/ground_plant.h"
-#include "math/cholesky.h"
 #include "solvers/powell.h"
 
 enum { MOST_ROW = 3 * PLANT_CONTACTS, SIZE_MOST = 256 };

@@ -9,8 +9,8 @@
 
 #include "contact/opening.h"
 
+#include "base/math/qr.h"
 #include "cr_test.h"
-#include "math/qr.h"
 
 #include <math.h>
 #include <string.h>

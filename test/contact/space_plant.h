@@ -9,8 +9,8 @@
 
 #pragma once
 
+#include "base/math/vec3.h"
 #include "contact/augmented.h"
-#include "math/vec3.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 
 #include "cr_test.h"
 
+#include "base/math/dense.h"
 #include "base/random.h"
 #include "contact/law.h"
-#include "math/dense.h"
 
 #include <math.h>
 #include <string.h>

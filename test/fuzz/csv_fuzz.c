@@ -2,8 +2,8 @@
 //
 // CSV: any bytes become a table of finite numbers, or are refused.
 
+#include "base/io/table.h"
 #include "fuzz.h"
-#include "io/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cri_table table;

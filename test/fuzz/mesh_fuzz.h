@@ -6,9 +6,9 @@
 
 #include <math.h>
 
+#include "base/io/mesh_file.h"
 #include "fuzz.h"
-#include "geometry/hull.h"
-#include "io/mesh_file.h"
+#include "geometry/mesh/hull.h"
 
 // every point is below every face, relative to the size of the cloud
 static inline void fuzz_check_hull(const cri_hull *hull, int n, const double *point) {

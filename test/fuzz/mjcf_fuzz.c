@@ -3,7 +3,7 @@
 // MJCF: any bytes become a scene definition, or are refused. Files that they name are sought in a
 // folder that does not exist.
 
-#include "scene/mjcf.h"
+#include "model/scene/mjcf.h"
 
 #include "fuzz.h"
 

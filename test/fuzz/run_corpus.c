@@ -6,8 +6,8 @@
 
 #include <dirent.h>
 
+#include "base/io/file.h"
 #include "fuzz.h"
-#include "io/file.h"
 
 // memory of the exact size lets the address sanitizer see a read behind the end
 static bool run_file(const char *path) {

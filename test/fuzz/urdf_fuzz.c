@@ -3,7 +3,7 @@
 // URDF: any bytes become a scene definition whose numbers agree, or are refused. Meshes are sought
 // in a folder that does not exist.
 
-#include "scene/urdf.h"
+#include "model/scene/urdf.h"
 
 #include "fuzz.h"
 

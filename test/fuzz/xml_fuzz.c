@@ -2,7 +2,7 @@
 //
 // XML: any bytes become a tree that can be walked, or are refused.
 
-#include "io/xml.h"
+#include "base/io/xml.h"
 
 #include "fuzz.h"
 

@@ -12,8 +12,8 @@
 // Returns 1 when a limit below is exceeded. FILE gets the table as Markdown.
 
 #include "base/arena.h"
-#include "geometry/hull.h"
-#include "geometry/narrow.h"
+#include "geometry/mesh/hull.h"
+#include "geometry/query/narrow.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include "optimize/journal.h"
 
-#include "io/checkpoint.h"
+#include "base/io/checkpoint.h"
 #include "toss_fixture.h"
 
 #include <sys/stat.h>

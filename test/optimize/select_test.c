@@ -6,7 +6,7 @@
 
 #include "scene_fixture.h"
 
-#include "math/quat.h"
+#include "base/math/quat.h"
 #include "optimize/nearest.h"
 #include "optimize/tangent.h"
 

@@ -21,10 +21,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/file.h"
+#include "base/io/file.h"
 #include "model/model.h"
+#include "model/scene/mjcf.h"
 #include "mujoco_both.h"
-#include "scene/mjcf.h"
 #include "sim/sim.h"
 #include "support/cr_test.h"
 

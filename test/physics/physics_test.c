@@ -6,7 +6,7 @@
 #include "cr_run.h"
 #include "cr_test.h"
 
-#include "math/vec3.h"
+#include "base/math/vec3.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 // Points and trees are two ways to describe the same mechanics: a chain of pendulums, a disk and a
 // top move alike in both, to the error of their integration. The trees are MJCF.
 
-#include "dynamics/points_fixture.h"
+#include "points/system/points_fixture.h"
 
 #include "carom/carom.h"
 

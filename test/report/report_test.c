@@ -6,8 +6,8 @@
 #include "cr_test.h"
 
 #include "alloc_wrap.h"
+#include "base/io/file.h"
 #include "cr_run.h"
-#include "io/file.h"
 #include "report/report.h"
 
 #include <jansson.h>

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/soft.h"
+#include "energy/soft.h"
 #include "support/cr_run.h"
 #include "support/cr_test.h"
 

@@ -4,7 +4,7 @@
 
 #include "cr_test.h"
 
-#include "math/cholesky.h"
+#include "base/math/cholesky.h"
 #include "solvers/descent.h"
 
 #include <math.h>

@@ -8,10 +8,10 @@
 // velocity is unique under the convex law; and under each law the impulse that the selection picks,
 // where it can.
 
+#include "base/math/lu.h"
+#include "bench/problem_make.h"
 #include "contact/law.h"
-#include "contact/problem_make.h"
 #include "cr_test.h"
-#include "math/lu.h"
 #include "solvers/cone_qp.h"
 #include "solvers/friction_parts.h"
 #include "solvers/friction_reduced.h"

@@ -6,10 +6,10 @@
 // problems/NNN.txt are those that were unsolved when they were found. They stay when they are
 // solved; the test prints which are not.
 
-#include "contact/certificate.h"
-#include "contact/problem_make.h"
+#include "bench/certificate.h"
+#include "bench/problem_file.h"
+#include "bench/problem_make.h"
 #include "cr_test.h"
-#include "report/problem_file.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "geometry/shape.h"
+#include "geometry/convex/shape.h"
 
 enum { BRUTE_MAX_VERTEX = 64, BRUTE_MAX_TRIANGLE = 4096, BRUTE_MAX_EDGE = 2016 };
 

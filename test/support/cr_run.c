@@ -5,7 +5,7 @@
 #include "cr_run.h"
 #include "cr_test.h"
 
-#include "math/quat.h"
+#include "base/math/quat.h"
 
 #include <math.h>
 #include <stdlib.h>

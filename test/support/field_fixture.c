@@ -4,7 +4,7 @@
 
 #include "field_fixture.h"
 
-#include "io/mesh_file.h"
+#include "base/io/mesh_file.h"
 
 #include <math.h>
 #include <stdio.h>

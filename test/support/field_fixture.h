@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cr_test.h"
-#include "geometry/grid.h"
+#include "geometry/field/grid.h"
 
 enum { FIELD_FIXTURES = 11, FIELD_PARAMS = 24 };
 

@@ -3,8 +3,8 @@
 #include "longrange_fixture.h"
 
 #include "base/arena.h"
-#include "geometry/hull.h"
-#include "geometry/triangle_pair.h"
+#include "geometry/mesh/hull.h"
+#include "geometry/mesh/triangle_pair.h"
 #include "narrow_fixture.h"
 
 #include <string.h>

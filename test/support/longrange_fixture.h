@@ -5,8 +5,8 @@
 #pragma once
 
 #include "cr_test.h"
-#include "geometry/shape.h"
-#include "geometry/sphere_tree.h"
+#include "geometry/convex/shape.h"
+#include "geometry/mesh/sphere_tree.h"
 
 #include <stdbool.h>
 

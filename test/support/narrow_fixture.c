@@ -2,7 +2,7 @@
 
 #include "narrow_fixture.h"
 
-#include "math/quat.h"
+#include "base/math/quat.h"
 
 #include <math.h>
 #include <string.h>

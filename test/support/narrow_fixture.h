@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cr_test.h"
-#include "geometry/narrow.h"
+#include "geometry/query/narrow.h"
 
 enum { FIXTURE_VERTEX = 24, FIXTURE_FACE = 2 * FIXTURE_VERTEX };
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cr_test.h"
-#include "geometry/shape.h"
+#include "geometry/convex/shape.h"
 
 /// A shape that owns its numbers. Do not copy.
 typedef struct random_shape {

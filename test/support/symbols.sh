@@ -25,7 +25,7 @@ if [ -n "$extra" ]; then
     status=1
 fi
 
-# it has libraries behind it that take longer to load than most runs; src/io/hdf5_api.h
+# it has libraries behind it that take longer to load than most runs; src/base/io/hdf5_api.h
 if readelf -d "$shared" | grep 'NEEDED.*hdf5'; then
     echo "the library above is loaded at every start"
     status=1
