@@ -27,15 +27,15 @@
 #define TEXTS(name, known, field, n)                                                               \
     { name, NULL, known, CLI_TEXTS, MANY(field, n), .takes = CLI_TAKES_VALUE }
 #define WORD(name, known, field, list)                                                             \
-    { name, NULL, known, CLI_WORD, AT(field), .takes = CLI_TAKES_VALUE, .words = list }
+    { name, NULL, known, CLI_WORD, AT(field), .takes = CLI_TAKES_VALUE, .words = (list) }
 #define HINT(name, known, field, list)                                                             \
-    { name, NULL, known, CLI_TEXT, AT(field), .takes = CLI_TAKES_VALUE, .words = list }
+    { name, NULL, known, CLI_TEXT, AT(field), .takes = CLI_TAKES_VALUE, .words = (list) }
 #define PATH(name, known, field, what)                                                             \
-    { name, NULL, known, CLI_TEXT, AT(field), .takes = what }
+    { name, NULL, known, CLI_TEXT, AT(field), .takes = (what) }
 #define COUNT(name, known, field, low, high)                                                       \
     {                                                                                              \
-        name, NULL, known, CLI_COUNT, AT(field), .takes = CLI_TAKES_VALUE, .least = low,           \
-                                                 .most = high                                      \
+        name, NULL, known, CLI_COUNT, AT(field), .takes = CLI_TAKES_VALUE, .least = (low),         \
+                                                 .most = (high)                                    \
     }
 #define SEED(known, field)                                                                         \
     {                                                                                              \

@@ -156,12 +156,12 @@ typedef struct cli_option {
     const char *letter; // its short name with a dash, NULL: none
     int known;          // cli_known bits of the commands that have it, 0: all
     cli_kind kind;
-    size_t at;   // where it goes in cli_options
-    size_t n_at; // CLI_TEXTS: where their number is
-    cli_takes takes;
+    size_t at;         // where it goes in cli_options
+    size_t n_at;       // CLI_TEXTS: where their number is
     const char *words; // what it may be, with spaces between; but for CLI_WORD it may be more
     double least;      // of a count
     double most;
+    cli_takes takes;
     bool is_hidden; // no help names it
 } cli_option;
 
