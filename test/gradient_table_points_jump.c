@@ -6,7 +6,7 @@
 
 // ---- contact rows ------------------------------------------------------------------------------
 
-static const cri_touch *touch_at;
+static const cri_points_touch *touch_at;
 static cri_points_row row_at;
 
 static void row_forward(const double *x, double *y) {
@@ -27,7 +27,7 @@ static void row_jvp(const double *x, const double *x_tan, double *y_tan) {
     memcpy(y_tan + 1, J_tan, sizeof J_tan);
 }
 
-static void check_touch(const double *state, const cri_touch *touch) {
+static void check_touch(const double *state, const cri_points_touch *touch) {
     touch_at = touch;
     memset(stage.move, 0, sizeof stage.move);
     check_row("points_row", "cri_points_row_vjp", "cri_points_row_jvp",

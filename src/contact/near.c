@@ -539,7 +539,7 @@ cri_coefficients cri_near_coefficients(const cri_world *w, const cri_near *near)
         return c;
     }
     const cri_derived *d = w->d;
-    const cri_pair *pair = near->pair >= 0 ? &w->model->pair[near->pair] : NULL;
+    const cri_geom_pair *pair = near->pair >= 0 ? &w->model->pair[near->pair] : NULL;
     const cri_geom_derived *a = &d->geom[near->geom[0]], *b = &d->geom[near->geom[1]];
     if (near->has_two_frictions) {
         const cri_pair_derived *own = &d->pair[near->pair];

@@ -266,7 +266,7 @@ cr_status cri_build_shapes(cri_builder *b) {
 // ---- who may touch whom ------------------------------------------------------------------------
 
 static int by_geoms(const void *x, const void *y) {
-    const cri_pair *a = x, *c = y;
+    const cri_geom_pair *a = x, *c = y;
     int first = (a->geom[0] > c->geom[0]) - (a->geom[0] < c->geom[0]);
     return first != 0 ? first : (a->geom[1] > c->geom[1]) - (a->geom[1] < c->geom[1]);
 }
@@ -275,8 +275,8 @@ static int by_geoms(const void *x, const void *y) {
 static void merge_pairs(cr_model *m) {
     int n = 0;
     for (int k = 0; k < m->n_pair; k++) {
-        cri_pair *last = n > 0 ? &m->pair[n - 1] : NULL;
-        const cri_pair *next = &m->pair[k];
+        cri_geom_pair *last = n > 0 ? &m->pair[n - 1] : NULL;
+        const cri_geom_pair *next = &m->pair[k];
         if (!last || by_geoms(last, next) != 0) {
             m->pair[n++] = *next;
             continue;
@@ -297,7 +297,7 @@ static void merge_pairs(cr_model *m) {
 cr_status cri_build_pairs(cri_builder *b) {
     const cri_scene_def *def = b->def;
     cr_model *m = b->model;
-    m->pair = CR_PUSH(b->arena, cri_pair, def->n_pair);
+    m->pair = CR_PUSH(b->arena, cri_geom_pair, def->n_pair);
     m->exclude = cri_arena_push(b->arena, sizeof *m->exclude * (size_t)def->n_exclude);
     if (!m->pair || !m->exclude) {
         return cri_build_fail_memory(b);
@@ -306,15 +306,15 @@ cr_status cri_build_pairs(cri_builder *b) {
         const cri_pair_def *pd = &def->pair[k];
         int low = pd->geom[0] < pd->geom[1] ? 0 : 1;
         // slots hold the place of the definition until p is laid out
-        m->pair[k] = (cri_pair){.geom = {pd->geom[low], pd->geom[1 - low]},
-                                .is_listed = pd->is_listed,
-                                .slot_friction = pd->has_friction ? k : -1,
-                                .slot_friction2 = -1,
-                                .slot_friction_back = -1,
-                                .slide = low == 0 ? pd->slide : cri_v3_scale(-1.0, pd->slide),
-                                .slot_restitution = pd->has_restitution ? k : -1,
-                                .friction_geom = pd->friction_geom - 1,
-                                .softness = pd->softness};
+        m->pair[k] = (cri_geom_pair){.geom = {pd->geom[low], pd->geom[1 - low]},
+                                     .is_listed = pd->is_listed,
+                                     .slot_friction = pd->has_friction ? k : -1,
+                                     .slot_friction2 = -1,
+                                     .slot_friction_back = -1,
+                                     .slide = low == 0 ? pd->slide : cri_v3_scale(-1.0, pd->slide),
+                                     .slot_restitution = pd->has_restitution ? k : -1,
+                                     .friction_geom = pd->friction_geom - 1,
+                                     .softness = pd->softness};
     }
     m->n_pair = def->n_pair;
     qsort(m->pair, (size_t)m->n_pair, sizeof *m->pair, by_geoms);
@@ -367,8 +367,8 @@ static bool is_excluded(const cr_model *m, int body0, int body1) {
 bool cri_model_may_collide(const cr_model *m, int geom0, int geom1, int *pair) {
     CR_ASSERT(geom0 >= 0 && geom0 < m->sizes.n_geom && geom1 >= 0 && geom1 < m->sizes.n_geom);
     int low = geom0 < geom1 ? geom0 : geom1, high = geom0 < geom1 ? geom1 : geom0;
-    cri_pair key = {.geom = {low, high}};
-    const cri_pair *own =
+    cri_geom_pair key = {.geom = {low, high}};
+    const cri_geom_pair *own =
         m->n_pair > 0 ? bsearch(&key, m->pair, (size_t)m->n_pair, sizeof *m->pair, by_geoms) : NULL;
     const cri_geom *a = &m->geom[geom0], *c = &m->geom[geom1];
     if (pair) {

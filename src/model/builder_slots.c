@@ -184,7 +184,7 @@ static void add_geom(cri_builder *b, int g) {
 }
 
 // slots of pairs still hold the place of their definition
-static void add_pair(cri_builder *b, cri_pair *pair) {
+static void add_pair(cri_builder *b, cri_geom_pair *pair) {
     char owner[NAME_BYTES];
     // a plane, or the lower body, comes first in a name
     const cri_geom_def *a = &b->def->geom[pair->geom[0]], *c = &b->def->geom[pair->geom[1]];

@@ -397,7 +397,7 @@ static void visit_copies(const cr_model *m, const cri_derived *d, copy_visitor *
         visit_geom(&m->geom[g], d, &d->geom[g], visit, context);
     }
     for (int k = 0; k < m->n_pair; k++) {
-        const cri_pair *pair = &m->pair[k];
+        const cri_geom_pair *pair = &m->pair[k];
         if (pair->slot_friction >= 0) {
             visit(&(copy){.in_d = &d->pair[k].friction, .slot = pair->slot_friction, .n = 1},
                   context);

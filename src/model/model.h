@@ -68,7 +68,7 @@ typedef struct cri_geom {
 
 /// Two geoms with coefficients of their own, or that collide whatever their types say. Sorted by
 /// geom[0], then geom[1]; geom[0] < geom[1].
-typedef struct cri_pair {
+typedef struct cri_geom_pair {
     int geom[2];
     bool is_listed;
     int slot_friction;      // own, -1: none; of the first tangent if there is a second
@@ -78,7 +78,7 @@ typedef struct cri_pair {
     int slot_restitution;   // own, -1: none
     int friction_geom;      // whose friction alone counts, -1: the larger of the two
     cri_softness softness;  // what it has counts before that of the geoms
-} cri_pair;
+} cri_geom_pair;
 
 /// A bound on a combination of hinges and slides: sign (sum coef q - bound) >= 0; or on the angle
 /// of a ball joint: bound - angle >= 0.
@@ -123,7 +123,7 @@ struct cr_model {
     cri_body *body;
     cri_geom *geom;
     int *geom_of_body; // (n_geom) geoms by body
-    cri_pair *pair;
+    cri_geom_pair *pair;
     cri_limit *limit;
     int (*exclude)[2];       // (n_exclude) bodies, -1: world
     cri_pose *static_pose;   // (n_body) of bodies that do not move

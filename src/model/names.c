@@ -71,7 +71,7 @@ static int find_geom(const cr_model *m, const char *text, size_t n) {
 
 // the slot that a pair draws on by default values, its own or a geom's
 static int slot_of_pair(const cr_model *m, int g0, int g1, int pair, bool is_friction) {
-    const cri_pair *own = pair >= 0 ? &m->pair[pair] : NULL;
+    const cri_geom_pair *own = pair >= 0 ? &m->pair[pair] : NULL;
     int slot = !own ? -1 : is_friction ? own->slot_friction : own->slot_restitution;
     if (slot >= 0) {
         return slot;

@@ -297,7 +297,7 @@ static cr_status run(cri_fit_work *w, cri_fit *fit, cr_error *err) {
     bool is_single = problem->n_recording == 1;
     int n = problem->n_recording - (is_single ? 0 : problem->n_held_out);
     CR_TRY(push_horizon(w, n, problem->recording, err));
-    cri_history *history = CR_PUSH(w->arena, cri_history, 1);
+    cri_fit_history *history = CR_PUSH(w->arena, cri_fit_history, 1);
     if (!history) {
         return no_memory(err);
     }

@@ -4,7 +4,7 @@
 
 #include "optimize/history.h"
 
-void cri_history_keep(cri_history *history, long long i, double value) {
+void cri_history_keep(cri_fit_history *history, long long i, double value) {
     if (i <= history->last) {
         return;
     }

@@ -23,7 +23,7 @@ typedef struct cri_horizon {
     double *norm;                 // (n) scratch
     double *sorted;               // (m) scratch
     const cri_progress *progress; // may be NULL
-    cri_history *history;         // may be NULL
+    cri_fit_history *history;     // may be NULL
     cri_journal *journal;         // what is known already
     const cri_lsq_result *rival;  // what a restart has to beat, NULL: there is none
     bool use_restart;             // may look for other starts

@@ -155,7 +155,7 @@ static cr_status load(cri_journal *j, cr_error *err) {
     return CR_OK;
 }
 
-cr_status cri_journal_open(const cri_journal_def *def, cri_history *history, cri_journal *out,
+cr_status cri_journal_open(const cri_journal_def *def, cri_fit_history *history, cri_journal *out,
                            cr_error *err) {
     *out = (cri_journal){.def = def, .history = history};
     if (cri_checkpoint_exists(def->file)) {

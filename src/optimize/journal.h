@@ -52,7 +52,7 @@ typedef struct cri_journal_search {
 /// Start with zeros for a fit that is not saved, else with cri_journal_open.
 typedef struct cri_journal {
     const cri_journal_def *def; // NULL: nothing is kept
-    cri_history *history;       // is saved along
+    cri_fit_history *history;   // is saved along
 
     double *real; // (n) entries: their length, then their numbers
     size_t n;
@@ -70,7 +70,7 @@ typedef struct cri_journal {
 
 /// Reads the file when it is there, with the history, and else writes an empty one. def and history
 /// are borrowed. What cri_journal_clear releases is there after a failure too.
-CR_MUST_CHECK cr_status cri_journal_open(const cri_journal_def *def, cri_history *history,
+CR_MUST_CHECK cr_status cri_journal_open(const cri_journal_def *def, cri_fit_history *history,
                                          cri_journal *out, cr_error *err);
 
 void cri_journal_clear(cri_journal *journal);

@@ -73,7 +73,7 @@ static int side_at(double x, double y) {
 }
 
 // z_t onto the octagon of radius r, behind p_n
-static void project_octagon(const double z[3], double r, cri_projection *at) {
+static void project_octagon(const double z[3], double r, cri_friction_point *at) {
     int k = side_at(z[1], z[2]);
     const double *out = outward[k];
     double far = z[1] * out[0] + z[2] * out[1], along = z[2] * out[0] - z[1] * out[1];
@@ -108,8 +108,8 @@ static bool cut(const double z[3], double r, double p[3]) {
     return true;
 }
 
-static cri_projection project_convex(const double z[3], double mu, double l) {
-    cri_projection at = {.branch = CRI_OPEN};
+static cri_friction_point project_convex(const double z[3], double mu, double l) {
+    cri_friction_point at = {.branch = CRI_OPEN};
     double r = sqrt(z[1] * z[1] + z[2] * z[2]);
     if (z[0] > l && r <= mu * z[0] && mu > 0.0) {
         memcpy(at.p, z, sizeof at.p);
@@ -122,7 +122,7 @@ static cri_projection project_convex(const double z[3], double mu, double l) {
     double alpha = (z[0] + mu * r) / (1.0 + mu * mu);
     if (alpha > l) {
         double k = r > 0.0 ? mu * alpha / r : 0.0;
-        at = (cri_projection){.p = {alpha, k * z[1], k * z[2]}, .branch = CRI_SLIDE};
+        at = (cri_friction_point){.p = {alpha, k * z[1], k * z[2]}, .branch = CRI_SLIDE};
         return at;
     }
     at.p[0] = l;
@@ -130,12 +130,12 @@ static cri_projection project_convex(const double z[3], double mu, double l) {
     return at;
 }
 
-cri_projection cri_friction_project(cri_friction_kind kind, const double z[3], double mu,
-                                    double l) {
+cri_friction_point cri_friction_project(cri_friction_kind kind, const double z[3], double mu,
+                                        double l) {
     if (kind == CRI_CONVEX) {
         return project_convex(z, mu, l);
     }
-    cri_projection at = {.branch = CRI_OPEN};
+    cri_friction_point at = {.branch = CRI_OPEN};
     bool is_up = z[0] > l;
     if (!is_up && l == 0.0) {
         return at;
@@ -153,7 +153,7 @@ cri_projection cri_friction_project(cri_friction_kind kind, const double z[3], d
 }
 
 void cri_friction_project_jacobian(cri_friction_kind kind, const double z[3], double mu,
-                                   const cri_projection *at, double D[9]) {
+                                   const cri_friction_point *at, double D[9]) {
     CR_ASSERT(at && D);
     memset(D, 0, 9 * sizeof *D);
     bool is_bound = at->branch == CRI_BOUND_STICK || at->branch == CRI_BOUND_SLIDE;
@@ -253,7 +253,7 @@ static double certificate(const cri_friction *p, const double *f, const double *
             }
             z[r] = f[3 * i + r] - rho * u;
         }
-        const cri_projection at = cri_friction_project(p->kind, z, p->mu[i], p->l[i]);
+        const cri_friction_point at = cri_friction_project(p->kind, z, p->mu[i], p->l[i]);
         double miss[3] = {f[3 * i] - at.p[0], f[3 * i + 1] - at.p[1], f[3 * i + 2] - at.p[2]};
         // an impulse that has run away, as where targets contradict each other, excuses no miss
         double own = fmin(norm3(f + 3 * i), 1e8 * rho * largest);
@@ -314,7 +314,7 @@ double cri_friction_inside_by(cri_friction_kind kind, const double *f, double r)
     return r - cri_tangent_size(f);
 }
 
-double cri_friction_margin_of(const cri_friction *p, int i, const cri_projection *at,
+double cri_friction_margin_of(const cri_friction *p, int i, const cri_friction_point *at,
                               const double *f, const double *u, double f_scale) {
     CR_ASSERT(p && at && f && u);
     double u_scale = f_scale / cri_friction_rho(p, i), mu = p->mu[i], slip = cri_tangent_size(u);

@@ -83,18 +83,19 @@ typedef enum cri_friction_class {
 } cri_friction_class;
 
 /// P(z) of one contact, and the branch of P that gave it.
-typedef struct cri_projection {
+typedef struct cri_friction_point {
     double p[3];
     cri_friction_class branch;
     int face; // octagon: corner or first corner of the side
-} cri_projection;
+} cri_friction_point;
 
 /// The projection whose fixed point f = P(f - rho u) is the law.
-cri_projection cri_friction_project(cri_friction_kind kind, const double z[3], double mu, double l);
+cri_friction_point cri_friction_project(cri_friction_kind kind, const double z[3], double mu,
+                                        double l);
 
 /// Its derivative D (3, 3) for z, on the branch taken there.
 void cri_friction_project_jacobian(cri_friction_kind kind, const double z[3], double mu,
-                                   const cri_projection *at, double D[9]);
+                                   const cri_friction_point *at, double D[9]);
 
 /// Corner d_k of the octagon, k = 0..7, and the middle (d_k + d_(k+1))/2 and direction of side k.
 void cri_octagon_corner(int k, double d[2]);
@@ -106,7 +107,7 @@ double cri_friction_inside_by(cri_friction_kind kind, const double *f, double r)
 
 /// Relative distance of contact i to another class, at an impulse f and velocity u of it (3 each).
 /// f_scale: the largest impulse of the problem.
-double cri_friction_margin_of(const cri_friction *problem, int i, const cri_projection *at,
+double cri_friction_margin_of(const cri_friction *problem, int i, const cri_friction_point *at,
                               const double *f, const double *u, double f_scale);
 
 /// True when a normal impulse f_n of contact i is rounding noise: touching without force is open.

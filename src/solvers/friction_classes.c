@@ -132,11 +132,11 @@ static double impulse_scale(const cri_friction *p, const double *f) {
     return scale;
 }
 
-static cri_projection class_at(const cri_friction *p, int i, const double *f, const double *u,
-                               double l) {
+static cri_friction_point class_at(const cri_friction *p, int i, const double *f, const double *u,
+                                   double l) {
     double rho = cri_friction_rho(p, i);
     double z[3] = {f[0] - rho * u[0], f[1] - rho * u[1], f[2] - rho * u[2]};
-    cri_projection at = cri_friction_project(p->kind, z, p->mu[i], l);
+    cri_friction_point at = cri_friction_project(p->kind, z, p->mu[i], l);
     if (cri_friction_is_weak(p, i, f[0], l)) {
         at.branch = CRI_OPEN;
     }
@@ -152,7 +152,7 @@ double cri_friction_margin(const cri_friction *p, const double *f, bool *is_kink
     cri_friction_multiply(p, f, p->c, u);
     for (int i = 0; i < p->n; i++) {
         const double *fi = f + 3 * i, *ui = u + 3 * i;
-        const cri_projection at = class_at(p, i, fi, ui, p->l[i]);
+        const cri_friction_point at = class_at(p, i, fi, ui, p->l[i]);
         margin = fmin(margin, cri_friction_margin_of(p, i, &at, fi, ui, scale));
     }
     cri_arena_rewind(scratch, mark);
@@ -163,7 +163,7 @@ double cri_friction_margin(const cri_friction *p, const double *f, bool *is_kink
 // A contact without force whose velocity is that of one with force: which carries is a matter of
 // choice, and the choice is all of them.
 static bool joins(const cri_friction *p, int i, const double *u, double u_scale,
-                  cri_projection *at) {
+                  cri_friction_point *at) {
     double slip = cri_tangent_size(u), mu = p->mu[i];
     double lift = p->kind == CRI_CONVEX ? mu * slip : 0.0;
     if (fabs(u[0] - lift) > touch * u_scale) {
@@ -189,7 +189,7 @@ void cri_friction_classify_at(const cri_friction *p, double *f, const cri_fricti
         const double *fi = limit ? limit->f + 3 * i : f + 3 * i;
         const double *ui = limit ? limit->u + 3 * i : u + 3 * i;
         double l = limit ? limit->l[i] : p->l[i];
-        cri_projection at = class_at(p, i, fi, ui, l);
+        cri_friction_point at = class_at(p, i, fi, ui, l);
         if (!limit && cri_friction_is_weak(p, i, fi[0], l)) {
             memset(f + 3 * i, 0, 3 * sizeof *f);
         }

@@ -53,7 +53,7 @@ static double natural_map(cri_scaled *s, const double *g, bool has_jacobian) {
         for (int r = 0; r < 3; r++) {
             z[r] = g[3 * i + r] - s->rho * s->u[3 * i + r];
         }
-        const cri_projection at = cri_friction_project(s->kind, z, s->mu[i], s->l[i]);
+        const cri_friction_point at = cri_friction_project(s->kind, z, s->mu[i], s->l[i]);
         if (has_jacobian) {
             cri_friction_project_jacobian(s->kind, z, s->mu[i], &at, s->D + 9 * i);
         }
@@ -276,7 +276,7 @@ void cri_friction_sweep(cri_scaled *s, int n_sweep) {
                 Ag[r] = s->blocks ? Ag[r] : cri_dot(m, row, s->g);
                 z[r] = s->g[3 * i + r] - s->c[3 * i + r] - Ag[r];
             }
-            const cri_projection at = cri_friction_project(s->kind, z, s->mu[i], s->l[i]);
+            const cri_friction_point at = cri_friction_project(s->kind, z, s->mu[i], s->l[i]);
             memcpy(s->g + 3 * i, at.p, sizeof at.p);
         }
     }

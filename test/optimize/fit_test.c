@@ -381,7 +381,7 @@ TEST(noise_is_seen_through_bounces) {
 }
 
 TEST(a_long_history_keeps_every_second_value) {
-    cri_history history = {.every = 1};
+    cri_fit_history history = {.every = 1};
     for (int i = 1; i <= 5 * CRI_HISTORY_LIMIT; i++) {
         cri_history_keep(&history, i, i);
         cri_history_keep(&history, i, -1.0); // not again

@@ -235,7 +235,7 @@ TEST(newtons_step_is_the_dense_one) {
         for (int i = 0; i < n; i++) {
             double z[3] = {1.0, cr_test_uniform(&rng, -0.6, 0.6), cr_test_uniform(&rng, -0.6, 0.6)};
             z[0] = cr_test_uniform(&rng, -1.0, 3.0) < 0.0 ? -1.0 : 1.0;
-            const cri_projection at = cri_friction_project(CRI_CONVEX, z, 0.4, 0.0);
+            const cri_friction_point at = cri_friction_project(CRI_CONVEX, z, 0.4, 0.0);
             cri_friction_project_jacobian(CRI_CONVEX, z, 0.4, &at, D + 9 * i);
             is_active[i] = at.branch != CRI_OPEN;
         }

@@ -11,7 +11,7 @@
 #include "contact/law.h"
 #include "points/system/points_parts.h"
 
-typedef enum cri_touch_kind {
+typedef enum cri_points_touch_kind {
     CRI_TOUCH_POINTS,    // round points a and b, radii size[0] and size[1]
     CRI_TOUCH_WALL,      // round point a over a wall, radius size[0]
     CRI_TOUCH_DISKS,     // planar bodies with centres a and b, radii size[0] and size[1]
@@ -19,10 +19,10 @@ typedef enum cri_touch_kind {
     CRI_TOUCH_RIM_WALL, // body with centre a: deepest of n_sample points of its rim, radius size[0]
     CRI_TOUCH_STRETCH,  // size[0] <= |x_b - x_a| <= size[1]; a = -1 is the origin
     CRI_TOUCH_BEND,     // |angle from b - a to c - b| <= size[0]; a = -1 is the origin
-} cri_touch_kind;
+} cri_points_touch_kind;
 
-typedef struct cri_touch {
-    cri_touch_kind kind;
+typedef struct cri_points_touch {
+    cri_points_touch_kind kind;
     int a, b, c;      // points
     int coefficient;  // class of mu and e
     double size[2];   // m or rad
@@ -31,7 +31,7 @@ typedef struct cri_touch {
     double offset;
     int n_sample; // of a rim, turn apart from each other
     double turn;  // rad
-} cri_touch;
+} cri_points_touch;
 
 enum { CRI_ROW_POINTS = 6 };
 
@@ -49,19 +49,19 @@ typedef struct cri_points_row {
 } cri_points_row;
 
 /// Gap alone: what detection asks for first.
-double cri_points_gap(const cri_points *s, const cri_touch *t, const double *x);
+double cri_points_gap(const cri_points *s, const cri_points_touch *t, const double *x);
 
 /// Fills row of touch t at x (D).
-void cri_points_row_at(const cri_points *s, const cri_touch *t, const double *x,
+void cri_points_row_at(const cri_points *s, const cri_points_touch *t, const double *x,
                        cri_points_row *row);
 
 /// Adds to x_adj (D) the adjoint J_adj of the row's J, and gap_adj of its gap.
-void cri_points_row_vjp(const cri_points *s, const cri_touch *t, const double *x,
+void cri_points_row_vjp(const cri_points *s, const cri_points_touch *t, const double *x,
                         const cri_points_row *row, double J_adj[3][CRI_ROW_POINTS][3],
                         double gap_adj, double *x_adj);
 
 /// Overwrites J_tan; returns the tangent of the gap.
-double cri_points_row_jvp(const cri_points *s, const cri_touch *t, const double *x,
+double cri_points_row_jvp(const cri_points *s, const cri_points_touch *t, const double *x,
                           const cri_points_row *row, const double *x_tan,
                           double J_tan[3][CRI_ROW_POINTS][3]);
 
@@ -84,7 +84,7 @@ typedef struct cri_jump_world {
     const cri_points *s;
     const cri_points_law *law;
     int n_touch;
-    const cri_touch *touch;
+    const cri_points_touch *touch;
     const double *p;
     const double *minv;
 } cri_jump_world;

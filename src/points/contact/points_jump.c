@@ -110,7 +110,7 @@ static int root_of(const int *parent, int i) {
 }
 
 // groups of the points of a touch that it may move
-static int touch_groups(const cri_points *s, const cri_touch *t, int group[3]) {
+static int touch_groups(const cri_points *s, const cri_points_touch *t, int group[3]) {
     int n = 0;
     bool has_b = t->kind == CRI_TOUCH_POINTS || t->kind == CRI_TOUCH_DISKS ||
                  t->kind == CRI_TOUCH_STRETCH || t->kind == CRI_TOUCH_BEND;

@@ -142,7 +142,7 @@ static cri_vec3 axis_of(int c) {
 // radius that pictures show: that of the first touch of a centre, else 1 cm
 static double radius_of(const cri_points_scene *sc, int point) {
     for (int i = 0; i < sc->n_touch; i++) {
-        const cri_touch *t = &sc->touch[i];
+        const cri_points_touch *t = &sc->touch[i];
         bool is_round = t->kind < CRI_TOUCH_STRETCH;
         bool is_pair = t->kind == CRI_TOUCH_POINTS || t->kind == CRI_TOUCH_DISKS;
         if (is_round && t->a == point) {
@@ -204,7 +204,7 @@ static bool fill_slots(const cri_points_scene *sc, cri_system_def *def) {
 static bool fill_walls(const cri_points_scene *sc, cri_system_def *def) {
     cri_system_wall *wall = CR_PUSH(sc->arena, cri_system_wall, sc->n_touch + 1);
     for (int i = 0; wall && i < sc->n_touch; i++) {
-        const cri_touch *t = &sc->touch[i];
+        const cri_points_touch *t = &sc->touch[i];
         bool is_wall = t->kind == CRI_TOUCH_WALL || t->kind == CRI_TOUCH_DISK_WALL ||
                        t->kind == CRI_TOUCH_RIM_WALL;
         bool is_known = false;

@@ -47,14 +47,15 @@ static double angle_of(const double *d1, const double *d2) {
 }
 
 // body coordinates of sample k of a rim
-static void rim_point(const cri_touch *t, int k, double out[3]) {
+static void rim_point(const cri_points_touch *t, int k, double out[3]) {
     out[0] = t->size[0] * cos(t->turn * k);
     out[1] = t->size[0] * sin(t->turn * k);
     out[2] = 0.0;
 }
 
 // heights of the centre and of the axes over a wall
-static void wall_heights(const cri_points *s, const cri_touch *t, const double *x, double h[4]) {
+static void wall_heights(const cri_points *s, const cri_points_touch *t, const double *x,
+                         double h[4]) {
     for (int k = 0; k <= s->d; k++) {
         h[k] = dot(s->d, t->normal, x + (t->a + k) * s->d);
     }
@@ -64,7 +65,8 @@ static double rim_gap(const double h[4], const double c[3]) {
     return h[0] + c[0] * (h[1] - h[0]) + c[1] * (h[2] - h[0]) + c[2] * (h[3] - h[0]);
 }
 
-static double deepest(const cri_points *s, const cri_touch *t, const double *x, double out[3]) {
+static double deepest(const cri_points *s, const cri_points_touch *t, const double *x,
+                      double out[3]) {
     double h[4] = {0.0}, c[3] = {0.0}, least = INFINITY;
     wall_heights(s, t, x, h);
     for (int k = 0; k < t->n_sample; k++) {
@@ -78,7 +80,7 @@ static double deepest(const cri_points *s, const cri_touch *t, const double *x, 
     return least - t->offset;
 }
 
-double cri_points_gap(const cri_points *s, const cri_touch *t, const double *x) {
+double cri_points_gap(const cri_points *s, const cri_points_touch *t, const double *x) {
     double a[3] = {0.0}, b[3] = {0.0}, l;
     switch (t->kind) {
     case CRI_TOUCH_POINTS:
@@ -110,7 +112,7 @@ static void turn(const double *a, double *out) {
 }
 
 // n and length between two points
-static void set_direction(const cri_points *s, const cri_touch *t, const double *x,
+static void set_direction(const cri_points *s, const cri_points_touch *t, const double *x,
                           cri_points_row *r) {
     span(s->d, x, t->a, t->b, r->n);
     r->length = sqrt(dot(s->d, r->n, r->n));
@@ -150,7 +152,8 @@ static void body_slots(cri_points_row *r, int slot, int first, int n) {
     r->n_slot = slot + n;
 }
 
-static void pair_row(const cri_points *s, const cri_touch *t, const double *x, cri_points_row *r) {
+static void pair_row(const cri_points *s, const cri_points_touch *t, const double *x,
+                     cri_points_row *r) {
     static const double one[1] = {1.0};
     double tangent[3], w[3];
     const double *a[2] = {r->n, tangent};
@@ -173,7 +176,8 @@ static void pair_row(const cri_points *s, const cri_touch *t, const double *x, c
     spread(r, 2, 3, 3, 1.0, w, a);
 }
 
-static void wall_row(const cri_points *s, const cri_touch *t, const double *x, cri_points_row *r) {
+static void wall_row(const cri_points *s, const cri_points_touch *t, const double *x,
+                     cri_points_row *r) {
     double w[4] = {1.0};
     const double *a[3] = {t->normal, t->tangent[0], t->tangent[1]};
     int n = 1;
@@ -204,7 +208,7 @@ static void chain_slots(cri_points_row *r, int n, const int *point, int *slot) {
     }
 }
 
-static void stretch_row(const cri_points *s, const cri_touch *t, const double *x,
+static void stretch_row(const cri_points *s, const cri_points_touch *t, const double *x,
                         cri_points_row *r) {
     int slot[2];
     chain_slots(r, 2, (int[]){t->a, t->b}, slot);
@@ -227,7 +231,8 @@ static void angle_gradient(const double *d, double *G) {
     G[1] = q2 > 0.0 ? G[1] / q2 : 0.0;
 }
 
-static void bend_row(const cri_points *s, const cri_touch *t, const double *x, cri_points_row *r) {
+static void bend_row(const cri_points *s, const cri_points_touch *t, const double *x,
+                     cri_points_row *r) {
     double d1[3] = {0.0}, d2[3] = {0.0}, G1[2], G2[2];
     int slot[3];
     CR_ASSERT(s->d == 2);
@@ -247,7 +252,7 @@ static void bend_row(const cri_points *s, const cri_touch *t, const double *x, c
     }
 }
 
-void cri_points_row_at(const cri_points *s, const cri_touch *t, const double *x,
+void cri_points_row_at(const cri_points *s, const cri_points_touch *t, const double *x,
                        cri_points_row *row) {
     memset(row, 0, sizeof *row);
     row->gap = cri_points_gap(s, t, x);
@@ -273,7 +278,7 @@ void cri_points_row_at(const cri_points *s, const cri_touch *t, const double *x,
 // ---- adjoint -----------------------------------------------------------------------------------
 
 // n = d/l, d = x_b - x_a
-static void direction_vjp(const cri_points *s, const cri_touch *t, const cri_points_row *r,
+static void direction_vjp(const cri_points *s, const cri_points_touch *t, const cri_points_row *r,
                           const double *n_adj, double *x_adj) {
     double along = dot(s->d, r->n, n_adj);
     for (int c = 0; c < s->d && r->length > 0.0; c++) {
@@ -300,7 +305,7 @@ static void weights_vjp(const double *x, int centre, double q, const double *n, 
     }
 }
 
-static void pair_vjp(const cri_points *s, const cri_touch *t, const double *x,
+static void pair_vjp(const cri_points *s, const cri_points_touch *t, const double *x,
                      const cri_points_row *r, blocks J_adj, double *x_adj) {
     double a_adj[2][2] = {{0.0}}, tangent[2];
     int n = t->kind == CRI_TOUCH_POINTS ? 1 : 3;
@@ -329,7 +334,7 @@ static void pair_vjp(const cri_points *s, const cri_touch *t, const double *x,
     direction_vjp(s, t, r, n_adj, x_adj);
 }
 
-static void disk_wall_vjp(const cri_touch *t, const double *x, blocks J_adj, double *x_adj) {
+static void disk_wall_vjp(const cri_points_touch *t, const double *x, blocks J_adj, double *x_adj) {
     double w_adj[3] = {0.0}, unused[2] = {0.0};
     const double *a[2] = {t->normal, t->tangent[0]};
     for (int i = 0; i < 2; i++) {
@@ -340,7 +345,7 @@ static void disk_wall_vjp(const cri_touch *t, const double *x, blocks J_adj, dou
     weights_vjp(x, t->a, -t->size[0], t->normal, w_adj, unused, x_adj);
 }
 
-static void stretch_vjp(const cri_points *s, const cri_touch *t, const cri_points_row *r,
+static void stretch_vjp(const cri_points *s, const cri_points_touch *t, const cri_points_row *r,
                         blocks J_adj, double *x_adj) {
     double n_adj[3] = {0.0};
     bool has_a = t->a >= 0;
@@ -365,8 +370,8 @@ static void angle_gradient_vjp(const double *d, const double *G_adj, int from, i
     }
 }
 
-static void bend_vjp(const cri_touch *t, const double *x, const cri_points_row *r, blocks J_adj,
-                     double *x_adj) {
+static void bend_vjp(const cri_points_touch *t, const double *x, const cri_points_row *r,
+                     blocks J_adj, double *x_adj) {
     double d1[3] = {0.0}, d2[3] = {0.0}, G1_adj[2], G2_adj[2];
     int b = t->a >= 0, c = b + 1;
     span(2, x, t->a, t->b, d1);
@@ -380,12 +385,12 @@ static void bend_vjp(const cri_touch *t, const double *x, const cri_points_row *
 }
 
 // does the gap see centres only?
-static bool is_disk(const cri_touch *t) {
+static bool is_disk(const cri_points_touch *t) {
     return t->kind == CRI_TOUCH_DISKS || t->kind == CRI_TOUCH_DISK_WALL;
 }
 
 // the gradient of the gap at slot k; of a disk at its centre alone
-static const double *gap_gradient(const cri_touch *t, const cri_points_row *r, int k, int d,
+static const double *gap_gradient(const cri_points_touch *t, const cri_points_row *r, int k, int d,
                                   double out[3]) {
     for (int c = 0; c < d; c++) {
         if (!is_disk(t)) {
@@ -401,7 +406,7 @@ static const double *gap_gradient(const cri_touch *t, const cri_points_row *r, i
     return out;
 }
 
-void cri_points_row_vjp(const cri_points *s, const cri_touch *t, const double *x,
+void cri_points_row_vjp(const cri_points *s, const cri_points_touch *t, const double *x,
                         const cri_points_row *row, double J_adj[3][CRI_ROW_POINTS][3],
                         double gap_adj, double *x_adj) {
     double g[3] = {0.0};
@@ -433,7 +438,7 @@ void cri_points_row_vjp(const cri_points *s, const cri_touch *t, const double *x
 
 // ---- tangent -----------------------------------------------------------------------------------
 
-static void direction_jvp(const cri_points *s, const cri_touch *t, const cri_points_row *r,
+static void direction_jvp(const cri_points *s, const cri_points_touch *t, const cri_points_row *r,
                           const double *x_tan, double *n_tan) {
     span(s->d, x_tan, t->a, t->b, n_tan);
     double along = dot(s->d, r->n, n_tan);
@@ -454,7 +459,7 @@ static void weights_jvp(const double *x, const double *x_tan, int centre, double
     }
 }
 
-static void pair_jvp(const cri_points *s, const cri_touch *t, const double *x,
+static void pair_jvp(const cri_points *s, const cri_points_touch *t, const double *x,
                      const cri_points_row *r, const double *x_tan, blocks J_tan) {
     double n_tan[3] = {0.0}, a[2][2], a_tan[2][2];
     int n = t->kind == CRI_TOUCH_POINTS ? 1 : 3;
@@ -480,7 +485,8 @@ static void pair_jvp(const cri_points *s, const cri_touch *t, const double *x,
     }
 }
 
-static void disk_wall_jvp(const cri_touch *t, const double *x, const double *x_tan, blocks J_tan) {
+static void disk_wall_jvp(const cri_points_touch *t, const double *x, const double *x_tan,
+                          blocks J_tan) {
     double w_tan[3];
     const double *a[2] = {t->normal, t->tangent[0]};
     weights_jvp(x, x_tan, t->a, -t->size[0], t->normal, NULL, w_tan);
@@ -500,7 +506,7 @@ static void angle_gradient_jvp(const double *d, const double *d_tan, double *G_t
     }
 }
 
-static void limit_jvp(const cri_points *s, const cri_touch *t, const double *x,
+static void limit_jvp(const cri_points *s, const cri_points_touch *t, const double *x,
                       const cri_points_row *r, const double *x_tan, blocks J_tan) {
     double first[3] = {0.0}, second[3] = {0.0}, d[3] = {0.0}, d_tan[3] = {0.0};
     bool has_a = t->a >= 0, is_bend = t->kind == CRI_TOUCH_BEND;
@@ -525,7 +531,7 @@ static void limit_jvp(const cri_points *s, const cri_touch *t, const double *x,
     }
 }
 
-double cri_points_row_jvp(const cri_points *s, const cri_touch *t, const double *x,
+double cri_points_row_jvp(const cri_points *s, const cri_points_touch *t, const double *x,
                           const cri_points_row *row, const double *x_tan,
                           double J_tan[3][CRI_ROW_POINTS][3]) {
     double gap_tan = 0.0, g[3] = {0.0};

@@ -65,7 +65,7 @@ static bool begin(draft *b, int n_touch, int n_coefficient) {
     sc->law.i_e = i_e;
     sc->law.i_epsilon = sc->n_p - 1;
     sc->n_coefficient = n_coefficient;
-    sc->touch = CR_PUSH(sc->arena, cri_touch, n_touch);
+    sc->touch = CR_PUSH(sc->arena, cri_points_touch, n_touch);
     sc->pair = CR_PUSH(sc->arena, const char *, n_coefficient);
     sc->p = CR_PUSH(sc->arena, double, sc->n_p);
     sc->x0 = CR_PUSH(sc->arena, double, sc->n_x);
@@ -89,9 +89,9 @@ static bool begin(draft *b, int n_touch, int n_coefficient) {
     return true;
 }
 
-static cri_touch *add_touch(cri_points_scene *sc, cri_touch_kind kind, int a, int b) {
-    cri_touch *t = &sc->touch[sc->n_touch++];
-    *t = (cri_touch){.kind = kind, .a = a, .b = b};
+static cri_points_touch *add_touch(cri_points_scene *sc, cri_points_touch_kind kind, int a, int b) {
+    cri_points_touch *t = &sc->touch[sc->n_touch++];
+    *t = (cri_points_touch){.kind = kind, .a = a, .b = b};
     return t;
 }
 
@@ -111,7 +111,7 @@ static const wall walls[4] = {{"left", {1.0, 0.0}, 0.0},
                               {"right", {-1.0, 0.0}, -1.0},
                               {"top", {0.0, -1.0}, -1.0}};
 
-static void set_wall(cri_touch *t, const double *normal, double offset) {
+static void set_wall(cri_points_touch *t, const double *normal, double offset) {
     t->normal[0] = normal[0];
     t->normal[1] = normal[1];
     t->tangent[0][0] = -normal[1];
@@ -126,7 +126,7 @@ static bool add_box(cri_points_scene *sc, int n, const double *radius, bool is_d
     bool is_shared = sc->n_coefficient == 1, has_room = true;
     for (int i = 0; i < n; i++) {
         for (int k = i + 1; k < n; k++) {
-            cri_touch *t =
+            cri_points_touch *t =
                 add_touch(sc, is_disk ? CRI_TOUCH_DISKS : CRI_TOUCH_POINTS, step * i, step * k);
             t->size[0] = radius[i];
             t->size[1] = radius[k];
@@ -140,7 +140,7 @@ static bool add_box(cri_points_scene *sc, int n, const double *radius, bool is_d
     }
     for (int i = 0; has_walls && i < 4 * n; i++) {
         const wall *side = &walls[i % 4];
-        cri_touch *t =
+        cri_points_touch *t =
             add_touch(sc, is_disk ? CRI_TOUCH_DISK_WALL : CRI_TOUCH_WALL, step * (i / 4), 0);
         t->size[0] = radius[i / 4];
         t->coefficient = is_shared ? 0 : sc->n_touch - 1;
@@ -298,7 +298,7 @@ static bool build_pendulum(cri_points_scene *sc, bool is_elastic) {
         sc->x0[2 * k] = length[0] + (k > 0 ? length[1] : 0.0) + (k > 1 ? length[2] : 0.0);
     }
     // the others cannot reach the ground
-    cri_touch *t = add_touch(sc, CRI_TOUCH_WALL, 2, 0);
+    cri_points_touch *t = add_touch(sc, CRI_TOUCH_WALL, 2, 0);
     t->size[0] = 0.1;
     set_wall(t, up, -1.0);
     return true;
@@ -329,7 +329,7 @@ static bool build_rope(cri_points_scene *sc, int n) {
     }
     sc->p[sc->s.i_stiffness] = 50.0;
     for (int k = 0; k < n; k++) {
-        cri_touch *t = add_touch(sc, CRI_TOUCH_STRETCH, k - 1, k);
+        cri_points_touch *t = add_touch(sc, CRI_TOUCH_STRETCH, k - 1, k);
         t->size[0] = 0.8 * 0.05;
         t->size[1] = 1.2 * 0.05;
         sc->x0[2 * k + 1] = -0.05 * (k + 1);
@@ -373,7 +373,7 @@ static bool build_top(cri_points_scene *sc, bool is_elastic) {
             sc->x0[3 * k + k - 1] += 1.0;
         }
     }
-    cri_touch *t = add_touch(sc, CRI_TOUCH_RIM_WALL, 0, 0);
+    cri_points_touch *t = add_touch(sc, CRI_TOUCH_RIM_WALL, 0, 0);
     t->size[0] = 0.3;
     t->normal[1] = t->tangent[0][0] = t->tangent[1][2] = 1.0;
     t->offset = -0.33;

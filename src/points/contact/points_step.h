@@ -35,7 +35,7 @@ typedef struct cri_points_scene {
     const char *body_name; // ball, disk, ...: bodies are called ball1, ball2, ...
     cri_points s;
     int n_touch;
-    cri_touch *touch;
+    cri_points_touch *touch;
     int n_coefficient; // classes of friction and restitution
     const char **pair; // (n_coefficient) names: ball1:ball2, ball1:left; one class: contact
     int n_x, n_p;

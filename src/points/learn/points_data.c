@@ -156,7 +156,7 @@ void cri_points_data_add(const cri_points_scene *sc, const double *const state[C
     for (int t = 0; t < CRI_WINDOW_STATES; t++) {
         memcpy(x + (size_t)t * n_x, state[t], sizeof *x * n_x);
         for (int i = 0; t > 0 && i < sc->n_touch; i++) {
-            const cri_touch *touch = &sc->touch[i];
+            const cri_points_touch *touch = &sc->touch[i];
             bool acts = cri_points_gap(&sc->s, touch, state[t]) < 0.0;
             out->n_touch[touch->coefficient] += acts;
             is_hit = is_hit || acts;

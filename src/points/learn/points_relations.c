@@ -24,7 +24,7 @@ typedef struct draft {
     double *radius;
 } draft;
 
-static bool is_wall(const cri_touch *t) {
+static bool is_wall(const cri_points_touch *t) {
     return t->kind == CRI_TOUCH_WALL || t->kind == CRI_TOUCH_DISK_WALL ||
            t->kind == CRI_TOUCH_RIM_WALL;
 }
@@ -49,7 +49,7 @@ static int find_wall(draft *d, const double *place) {
     return d->scene->s.n_block + k;
 }
 
-static int find_plane(draft *d, const cri_touch *t) {
+static int find_plane(draft *d, const cri_points_touch *t) {
     const cri_points_scene *sc = d->scene;
     bool is_box = sc->kind == CRI_POINTS_BALLS || sc->kind == CRI_POINTS_DISKS;
     double place[CRI_AXES], middle = is_box ? 0.5 : 0.0, height = -t->offset;
@@ -75,7 +75,7 @@ static void add_pair(draft *d, int a, int b, const double *attribute) {
     }
 }
 
-static void add_touch(draft *d, const cri_touch *t) {
+static void add_touch(draft *d, const cri_points_touch *t) {
     const cri_points_scene *sc = d->scene;
     const int *block = sc->s.block_of;
     bool is_limit = t->kind == CRI_TOUCH_STRETCH || t->kind == CRI_TOUCH_BEND;

@@ -139,13 +139,14 @@ TEST(a_jump_of_two_disks_on_a_floor_is_that_of_the_reference) {
     cri_points s;
     const cri_points_def def = {.d = 2, .n_block = 2, .is_body = is_body};
     assert_true(cri_points_build(&def, &s, rooms.keep));
-    const cri_touch touch[2] = {{.kind = CRI_TOUCH_DISKS, .a = 0, .b = 3, .size = {0.18, 0.15}},
-                                {.kind = CRI_TOUCH_DISK_WALL,
-                                 .a = 0,
-                                 .coefficient = 1,
-                                 .size = {0.18},
-                                 .normal = {0.0, 1.0},
-                                 .tangent = {{1.0, 0.0}}}};
+    const cri_points_touch touch[2] = {
+        {.kind = CRI_TOUCH_DISKS, .a = 0, .b = 3, .size = {0.18, 0.15}},
+        {.kind = CRI_TOUCH_DISK_WALL,
+         .a = 0,
+         .coefficient = 1,
+         .size = {0.18},
+         .normal = {0.0, 1.0},
+         .tangent = {{1.0, 0.0}}}};
     const cri_points_law law = {.law = cri_law_find("cone"),
                                 .i_mu = 8,
                                 .i_e = 10,
@@ -189,7 +190,7 @@ TEST(one_contact_without_friction_has_its_closed_form) {
     cri_points s;
     assert_true(cri_points_build(&(cri_points_def){.d = 2, .n_block = 1, .is_body = is_body}, &s,
                                  rooms.keep));
-    const cri_touch touch = {
+    const cri_points_touch touch = {
         .kind = CRI_TOUCH_WALL, .size = {0.1}, .normal = {0.0, 1.0}, .tangent = {{-1.0, 0.0}}};
     static const char *const laws[] = {"cone", "lcp"};
     for (int k = 0; k < 8; k++) {
