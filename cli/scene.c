@@ -14,7 +14,7 @@
 #include "base/io/number.h"
 #include "model/model.h"
 #include "optimize/controls.h"
-#include "sim/scan.h"
+#include "sim/search.h"
 #include "sim/sim.h"
 
 #include <stdio.h>

@@ -11,7 +11,7 @@
 
 #include "report.h"
 
-#include "contact/near.h"
+#include "contact/pair.h"
 #include "sim/sim.h"
 
 #include <math.h>

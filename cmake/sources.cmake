@@ -36,22 +36,11 @@ set(CAROM_SOURCES
     src/base/nn/start.c
     src/base/nn/weights.c
     src/solvers/friction.c
-    src/solvers/friction_classes.c
-    src/solvers/friction_diff.c
-    src/solvers/friction_fan.c
-    src/solvers/friction_newton.c
-    src/solvers/cone_path.c
-    src/solvers/cone_qp.c
-    src/solvers/cone_smooth.c
-    src/solvers/descent.c
-    src/solvers/friction_solve.c
     src/solvers/friction_reduced.c
-    src/solvers/friction_select.c
-    src/solvers/friction_sparse.c
+    src/solvers/cone_qp.c
+    src/solvers/descent.c
     src/solvers/lcp.c
     src/solvers/powell.c
-    src/solvers/lcp_interior.c
-    src/solvers/lcp_lemke.c
     src/geometry/query/broad_phase.c
     src/geometry/query/collide.c
     src/geometry/convex/collide_plane.c
@@ -113,10 +102,8 @@ set(CAROM_SOURCES
     src/model/names.c
     src/model/system.c
     src/model/scene_def.c
-    src/dynamics/advance.c
-    src/dynamics/body_position.c
-    src/dynamics/flow.c
-    src/dynamics/frames.c
+    src/dynamics/unit.c
+    src/dynamics/tree.c
     src/energy/inertial.c
     src/energy/joint_energy.c
     src/points/system/points_flow.c
@@ -125,18 +112,8 @@ set(CAROM_SOURCES
     src/points/system/points_potential.c
     src/points/system/points_system.c
     src/points/system/points_ties.c
-    src/dynamics/state.c
-    src/dynamics/tree.c
-    src/dynamics/tree_accel.c
-    src/dynamics/tree_drive.c
-    src/dynamics/tree_equality.c
     src/dynamics/tree_flow.c
     src/dynamics/tree_force.c
-    src/dynamics/tree_form.c
-    src/dynamics/tree_jac.c
-    src/dynamics/tree_map.c
-    src/dynamics/tree_mass.c
-    src/dynamics/tree_rne.c
     src/model/scene/ground_file.c
     src/model/scene/load.c
     src/model/scene/mjcf.c
@@ -164,18 +141,12 @@ set(CAROM_SOURCES
     src/model/scene/urdf_mesh.c
     src/energy/barrier.c
     src/energy/barrier_term.c
-    src/contact/ellipse.c
-    src/contact/frame.c
+    src/contact/ground.c
+    src/contact/island.c
     src/energy/hull_barrier.c
-    src/contact/islands.c
-    src/contact/jump.c
-    src/contact/jump_jac.c
-    src/contact/jump_jvp.c
+    src/contact/island_diff.c
     src/contact/jump_link.c
-    src/contact/jump_side.c
-    src/contact/jump_thin.c
-    src/contact/jump_vjp.c
-    src/sim/laws.c
+    src/sim/sim.c
     src/energy/longrange_exact.c
     src/energy/longrange_half.c
     src/energy/longrange_pair.c
@@ -189,24 +160,9 @@ set(CAROM_SOURCES
     src/energy/slip_diff.c
     src/energy/slip_knee.c
     src/energy/slip_sum.c
-    src/contact/ncp.c
-    src/contact/cone.c
-    src/contact/lcp.c
-    src/contact/impulse_law.c
-    src/contact/impulse_diff.c
+    src/contact/impulse.c
     src/contact/augmented.c
-    src/contact/augmented_diff.c
-    src/contact/augmented_joint.c
-    src/contact/augmented_still.c
-    src/contact/ground.c
-    src/contact/ground_corners.c
-    src/contact/ground_space.c
-    src/contact/ground_still.c
-    src/contact/limit_axis.c
-    src/contact/near.c
-    src/contact/near_field.c
-    src/contact/near_next.c
-    src/contact/opening.c
+    src/contact/pair.c
     src/energy/penalty.c
     src/points/contact/points_goal.c
     src/points/contact/points_jump.c
@@ -216,27 +172,16 @@ set(CAROM_SOURCES
     src/points/contact/points_sample.c
     src/points/contact/points_scene.c
     src/points/contact/points_step.c
-    src/contact/row.c
     src/energy/soft.c
-    src/sim/batch.c
-    src/sim/event.c
+    src/sim/rollout.c
+    src/sim/search.c
     src/sim/gradient_check.c
     src/sim/implicit.c
-    src/sim/impact.c
+    src/sim/located.c
     src/sim/motion.c
-    src/sim/rest.c
-    src/sim/rollout.c
-    src/sim/scan.c
-    src/sim/sim.c
     src/sim/step_end.c
-    src/sim/step_implicit.c
     src/sim/step_soft.c
-    src/sim/step_located.c
     src/sim/step_system.c
-    src/sim/options.c
-    src/sim/stepper.c
-    src/sim/surrogate.c
-    src/sim/warm.c
     src/learned/augmented.c
     src/learned/ground_data.c
     src/learned/ground_pair.c

@@ -11,7 +11,7 @@
 
 #include "gradient_table.h"
 
-#include "contact/jump.h"
+#include "contact/island.h"
 
 /// The laws of the rows, in this order.
 enum { N_LAW = 5 };

@@ -23,7 +23,7 @@
 
 #include "gradient_table.h"
 
-#include "sim/scan.h"
+#include "sim/search.h"
 
 #include <math.h>
 #include <stdarg.h>

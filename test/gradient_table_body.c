@@ -4,7 +4,7 @@
 
 #include "gradient_table.h"
 
-#include "dynamics/flow.h"
+#include "dynamics/unit.h"
 #include "geometry/mesh/mass.h"
 
 #include <string.h>

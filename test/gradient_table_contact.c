@@ -5,10 +5,9 @@
 #include "gradient_table.h"
 
 #include "base/math/dense.h"
-#include "contact/ellipse.h"
-#include "contact/frame.h"
-#include "contact/near.h"
-#include "contact/opening.h"
+#include "contact/ground.h"
+#include "contact/island.h"
+#include "contact/pair.h"
 #include "geometry/query/collide.h"
 
 #include <string.h>

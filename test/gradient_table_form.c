@@ -5,7 +5,7 @@
 
 #include "cr_test.h"
 
-#include "contact/near.h"
+#include "contact/pair.h"
 #include "field_fixture.h"
 #include "geometry/field/form.h"
 #include "sim/sim.h"
@@ -295,8 +295,8 @@ static void check_touches(const char *name, int geom0, int geom1, const double *
 
 TEST(touches_of_fields_have_their_gradients) {
     static const char *const form[2] = {"cri_form_touch_vjp", "cri_form_touch_jvp"};
-    static const char *const field[2] = {"cri_near_field_vjp", "cri_near_field_jvp"};
-    static const char *const pose[2] = {"cri_near_pose_vjp", "cri_near_pose_jvp"};
+    static const char *const field[2] = {"near_field_vjp", "near_field_jvp"};
+    static const char *const pose[2] = {"near_pose_vjp", "near_pose_jvp"};
     // heights for which something is within the margin
     static const double floor_b[14] = {5, 5, 5, 1, 0, 0, 0, 0.1, 0.2, 0.262, 0.9, 0.2, 0.3, 0.1};
     static const double floor_a[14] = {0, 0, 0.155, 0.9, 0.3, 0.1, 0.2, 5, 5, 5, 1, 0, 0, 0};

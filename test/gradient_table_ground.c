@@ -5,8 +5,8 @@
 
 #include "gradient_row.h"
 
+#include "contact/ground.h"
 #include "contact/ground_plant.h"
-#include "contact/ground_still.h"
 
 #include <math.h>
 #include <string.h>
@@ -234,8 +234,8 @@ static void check_row(const ground_row *row, bool has_restitution) {
     run.scratch = cri_arena_create(run.law->n_byte(row->n));
     bool is_even = !has_restitution;
     table_check(&(table_row){.name = row->name,
-                             .vjp_name = is_even ? "cri_ground_reduce_vjp" : "cri_augmented_vjp",
-                             .jvp_name = is_even ? "cri_ground_reduce_jvp" : "cri_augmented_jvp",
+                             .vjp_name = is_even ? "cri_ground_reduce_vjp" : "augmented_vjp",
+                             .jvp_name = is_even ? "cri_ground_reduce_jvp" : "augmented_jvp",
                              .n_in = plant_size(g),
                              .n_out = 3 * row->n,
                              .forward = law_forward,

@@ -171,8 +171,8 @@ static void check_matrix(const form *law, int n, const law_plant *p, const doubl
     solved.scratch = cri_arena_create(solved.law->n_byte(n));
     assert_true(solved.keep && solved.scratch);
     table_check(&(table_row){.name = law->name,
-                             .vjp_name = "cri_impulse_vjp",
-                             .jvp_name = "cri_impulse_jvp",
+                             .vjp_name = "impulse_vjp",
+                             .jvp_name = "impulse_jvp",
                              .n_in = at.end,
                              .n_out = 3 * n,
                              .forward = law_forward,

@@ -7,7 +7,7 @@
 
 #include "gradient_table.h"
 
-#include "sim/scan.h"
+#include "sim/search.h"
 
 #include <string.h>
 

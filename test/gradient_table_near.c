@@ -7,7 +7,7 @@
 
 #include "gradient_table.h"
 
-#include "contact/row.h"
+#include "contact/island.h"
 
 #include <stdio.h>
 #include <string.h>

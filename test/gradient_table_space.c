@@ -316,8 +316,8 @@ static void check_row(const space_row *row, bool has_restitution) {
     run.keep = cri_arena_create(run.law->n_byte(row->n));
     run.scratch = cri_arena_create(run.law->n_byte(row->n));
     table_check(&(table_row){.name = row->name,
-                             .vjp_name = "cri_augmented_vjp",
-                             .jvp_name = "cri_augmented_jvp",
+                             .vjp_name = "augmented_vjp",
+                             .jvp_name = "augmented_jvp",
                              .n_in = space_size(g),
                              .n_out = 6,
                              .forward = law_forward,

@@ -4,8 +4,7 @@
 
 #include "gradient_table.h"
 
-#include "dynamics/advance.h"
-#include "dynamics/body_position.h"
+#include "dynamics/unit.h"
 
 #include <string.h>
 

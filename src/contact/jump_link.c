@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The touching body of a mechanism by itself, for nets that know it alone (augmented_joint.c). In
+// The touching body of a mechanism by itself, for nets that know it alone (augmented.c). In
 // the plane of motion, whose axis is a, with r the arm from the body's centre of mass and t, t' two
 // directions of the plane,
 //
@@ -11,7 +11,7 @@
 //
 //   B = (J^-1 + J^^-1)^-1  =>  K = J + J^ = J (J - B)^-1 J
 
-#include "contact/jump_parts.h"
+#include "contact/island.h"
 
 #include "base/base.h"
 #include "base/math/dense.h"

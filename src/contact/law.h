@@ -3,7 +3,7 @@
 // What a contact law is, and the table of those that exist.
 //
 // A law maps one island's problem to an impulse. All arrays have three rows a contact (normal, two
-// tangents). A new law is one file and one line in laws.c.
+// tangents). A new law is one file and one line in sim.c.
 
 #pragma once
 

@@ -3,7 +3,7 @@
 // Energy of one rigid body over an implicit step: inertia and gravity, with derivatives.
 //
 // Poses of three times: next (unknown), now, last. Motions and forces of a body are (w, v) and
-// (torque, force), six numbers in world axes (dynamics/frames.h). Gradients are of energy, joule.
+// (torque, force), six numbers in world axes (dynamics/tree.h). Gradients are of energy, joule.
 
 #pragma once
 

@@ -14,7 +14,7 @@
 //   F_side = -sigma Q n,             N_side = -sigma n ra'
 // No derivative in the corners is formed. Four pairs are taken at once, a lane each.
 
-#include "contact/strongest.h"
+#include "contact/pair.h"
 #include "energy/longrange_parts.h"
 
 #include <string.h>

@@ -9,8 +9,8 @@
 
 #pragma once
 
-#include "contact/near.h"
-#include "dynamics/frames.h"
+#include "contact/pair.h"
+#include "dynamics/tree.h"
 #include "energy/barrier.h"
 #include "energy/joint_energy.h"
 #include "energy/longrange.h"

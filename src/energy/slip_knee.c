@@ -14,7 +14,7 @@
 #include "energy/slip_parts.h"
 
 #include "base/math/lane.h"
-#include "contact/strongest.h"
+#include "contact/pair.h"
 
 #include <math.h>
 

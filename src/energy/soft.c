@@ -14,9 +14,8 @@
 #include "energy/soft.h"
 
 #include "base/base.h"
-#include "contact/jump_parts.h"
+#include "contact/island.h"
 #include "solvers/friction.h"
-#include "solvers/friction_sparse.h"
 
 #include <math.h>
 #include <string.h>

@@ -19,7 +19,7 @@
 
 #pragma once
 
-#include "contact/jump.h"
+#include "contact/island.h"
 
 /// The law as the tables know it: name and promises. It is solved by the stepper soft alone.
 extern const cri_law cri_law_soft;

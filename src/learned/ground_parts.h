@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/random.h"
-#include "contact/jump.h"
+#include "contact/island.h"
 #include "learned/ground_data.h"
 
 enum { CRI_GROUND_NEAR_MOST = 16, CRI_GROUND_FACE_MOST = 128, CRI_GROUND_EDGE_MOST = 512 };

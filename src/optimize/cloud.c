@@ -10,7 +10,7 @@
 
 #include "optimize/cloud.h"
 
-#include "dynamics/body_position.h"
+#include "dynamics/unit.h"
 #include "geometry/field/form.h"
 #include "optimize/tangent.h"
 

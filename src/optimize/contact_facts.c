@@ -11,7 +11,7 @@
 
 #include "optimize/contact_facts.h"
 
-#include "contact/frame.h"
+#include "contact/island.h"
 #include "sim/sim.h"
 
 #include <math.h>

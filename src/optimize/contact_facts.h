@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/base.h"
-#include "dynamics/state.h"
+#include "dynamics/unit.h"
 
 /// A number with its contact. geom[0] -1: it never was.
 typedef struct cri_contact_moment {

@@ -8,7 +8,7 @@
 #include "optimize/shot.h"
 
 #include "base/math/dense.h"
-#include "dynamics/body_position.h"
+#include "dynamics/unit.h"
 #include "optimize/controls.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "optimize/target.h"
 
 #include "base/io/number.h"
-#include "dynamics/body_position.h"
+#include "dynamics/unit.h"
 #include "optimize/nearest.h"
 
 #include <math.h>

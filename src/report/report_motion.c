@@ -4,8 +4,8 @@
 // them, its contacts those of all, impulses of the same place of a pair added up. When all frames
 // are full, every second one is left out and its contacts go to the next; frame 0 is the start.
 
-#include "contact/frame.h"
-#include "dynamics/body_position.h"
+#include "contact/island.h"
+#include "dynamics/unit.h"
 #include "model/system.h"
 #include "report/report_parts.h"
 #include "sim/sim.h"

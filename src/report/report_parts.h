@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "dynamics/state.h"
+#include "dynamics/unit.h"
 #include "report/report.h"
 
 #include <stdio.h>

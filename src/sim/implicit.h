@@ -54,6 +54,8 @@ typedef struct cri_implicit_record {
     const cri_potential *potential;
 } cri_implicit_record;
 
+// for tests
+
 /// Frames now and last of a state; the unknown positions stand where the state is. False when there
 /// is no memory.
 bool cri_implicit_begin(cr_sim *sim, const cri_step_record *record, cr_arena *keep,
@@ -65,9 +67,6 @@ void cri_implicit_guess(cri_implicit *step, bool is_start);
 
 /// The problem that a step solves.
 cri_descent cri_implicit_problem(cri_implicit *step);
-
-/// mu of the law, or that of the scene.
-double cri_implicit_mu(const cr_sim *sim);
 
 /// q_out (n_q) = q moved by part d (n_v).
 void cri_implicit_retract(const cri_mechanism *mech, const double *q, double part, const double *d,

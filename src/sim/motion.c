@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Motion Phi_t of a sub-step. Units without contact: dynamics/flow.h, dynamics/tree.h. Units linked
+// Motion Phi_t of a sub-step. Units without contact: dynamics/unit.h, dynamics/tree.h. Units linked
 // to a resting contact:
 //
 //   v_free = v + t a(q, v),   v' = jump(v_free; e = 0, target = -gap/h),   q' = q (+) t v'
 //
 // The target closes the gap within one full step h, so that nothing sinks and a resting height
-// follows the shape; h is the full step or a fixed part of it (sim/step_located.c), never t, or a
+// follows the shape; h is the full step or a fixed part of it (sim/located.c), never t, or a
 // short sub-step would explode. (A deep overlap takes eight steps.) Joint damping is implicit over
 // the full step. v' depends on t, so
 //
@@ -16,8 +16,8 @@
 
 #include "sim/motion.h"
 
-#include "contact/islands.h"
-#include "dynamics/advance.h"
+#include "contact/island.h"
+#include "dynamics/unit.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,14 +8,44 @@
 //   x_adj  ->  y_adj     position, velocity as they are, rotation by cri_quat_tangent_vjp at x_next
 //   y_adj  ->  x_adj     rotation by cri_quat_normalise_vjp at the raw x
 
+#include "sim/sim.h"
+
+#include "base/base.h"
+#include "contact/augmented.h"
+#include "contact/impulse.h"
+#include "contact/law.h"
+#include "energy/potential_law.h"
+#include "energy/soft.h"
 #include "model/ground_nets.h"
 #include "model/system.h"
-#include "sim/scan.h"
+#include "sim/search.h"
+#include "solvers/powell.h"
 
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char *const outside_word[] = {"net", "analytic", "stop"};
+
+static const cri_stepper *const steppers[] = {
+    &cri_stepper_located,
+    &cri_stepper_end,
+    &cri_stepper_soft,
+    &cri_stepper_implicit,
+};
+
+static const cri_law *const laws[] = {
+    &cri_law_ncp, &cri_law_ncp_poisson, &cri_law_cone, &cri_law_cone_reg, &cri_law_lcp,
+};
+
+static const cri_law *const learned[] = {&cri_law_augmented, &cri_law_regressed};
+
+static const cri_law *const stepped[] = {
+    &cri_law_soft, &cri_law_longrange, &cri_law_ipc,     &cri_law_ipc_descent,
+    &cri_law_sdrs, &cri_law_rough,     &cri_law_penalty,
+};
 
 // first blocks: enough for a few bodies, more is chained
 enum {
@@ -24,6 +54,458 @@ enum {
     OUTPUT_BYTES = 1 << 10,
     LIST_BYTES = 1 << 13
 };
+
+/// Head of saved bytes: tells this model's from another's.
+typedef struct saved_head {
+    char magic[8];
+    int32_t n_p;
+    int32_t n_x;
+    int32_t n_geom;
+    int32_t n_warm;
+} saved_head;
+
+// ---- options ------------------------------------------------------------------------------------
+
+// Options of a simulator: defaults, and what is wrong with a choice.
+
+cr_sim_options cr_sim_options_default(const cr_model *model) {
+    CR_ASSERT(model);
+    return (cr_sim_options){
+        // NULL: that of the law
+        .stepper = model->stepper[0] ? model->stepper : NULL,
+        .law = model->law[0] ? model->law : "ncp",
+        .eps_gap = 1e-9,
+        // a hop at this speed is 5e-10 m high, within eps_gap
+        .eps_speed = 1e-4,
+        .eps_time = 1e-9,
+        .event_cap = 32,
+        .use_gradient = true,
+    };
+}
+
+// appends one more name to a list in a text of n_byte
+static void list_name(char *text, size_t n_byte, const char *name) {
+    size_t used = strlen(text);
+    snprintf(text + used, n_byte - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+// "no KIND is named WORD; there are ...", with the place when the scene file asked for it
+static cr_status fail_choice(const char *kind, const char *word, cri_place place, const char *names,
+                             cr_error *err) {
+    word = word ? word : "(null)";
+    if (place.line > 0) {
+        return cri_fail(err, CR_ERR_SYNTAX, place.line,
+                        "%.80s:%d: no %s is named %.40s; there are %s", place.file, place.line,
+                        kind, word, names);
+    }
+    return cri_fail(err, CR_ERR_ARGUMENT, 0, "no %s is named %.40s; there are %s", kind, word,
+                    names);
+}
+
+static cr_status check_smoothing(const cr_sim_options *o, cr_error *err) {
+    char names[120] = "";
+    if (!(o->smoothing >= 0.0 && isfinite(o->smoothing))) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "smoothing is %g; give 0 for the exact gradient, or a positive number",
+                        o->smoothing);
+    }
+    if (o->smoothing == 0.0 || cri_law_find_any(o->law)->n_byte_smooth) {
+        return CR_OK;
+    }
+    for (int i = 0; cri_law_at(i); i++) {
+        if (cri_law_at(i)->n_byte_smooth) {
+            list_name(names, sizeof names, cri_law_at(i)->name);
+        }
+    }
+    return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                    "the contact law %.40s has no smoothed gradient; set smoothing to 0, or choose "
+                    "a law that has one: %s",
+                    o->law, names);
+}
+
+// a system has one stepper and laws of its own
+static cr_status check_system(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+    char names[120] = "";
+    if (!o->stepper || strcmp(o->stepper, m->system_kind->name) != 0) {
+        return fail_choice("stepper of this system", o->stepper, (cri_place){0},
+                           m->system_kind->name, err);
+    }
+    if (!o->law || cri_system_find_law(m->system_kind, o->law) < 0) {
+        for (int i = 0; m->system_kind->law[i]; i++) {
+            list_name(names, sizeof names, m->system_kind->law[i]);
+        }
+        return fail_choice("contact law of this system", o->law, (cri_place){0}, names, err);
+    }
+    if (o->smoothing != 0.0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "a system such as %.40s has no smoothed gradient; set smoothing to 0",
+                        m->system_kind->name);
+    }
+    return CR_OK;
+}
+
+static cr_status check_law(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+    char names[200] = "";
+    if (o->law && cri_law_find_any(o->law)) {
+        return CR_OK;
+    }
+    for (int i = 0; cri_law_at(i); i++) {
+        list_name(names, sizeof names, cri_law_at(i)->name);
+    }
+    for (int i = 0; cri_law_stepped_at(i); i++) {
+        list_name(names, sizeof names, cri_law_stepped_at(i)->name);
+    }
+    for (int i = 0; cri_law_learned_at(i); i++) {
+        list_name(names, sizeof names, cri_law_learned_at(i)->name);
+    }
+    cri_place place = o->law == m->law ? m->law_place : (cri_place){0};
+    return fail_choice("contact law", o->law, place, names, err);
+}
+
+static const cri_stepper *stepper_find(const char *name) {
+    CR_ASSERT(name);
+    for (int i = 0; cri_stepper_at(i); i++) {
+        if (strcmp(steppers[i]->name, name) == 0) {
+            return steppers[i];
+        }
+    }
+    return NULL;
+}
+
+static cr_status check_choice(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+    char names[120] = "";
+    if (o->stepper && !stepper_find(o->stepper)) {
+        for (int i = 0; cri_stepper_at(i); i++) {
+            list_name(names, sizeof names, cri_stepper_at(i)->name);
+        }
+        cri_place place = o->stepper == m->stepper ? m->stepper_place : (cri_place){0};
+        return fail_choice("stepper", o->stepper, place, names, err);
+    }
+    CR_TRY(check_law(m, o, err));
+    const cri_law *law = cri_law_find_any(o->law);
+    if (!cri_stepper_of(o->law, o->stepper)) {
+        const char *own = law->stepper;
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "the stepper %.40s does not have the contact law %.40s; %s%s", o->stepper,
+                        o->law, own ? "leave the stepper out, or take " : "take located or end",
+                        own ? own : "");
+    }
+    if (m->mech.omits_gyro && cri_stepper_of(o->law, o->stepper) == &cri_stepper_implicit) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "the stepper implicit has no carom:gyroscopic off: its energy is that of "
+                        "whole bodies; remove the entry, or take another contact law");
+    }
+    if (law->needs_nets && !m->nets) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "the contact law %.40s needs trained nets; train them with carom learn "
+                        "augmented, and name their file in the scene's carom:weights",
+                        o->law);
+    }
+    if (law->needs_nets && m->nets->is_regressed != (law == &cri_law_regressed)) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "the weights of body %.40s are those of the law %s, not of %.40s; train "
+                        "them with carom learn augmented --model %.40s",
+                        m->nets->body, m->nets->is_regressed ? "regressed" : "augmented", o->law,
+                        o->law);
+    }
+    if (law->needs_nets && m->nets->has_applied &&
+        (!o->stepper || strcmp(o->stepper, "end") != 0)) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "the nets of body %.40s take the forces of a step, which the stepper end "
+                        "alone has in one piece; take --stepper end",
+                        m->nets->body);
+    }
+    if (law->needs_nets && m->nets->is_linked && !cri_powell_exists()) {
+        return cri_fail(err, CR_ERR_UNSUPPORTED, 0,
+                        "body %.40s hangs on a joint, whose force under the law %.40s needs "
+                        "cminpack; install libcminpack-dev and build again, or choose another law",
+                        m->nets->body, o->law);
+    }
+    return check_smoothing(o, err);
+}
+
+/// The word of cr_sim_options; what is none counts as net.
+static cri_outside sim_outside(const char *word) {
+    for (int i = 0; word && i < 3; i++) {
+        if (strcmp(word, outside_word[i]) == 0) {
+            return (cri_outside)i;
+        }
+    }
+    return CRI_OUTSIDE_NET;
+}
+
+static cr_status check_outside(const cr_sim_options *o, cr_error *err) {
+    const char *word = o->outside;
+    if (word && strcmp(word, outside_word[sim_outside(word)]) != 0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "outside is %.40s; expected net, analytic or stop",
+                        word);
+    }
+    return CR_OK;
+}
+
+static cr_status check_surrogate(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+    if (!o->surrogate) {
+        return CR_OK;
+    }
+    if (strcmp(o->surrogate, "longrange") != 0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0, "no surrogate is named %.40s; there is longrange",
+                        o->surrogate);
+    }
+    if (m->system_kind || cri_law_find_any(o->law)->is_energy) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "the law %.40s has no surrogate gradients: they are for laws of impulses",
+                        o->law);
+    }
+    return CR_OK;
+}
+
+/// Every choice one that there is, every number in its range; else a message that names it.
+static cr_status sim_check_options(const cr_model *m, const cr_sim_options *o, cr_error *err) {
+    CR_ASSERT(m && o);
+    if (!(o->eps_gap > 0.0) || !(o->eps_speed > 0.0) || !(o->eps_time > 0.0) || o->event_cap < 1 ||
+        o->checkpoint_every < 0) {
+        return cri_fail(err, CR_ERR_ARGUMENT, 0,
+                        "eps_gap, eps_speed, eps_time and event_cap must be positive, "
+                        "checkpoint_every not negative");
+    }
+    CR_TRY(check_outside(o, err));
+    CR_TRY(m->system_kind ? check_system(m, o, err) : check_choice(m, o, err));
+    return check_surrogate(m, o, err);
+}
+
+// ---- surrogates of gradients --------------------------------------------------------------------
+
+// Gradients of another law: every step goes forward by the sim's own law, and its adjoint is pulled
+// back through the step of the surrogate from the same state and control,
+//
+//   x_adj += (d step_surrogate / d x)(x_k, u_k)' x_next_adj,   likewise for u and p
+//
+// so that a body feels surfaces that it has not touched. The result is no derivative of the motion
+// and says so: CR_GRAD_SURROGATE. Where the surrogate has no step, because surfaces touch at the
+// start as those of bodies at rest do, the step's own derivative takes its place.
+
+/// The sim whose steps are pulled back through, when options ask for one (sim/sim.c).
+static cr_status surrogate_create(cr_sim *sim, const cr_sim_options *options, cr_error *err) {
+    if (!options->surrogate || !options->use_gradient) {
+        return CR_OK;
+    }
+    cr_sim_options own = *options;
+    own.law = options->surrogate;
+    own.stepper = NULL;
+    own.surrogate = NULL;
+    own.smoothing = 0.0;
+    cr_error why = {0};
+    cr_status status = cr_sim_create(sim->model, &own, &sim->surrogate, &why);
+    return status == CR_OK ? CR_OK
+                           : cri_fail(err, status, 0, "the surrogate %.40s: %.200s",
+                                      options->surrogate, why.text);
+}
+
+void cri_surrogate_begin(cr_sim *sim) {
+    cr_sim *own = sim->surrogate;
+    if (own) {
+        memset(own->d_adj.block, 0, sizeof(double) * (size_t)own->d_adj.n_double);
+        own->wants_u = sim->wants_u;
+        own->wants_p = sim->wants_p;
+    }
+}
+
+/// As cri_sim_step_vjp, through the surrogate's step; *is_done false: it has none from there.
+static cr_status surrogate_pull(cr_sim *sim, const cri_step_record *record,
+                                const double *x_next_adj, double *x_adj, double *u_adj,
+                                bool *is_done) {
+    cr_sim *own = sim->surrogate;
+    cri_step_record *step = NULL;
+    cr_error err = {0};
+    *is_done = false;
+    cri_arena_reset(own->tape);
+    cri_arena_reset(own->scratch);
+    double *next = CR_PUSH(own->tape, double, sim->model->sizes.n_x);
+    if (!next) {
+        return CR_ERR_MEMORY;
+    }
+    cr_status status = cri_sim_step(own, record->h, record->raw, record->u, next, &step, &err);
+    // touching at the start, or no solution: the step's own derivative
+    if (status != CR_OK || (step->report.grad & CR_GRAD_REFUSED)) {
+        return status == CR_ERR_MEMORY ? status : CR_OK;
+    }
+    *is_done = true;
+    return cri_sim_step_vjp(own, step, x_next_adj, x_adj, u_adj, &err);
+}
+
+void cri_surrogate_end(cr_sim *sim, double *p_adj) {
+    cr_sim *own = sim->surrogate;
+    if (own && p_adj) {
+        cri_derive_vjp(own->model, own->p, &own->d, &own->d_adj, p_adj);
+    }
+}
+
+// ---- steppers -----------------------------------------------------------------------------------
+
+// The table of steppers, one line each, and what they share: reports and contacts.
+
+const cri_stepper *cri_stepper_at(int i) {
+    int n = (int)(sizeof steppers / sizeof steppers[0]);
+    return i >= 0 && i < n ? steppers[i] : NULL;
+}
+
+// the law whose own stepper this is, NULL: that of any impulse law
+static const cri_law *owner(const char *stepper) {
+    for (int i = 0; cri_law_stepped_at(i); i++) {
+        if (strcmp(cri_law_stepped_at(i)->stepper, stepper) == 0) {
+            return cri_law_stepped_at(i);
+        }
+    }
+    return NULL;
+}
+
+const cri_stepper *cri_stepper_of(const char *law, const char *name) {
+    const cri_law *found = law ? cri_law_find_any(law) : NULL;
+    const char *own = found ? found->stepper : NULL;
+    if (own) {
+        return !name || strcmp(name, own) == 0 ? stepper_find(own) : NULL;
+    }
+    name = name ? name : cri_stepper_located.name;
+    return owner(name) ? NULL : stepper_find(name);
+}
+
+cr_step_report cri_report_none(void) {
+    return (cr_step_report){.least_speed = INFINITY, .slip_margin = 1.0};
+}
+
+void cri_report_add(cr_step_report *sum, const cr_step_report *step) {
+    CR_ASSERT(sum && step);
+    sum->outcome = step->outcome > sum->outcome ? step->outcome : sum->outcome;
+    sum->grad |= step->grad;
+    sum->n_event += step->n_event;
+    sum->n_capped += step->n_capped;
+    sum->n_iteration += step->n_iteration;
+    sum->residual = fmax(sum->residual, step->residual);
+    sum->least_speed = fmin(sum->least_speed, step->least_speed);
+    // one that is not known leaves the deepest one unknown
+    sum->penetration =
+        isnan(step->penetration) ? step->penetration : fmax(sum->penetration, step->penetration);
+    sum->slip_margin = fmin(sum->slip_margin, step->slip_margin);
+    sum->n_outside += step->n_outside;
+    sum->n_joint_force += step->n_joint_force;
+}
+
+void cri_report_jump(const cr_sim *sim, const cri_jump *jump, cr_step_report *report) {
+    const cri_law_report *r = &jump->report;
+    report->outcome = r->outcome > report->outcome ? r->outcome : report->outcome;
+    report->n_iteration += r->n_iteration;
+    report->residual = fmax(report->residual, r->residual);
+    report->slip_margin = fmin(report->slip_margin, r->margin);
+    report->n_outside += r->is_outside;
+    report->n_joint_force += r->n_evaluation;
+    report->grad |= r->is_one_sided ? CR_GRAD_ONE_SIDED : 0;
+    report->grad |= r->is_smoothed ? CR_GRAD_SMOOTHED : 0;
+    report->grad |= r->outcome == CR_SOLVED && !r->is_refused ? 0 : CR_GRAD_REFUSED;
+    for (int k = 0; k < jump->n; k++) {
+        cri_coefficients c = cri_near_coefficients(&sim->world, &jump->row[k].near);
+        bool is_kink = (c.is_friction_tied && (jump->is_sliding[k] || r->is_smoothed)) ||
+                       (c.is_restitution_tied && jump->has_e[k] && jump->e[k] > 0.0);
+        report->grad |= is_kink ? CR_GRAD_ONE_SIDED : 0;
+    }
+}
+
+cr_status cri_refuse_gradient(const cr_sim *sim, const cr_step_report *report, cr_error *err) {
+    CR_ASSERT(report->grad & CR_GRAD_REFUSED);
+    if (report->outcome == CR_SOLVED && sim->world.law->needs_nets) {
+        return cri_fail(err, CR_ERR_NUMERIC, 0,
+                        "the law %s has no gradient while a linked body slides; take one of the "
+                        "analytic laws",
+                        sim->world.law->name);
+    }
+    if (report->outcome == CR_SOLVED) {
+        return cri_fail(err, CR_ERR_NUMERIC, 0,
+                        "no smoothed derivative was found at smoothing %g; there is no gradient, "
+                        "choose a larger one, or 0",
+                        sim->world.smoothing);
+    }
+    return cri_fail(err, CR_ERR_NUMERIC, 0,
+                    "a contact solve did not converge (residual %.2g of its tolerance); there is "
+                    "no gradient",
+                    report->residual);
+}
+
+static void describe(const cri_jump *jump, int k, cr_contact *out) {
+    const cri_row *row = &jump->row[k];
+    const double *f = jump->f + 3 * k;
+    cri_vec3 impulse = {0};
+    out->geom[0] = row->near.geom[0];
+    out->geom[1] = row->near.geom[1];
+    out->gap = row->touch.gap;
+    out->is_sliding = jump->is_sliding[k];
+    for (int r = 0; r < 3; r++) {
+        impulse = cri_v3_mad(impulse, f[r] * row->ellipse.scale[r], row->frame.axis[r]);
+    }
+    cri_v3_store(row->touch.point[1], out->point);
+    cri_v3_store(row->touch.normal, out->normal);
+    cri_v3_store(impulse, out->impulse);
+}
+
+int cri_contacts_of(const cri_jump *jump, double time, bool is_impact, cr_contact *out) {
+    CR_ASSERT(jump->n > 0);
+    int n = 0;
+    for (int k = 0; k < jump->n; k++) {
+        if (jump->f[3 * k] <= 0.0 || jump->row[k].near.kind == CRI_NEAR_LIMIT) {
+            continue;
+        }
+        if (out) {
+            out[n] = (cr_contact){.time = time, .is_impact = is_impact};
+            describe(jump, k, &out[n]);
+        }
+        n++;
+    }
+    return n;
+}
+
+// ---- laws ---------------------------------------------------------------------------------------
+
+// The table of contact laws: one line each.
+
+const cri_law *cri_law_at(int i) {
+    int n = (int)(sizeof laws / sizeof laws[0]);
+    return i >= 0 && i < n ? laws[i] : NULL;
+}
+
+const cri_law *cri_law_learned_at(int i) {
+    int n = (int)(sizeof learned / sizeof learned[0]);
+    return i >= 0 && i < n ? learned[i] : NULL;
+}
+
+const cri_law *cri_law_find(const char *name) {
+    CR_ASSERT(name);
+    for (int i = 0; cri_law_at(i); i++) {
+        if (strcmp(laws[i]->name, name) == 0) {
+            return laws[i];
+        }
+    }
+    for (int i = 0; cri_law_learned_at(i); i++) {
+        if (strcmp(learned[i]->name, name) == 0) {
+            return learned[i];
+        }
+    }
+    return NULL;
+}
+
+const cri_law *cri_law_stepped_at(int i) {
+    int n = (int)(sizeof stepped / sizeof stepped[0]);
+    return i >= 0 && i < n ? stepped[i] : NULL;
+}
+
+const cri_law *cri_law_find_any(const char *name) {
+    CR_ASSERT(name);
+    for (int i = 0; cri_law_stepped_at(i); i++) {
+        if (strcmp(stepped[i]->name, name) == 0) {
+            return stepped[i];
+        }
+    }
+    return cri_law_find(name);
+}
+
+// ---- simulators ---------------------------------------------------------------------------------
 
 // every array that lives as long as the sim
 static bool allocate(cr_sim *sim) {
@@ -86,7 +568,7 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
                         cr_error *err) {
     CR_ASSERT(model && options && out);
     *out = NULL;
-    CR_TRY(cri_sim_check_options(model, options, err));
+    CR_TRY(sim_check_options(model, options, err));
     cr_sim *sim = calloc(1, sizeof *sim);
     if (!sim) {
         return cri_no_memory(err);
@@ -122,14 +604,14 @@ cr_status cr_sim_create(const cr_model *model, const cr_sim_options *options, cr
                              .scratch = sim->narrow,
                              .law = cri_law_find_any(options->law),
                              .smoothing = options->use_gradient ? options->smoothing : 0.0,
-                             .outside = cri_sim_outside(options->outside)};
+                             .outside = sim_outside(options->outside)};
     sim->report = cri_report_none();
     cr_model_defaults(model, -1, sim->p, NULL, NULL);
     cr_status status = cr_sim_set_params(sim, sim->p, err);
     if (status == CR_OK && sim->stepper == &cri_stepper_implicit) {
         status = push_potential(sim, err);
     }
-    status = status == CR_OK ? cri_surrogate_create(sim, options, err) : status;
+    status = status == CR_OK ? surrogate_create(sim, options, err) : status;
     if (status != CR_OK) {
         cr_sim_destroy(sim);
         return status;
@@ -294,7 +776,7 @@ cr_status cri_sim_step_vjp(cr_sim *sim, const cri_step_record *record, const dou
     const cri_mechanism *mech = &sim->model->mech;
     bool is_done = false;
     if (sim->surrogate) {
-        cr_status status = cri_surrogate_pull(sim, record, x_next_adj, x_adj, u_adj, &is_done);
+        cr_status status = surrogate_pull(sim, record, x_next_adj, x_adj, u_adj, &is_done);
         if (status != CR_OK) {
             return cri_no_memory(err);
         }
@@ -518,15 +1000,6 @@ double cr_sim_energy(cr_sim *sim, const double *x) {
     }
     return sum;
 }
-
-/// Head of saved bytes: tells this model's from another's.
-typedef struct saved_head {
-    char magic[8];
-    int32_t n_p;
-    int32_t n_x;
-    int32_t n_geom;
-    int32_t n_warm;
-} saved_head;
 
 static saved_head head_of(const cr_sim *sim) {
     const cr_sizes *z = &sim->model->sizes;

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "dynamics/flow.h"
+#include "dynamics/unit.h"
 #include "energy/potential.h"
 #include "energy/soft.h"
 #include "model/forms.h"
@@ -51,14 +51,16 @@ typedef struct cri_stepper {
 
 /// Stepper number i, NULL behind the last.
 const cri_stepper *cri_stepper_at(int i);
-const cri_stepper *cri_stepper_find(const char *name);
 
 /// The stepper of a law: its own, or the named one (NULL: located). NULL when they do not fit.
 const cri_stepper *cri_stepper_of(const char *law, const char *name);
 
 extern const cri_stepper cri_stepper_located;
+
 extern const cri_stepper cri_stepper_end;
+
 extern const cri_stepper cri_stepper_soft;
+
 extern const cri_stepper cri_stepper_implicit;
 
 /// Of models that bring their own step (model/system.h). Not in the table: it fits no scene.
@@ -182,25 +184,9 @@ CR_MUST_CHECK cr_status cri_sim_step_vjp(cr_sim *sim, const cri_step_record *rec
                                          const double *x_next_adj, double *x_adj, double *u_adj,
                                          cr_error *err);
 
-/// The sim whose steps are pulled back through, when options ask for one (sim/surrogate.c).
-CR_MUST_CHECK cr_status cri_surrogate_create(cr_sim *sim, const cr_sim_options *options,
-                                             cr_error *err);
-
 /// Before and after the adjoints of one call: nothing without a surrogate.
 void cri_surrogate_begin(cr_sim *sim);
 void cri_surrogate_end(cr_sim *sim, double *p_adj);
-
-/// As cri_sim_step_vjp, through the surrogate's step; *is_done false: it has none from there.
-CR_MUST_CHECK cr_status cri_surrogate_pull(cr_sim *sim, const cri_step_record *record,
-                                           const double *x_next_adj, double *x_adj, double *u_adj,
-                                           bool *is_done);
-
-/// The word of cr_sim_options; what is none counts as net.
-cri_outside cri_sim_outside(const char *word);
-
-/// Every choice one that there is, every number in its range; else a message that names it.
-CR_MUST_CHECK cr_status cri_sim_check_options(const cr_model *model, const cr_sim_options *options,
-                                              cr_error *err);
 
 /// x, u and dt as they must be, else a message that names the entry.
 CR_MUST_CHECK cr_status cri_sim_check_state(const cr_sim *sim, const double *x, cr_error *err);

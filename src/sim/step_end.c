@@ -12,10 +12,10 @@
 // (CR_GRAD_DISCRETE) and does not converge to that of the motion. The target's own derivative is
 // included.
 
-#include "sim/scan.h"
+#include "sim/search.h"
 
 #include "base/math/dense.h"
-#include "contact/islands.h"
+#include "contact/island.h"
 
 #include <math.h>
 #include <string.h>

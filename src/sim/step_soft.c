@@ -14,10 +14,10 @@
 // do not act on each other within a step, so that the k-th coordinates of all such groups are moved
 // at once; of parameters each is moved alone.
 
-#include "sim/scan.h"
+#include "sim/search.h"
 
-#include "contact/islands.h"
-#include "dynamics/advance.h"
+#include "contact/island.h"
+#include "dynamics/unit.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 //   min 1/2 f'A f + c'f    over    |f_t| <= mu f_n,  f_n >= l      (three rows a contact)
 //
 // It is the convex law of friction.h, and knows its problem; kind is not read. A may be singular.
-// The data come scaled: diagonal blocks of A with a trace of 3, |c| about 1, as friction_solve.c
+// The data come scaled: diagonal blocks of A with a trace of 3, |c| about 1, as friction.c
 // does it.
 
 #pragma once
@@ -40,23 +40,6 @@ typedef struct cri_cone_path {
     double *factor; // (3n, 3n) of the Hessian on the path
 } cri_cone_path;
 
-/// Centres at kappa > 0, to rounding; f (3n) is a solution to start from, NULL for none. False when
-/// it does not converge: impulses of 1e3 and more may hide a kappa of 1e-9 in rounding.
-bool cri_cone_path_at(const cri_friction *problem, double kappa, const double *f,
-                      cri_cone_path *path, cr_arena *keep, cr_arena *scratch);
-
-/// Room that cri_cone_path_at needs in keep, and in scratch.
-size_t cri_cone_path_bytes(int n);
-
-/// Adjoint of path->f. Overwrites p (3n): A_adj = -p f', c_adj = -p (A_adj is for an unsymmetric
-/// A_tan); adds to mu_adj and l_adj (n), nothing to the latter where l = 0.
-void cri_cone_path_vjp(const cri_friction *problem, const cri_cone_path *path, const double *f_adj,
-                       double *p, double *mu_adj, double *l_adj, cr_arena *scratch);
-
-/// Tangent of path->f: rhs (3n) = A_tan f + c_tan. Overwrites f_tan (3n).
-void cri_cone_path_jvp(const cri_friction *problem, const cri_cone_path *path, const double *rhs,
-                       const double *mu_tan, const double *l_tan, double *f_tan, cr_arena *scratch);
-
 // ---- in the problem's own units ----------------------------------------------------------------
 
 /// Smoothed derivatives of a solution, of a problem with any scale. Points into the arena that kept
@@ -84,3 +67,22 @@ void cri_cone_smooth_vjp(const cri_cone_smooth *smooth, const double *f_adj, dou
 /// Its tangent: rhs (3n) = A_tan f + c_tan with the solution f. Overwrites f_tan (3n).
 void cri_cone_smooth_jvp(const cri_cone_smooth *smooth, const double *rhs, const double *mu_tan,
                          const double *l_tan, double *f_tan, cr_arena *scratch);
+
+// for tests
+
+/// Centres at kappa > 0, to rounding; f (3n) is a solution to start from, NULL for none. False when
+/// it does not converge: impulses of 1e3 and more may hide a kappa of 1e-9 in rounding.
+bool cri_cone_path_at(const cri_friction *problem, double kappa, const double *f,
+                      cri_cone_path *path, cr_arena *keep, cr_arena *scratch);
+
+/// Room that cri_cone_path_at needs in keep, and in scratch.
+size_t cri_cone_path_bytes(int n);
+
+/// Adjoint of path->f. Overwrites p (3n): A_adj = -p f', c_adj = -p (A_adj is for an unsymmetric
+/// A_tan); adds to mu_adj and l_adj (n), nothing to the latter where l = 0.
+void cri_cone_path_vjp(const cri_friction *problem, const cri_cone_path *path, const double *f_adj,
+                       double *p, double *mu_adj, double *l_adj, cr_arena *scratch);
+
+/// Tangent of path->f: rhs (3n) = A_tan f + c_tan. Overwrites f_tan (3n).
+void cri_cone_path_jvp(const cri_friction *problem, const cri_cone_path *path, const double *rhs,
+                       const double *mu_tan, const double *l_tan, double *f_tan, cr_arena *scratch);

@@ -16,11 +16,15 @@
 
 #pragma once
 
+#include "base/arena.h"
+#include "base/math/sparse_ldlt.h"
 #include "carom/carom.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 struct cr_arena;
+
 struct cri_blocks;
 
 typedef enum cri_friction_kind {
@@ -38,7 +42,7 @@ typedef struct cri_friction {
     const double *b;  // (3n) velocity before, a scale for the certificate
     const double *mu; // (n), >= 0
     const double *l;  // (n), >= 0, lower bounds of the normal impulses; octagon: 0
-    // where A is not zero (friction_sparse.h); NULL: everywhere
+    // where A is not zero (friction.h); NULL: everywhere
     const struct cri_blocks *blocks;
     // pivots of A (base/math/psd.h, to 1e-11), NULL: not there
     const struct cri_psd *pivots;
@@ -93,10 +97,6 @@ typedef struct cri_friction_point {
 cri_friction_point cri_friction_project(cri_friction_kind kind, const double z[3], double mu,
                                         double l);
 
-/// Its derivative D (3, 3) for z, on the branch taken there.
-void cri_friction_project_jacobian(cri_friction_kind kind, const double z[3], double mu,
-                                   const cri_friction_point *at, double D[9]);
-
 /// Corner d_k of the octagon, k = 0..7, and the middle (d_k + d_(k+1))/2 and direction of side k.
 void cri_octagon_corner(int k, double d[2]);
 void cri_octagon_side(int k, double middle[2], double along[2]);
@@ -120,3 +120,114 @@ static inline double cri_tangent_size(const double *a) {
 
 /// 3/trace of the diagonal block of contact i: turns its velocities into impulses.
 double cri_friction_rho(const cri_friction *problem, int i);
+
+/// The graph, and the fill of its factors.
+typedef struct cri_blocks {
+    cri_pattern row; // of contacts
+    cri_fill fill;   // of contacts
+} cri_blocks;
+
+/// The graph of A (3n, 3n), or NULL where dense loops are as good: fewer than 20 contacts, or half
+/// of the blocks of A or of its factor not zero.
+const cri_blocks *cri_blocks_find(int n, const double *A, cr_arena *arena);
+size_t cri_blocks_bytes(int n);
+
+/// The contacts that share blocks with one, itself included, ascending; all of them without a
+/// graph.
+typedef struct cri_neighbours {
+    int n;
+    const int *index; // NULL: 0 .. n - 1
+} cri_neighbours;
+
+static inline cri_neighbours cri_neighbours_of(const cri_friction *problem, int i) {
+    const cri_blocks *b = problem->blocks;
+    if (!b) {
+        return (cri_neighbours){.n = problem->n};
+    }
+    int first = b->row.first[i];
+    return (cri_neighbours){.n = b->row.first[i + 1] - first, .index = b->row.index + first};
+}
+
+static inline int cri_neighbour(const cri_neighbours *of, int k) {
+    return of->index ? of->index[k] : k;
+}
+
+/// out (3) = rows of contact i of A x: to the bit what sums over all columns in their order give.
+void cri_blocks_times(const cri_blocks *blocks, const double *A, int i, const double *x,
+                      double out[3]);
+
+/// The system of Newton's method on active contacts, see friction.c:
+///   M = 1 - D + rho D (A + prox 1)
+typedef struct cri_newton_system {
+    const cri_blocks *blocks;
+    const double *A;       // (3n, 3n)
+    const double *D;       // (9n)
+    const bool *is_active; // (n)
+    double rho, prox;
+} cri_newton_system;
+
+/// One polygon a contact. Points into the arena that it was opened in.
+typedef struct cri_fans {
+    int n;
+    int n_turn;     // turns made
+    double *axis;   // (n) radians, where the middle corner points
+    double *width;  // (n) radians, from that corner to the next
+    double *corner; // (n, 8, 2)
+} cri_fans;
+
+/// The problem in scaled variables g = f/r, with the work space of Newton's method. Diagonal blocks
+/// have a trace of 3, and the largest of the data is 1.
+typedef struct cri_scaled {
+    cri_friction_kind kind;
+    int n;
+    double *A, *c, *mu, *l;
+    const cri_blocks *blocks;       // of A, NULL: dense
+    double *r;                      // (n) impulse scale of each contact
+    double *size;                   // (n) |c_i|, floored by the largest
+    double *g, *best, *trial, *rhs; // (3n)
+    double *kept;                   // (3n) the caller's own
+    double *step;                   // (3n) of the sparse solve
+    double *F, *u, *D;              // residual, velocity (3n); P' (9n)
+    double *matrix;                 // (3n, 3n)
+    int *pivot;                     // (3n)
+    int *active;                    // (n) contacts whose impulse is not simply zero
+    bool *is_active;                // (n)
+    double rho;                     // of the natural map; 1 is that of the certificate
+    int n_iteration;                // linear solves
+    int n_dense;                    // of them, those where the sparse factor was no good
+    int budget;                     // of n_iteration
+} cri_scaled;
+
+/// Relative residual at which a scaled solve is accepted, well under the certificate's 1e-10.
+static const double cri_newton_accept = 1e-11;
+
+/// Scaled copy of the problem, from the start f (3n).
+cri_scaled cri_friction_scale(const cri_friction *problem, const double *f, cr_arena *arena);
+size_t cri_friction_scale_bytes(int n);
+
+/// The scaled data as a problem.
+cri_friction cri_scaled_problem(const cri_scaled *s);
+
+// for tests
+
+/// Its derivative D (3, 3) for z, on the branch taken there.
+void cri_friction_project_jacobian(cri_friction_kind kind, const double z[3], double mu,
+                                   const cri_friction_point *at, double D[9]);
+
+/// Solves M x = b (3n each) on the active contacts; elsewhere b is not read and x is zero. False
+/// when a pivot vanishes, or the residual is above 1e-6 of b after one refinement: pivots are
+/// chosen only within contacts. room has cri_newton_system_room doubles, less than 9n^2.
+bool cri_newton_system_solve(const cri_newton_system *s, const double *b, double *x, double *room);
+size_t cri_newton_system_room(const cri_blocks *blocks);
+
+/// Fans along the friction of f (3n), as wide as they get.
+cri_fans cri_fans_open(int n, const double *f, cr_arena *arena);
+
+/// Overwrites f (3n) with the solution for these polygons, and makes those of the next turn.
+void cri_fans_turn(cri_fans *fans, const cri_friction *problem, double *f, cr_arena *scratch);
+
+/// Room that both need together.
+size_t cri_fans_bytes(int n);
+
+/// Newton from g; leaves the best iterate in g and returns its relative residual.
+double cri_friction_newton(cri_scaled *s, int n_max, double prox);

@@ -104,32 +104,7 @@ void cri_friction_reduced_many(const cri_friction *problem, const cri_friction_c
 /// Room in scratch that it needs.
 size_t cri_friction_many_bytes(int n, int n_column);
 
-// ---- steps, private to src/solvers -------------------------------------------------------------
-
-/// Classes, columns and margin at f with its velocity u (3n), the caller's; weak impulses are set
-/// to zero. Classes come from limit when there is one. is_generous lets contacts that touch without
-/// force take part.
-void cri_friction_classify_at(const cri_friction *problem, double *f,
-                              const cri_friction_limit *limit, bool is_generous,
-                              cri_friction_cache *cache, const double *u);
-
-/// The same, and u is set.
-void cri_friction_classify(const cri_friction *problem, double *f, const cri_friction_limit *limit,
-                           bool is_generous, cri_friction_cache *cache, double *u);
-
-/// Factors the reduced system of the classes in cache.
-void cri_friction_factor(const cri_friction *problem, cri_friction_cache *cache, cr_arena *keep,
-                         cr_arena *scratch);
-
-/// Sets q and w of the cache for the impulse f, which the derivative of the selection needs.
-void cri_friction_find_q(const cri_friction *problem, cri_friction_cache *cache, const double *f,
-                         cr_arena *scratch);
-
-/// The entry of f that column j of a sticking contact is.
-static inline int cri_friction_row_of(const cri_friction_cache *cache, int j) {
-    const cri_friction_column *cj = &cache->column[j];
-    return 3 * cj->contact + cj->unit_b;
-}
+// for tests
 
 /// y = A x + c0, c0 may be NULL.
 void cri_friction_multiply(const cri_friction *problem, const double *x, const double *c0,

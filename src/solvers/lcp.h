@@ -26,9 +26,6 @@ typedef struct cri_lcp_report {
     double residual; // largest |min(z, w)|, or |w| of a free row
 } cri_lcp_report;
 
-/// Largest residual of z (n), from the raw data.
-double cri_lcp_residual(const cri_lcp *problem, const double *z);
-
 /// Mehrotra's predictor and corrector down to tolerance; overwrites z (n) with the best point.
 cri_lcp_report cri_lcp_interior(const cri_lcp *problem, double tolerance, double *z,
                                 cr_arena *scratch);
@@ -79,3 +76,8 @@ cri_lcp cri_polygon_lcp(const cri_friction *problem, const double *corner, cr_ar
 /// The impulses f (3n) of its solution z.
 void cri_polygon_impulse(const cri_friction *problem, const double *corner, const double *z,
                          double *f);
+
+// for tests
+
+/// Largest residual of z (n), from the raw data.
+double cri_lcp_residual(const cri_lcp *problem, const double *z);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The joint force of law `augmented` (contact/augmented_joint.c) against mechanics that are written
+// The joint force of law `augmented` (contact/augmented.c) against mechanics that are written
 // out here: a planar body (contact/ground_plant.h) that hangs by a point (x, z) from its centre on
 // a rest of which the joint alone is known,
 //
@@ -11,7 +11,7 @@
 #include "cr_test.h"
 
 #include "base/math/cholesky.h"
-#include "contact/augmented_parts.h"
+#include "contact/augmented.h"
 #include "contact/ground_plant.h"
 #include "solvers/powell.h"
 

@@ -7,7 +7,7 @@
 //
 // Derivatives are in the gradient table.
 
-#include "contact/opening.h"
+#include "contact/island.h"
 
 #include "base/math/qr.h"
 #include "cr_test.h"

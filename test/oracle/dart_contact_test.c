@@ -5,7 +5,7 @@
 // DART solves a boxed LCP: friction along two axes of its own, here those of the world, each
 // bounded by mu times a normal impulse, and that is the one found before friction is added. Law
 // ncp bounds friction by a circle, lcp by an octagon that has corners on the tangents, and the
-// tangents of a floor are the axes x and y too (contact/frame.c). So the three agree where
+// tangents of a floor are the axes x and y too (contact/island.c). So the three agree where
 //
 //   contacts stick         by friction well below its bound
 //   mu = 0                 an LCP in normal impulses, without approximation

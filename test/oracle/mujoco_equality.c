@@ -21,7 +21,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "dynamics/tree_parts.h"
+#include "dynamics/tree.h"
 #include "mujoco_both.h"
 #include "support/cr_test.h"
 

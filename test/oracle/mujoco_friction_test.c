@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "carom/carom.h"
-#include "contact/frame.h"
+#include "contact/island.h"
 #include "support/cr_test.h"
 
 // both round some ten operations on unit vectors

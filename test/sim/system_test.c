@@ -8,7 +8,7 @@
 
 #include "cr_test.h"
 
-#include "dynamics/body_position.h"
+#include "dynamics/unit.h"
 #include "model/system.h"
 
 #include <math.h>

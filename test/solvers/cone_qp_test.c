@@ -26,7 +26,7 @@ typedef enum family {
     N_KIND,
 } family;
 
-/// A problem in scaled variables, as friction_solve.c makes it.
+/// A problem in scaled variables, as friction.c makes it.
 typedef struct sample {
     int n, n_dof;
     double J[M_MOST * DOF_MOST], W[DOF_MOST];

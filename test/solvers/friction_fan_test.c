@@ -5,7 +5,7 @@
 //
 //   f_n >= l,  u_n >= 0,  (f_n - l) u_n = 0,   f_t in mu f_n O,   f_t.u_t = -mu f_n max_k(-d_k.u_t)
 
-#include "solvers/friction_fan.h"
+#include "solvers/friction.h"
 
 #include "cr_test.h"
 #include "solvers/lcp_scenes.h"

@@ -13,7 +13,7 @@
 #include "contact/law.h"
 #include "cr_test.h"
 #include "solvers/cone_qp.h"
-#include "solvers/friction_parts.h"
+#include "solvers/friction.h"
 #include "solvers/friction_reduced.h"
 #include "support/alloc_wrap.h"
 

@@ -4,7 +4,7 @@
 //
 // Friction of a pair as in MuJoCo: its own coefficient; else that of the geom with the higher
 // priority; else the larger one. A pair whose condim comes to 1 has none, as a coefficient of its
-// own. Two sliding coefficients act along the tangents of contact/frame.h, as in MuJoCo; but there
+// own. Two sliding coefficients act along the tangents of contact/island.h, as in MuJoCo; but there
 // the tangents of a capsule on a plane turn with the capsule.
 
 #include "model/scene/mjcf_parts.h"

@@ -71,7 +71,7 @@ typedef double cri_row_blocks[3][CRI_ROW_POINTS][3];
 
 /// A law on points, and where its coefficients stand in the parameters.
 typedef struct cri_points_law {
-    const cri_law *law;  // cone, cone-reg, lcp or any other of laws.c
+    const cri_law *law;  // cone, cone-reg, lcp or any other of sim.c
     int i_mu, i_e;       // of class 0
     int i_epsilon;       // 1/kg, of a regularised law
     double dt;           // s, of the target velocity depth/(share dt)

@@ -17,7 +17,7 @@
 #include "points/contact/points_contact.h"
 
 #include "base/base.h"
-#include "contact/impulse_law.h"
+#include "contact/impulse.h"
 
 #include <math.h>
 #include <string.h>

@@ -68,7 +68,7 @@ bool cri_points_scene_set_potential(cri_points_scene *scene, const cri_points_po
 /// The same with a net, which is borrowed (points/system/points_net.h).
 bool cri_points_scene_set_net(cri_points_scene *scene, const cri_mlp *net);
 
-/// Chooses a law of laws.c. False when there is none of that name.
+/// Chooses a law of sim.c. False when there is none of that name.
 bool cri_points_scene_set_law(cri_points_scene *scene, const char *law);
 
 /// Name of parameter i: ball1/mass, top/lam[0], gravity[1], stiffness, ball1:left/friction,
