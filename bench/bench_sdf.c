@@ -8,8 +8,8 @@
 #include "base/math/quat.h"
 #include "cli/scene.h"
 #include "geometry/field/skin.h"
-#include "geometry/mesh/hull.h"
 #include "geometry/mesh/march.h"
+#include "geometry/mesh/mass.h"
 
 #include <math.h>
 #include <stdio.h>

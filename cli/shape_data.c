@@ -7,10 +7,10 @@
 #include "shape_data.h"
 
 #include "base/io/mesh_file.h"
-#include "geometry/field/shape_family.h"
+#include "geometry/field/shape_space.h"
 #include "geometry/mesh/march.h"
-#include "geometry/mesh/mesh_points.h"
 #include "geometry/mesh/tessellate.h"
+#include "geometry/mesh/tri_tree.h"
 #include "scene.h"
 
 #include <dirent.h>

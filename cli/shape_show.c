@@ -8,10 +8,9 @@
 #include "base/io/number.h"
 #include "base/io/png_file.h"
 #include "base/math/quat.h"
-#include "geometry/field/shape_family.h"
 #include "geometry/field/shape_space.h"
-#include "geometry/mesh/hull.h"
 #include "geometry/mesh/march.h"
+#include "geometry/mesh/mass.h"
 #include "geometry/query/depth.h"
 #include "scene.h"
 

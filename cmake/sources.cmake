@@ -42,51 +42,31 @@ set(CAROM_SOURCES
     src/solvers/lcp.c
     src/solvers/powell.c
     src/geometry/query/broad_phase.c
-    src/geometry/query/collide.c
-    src/geometry/convex/collide_plane.c
+    src/geometry/query/narrow.c
     src/geometry/mesh/cube_table.c
     src/geometry/query/depth.c
-    src/geometry/convex/epa.c
+    src/geometry/convex/gjk.c
     src/geometry/field/field.c
-    src/geometry/field/field_bounds.c
     src/geometry/field/field_neural.c
-    src/geometry/field/field_shape.c
     src/geometry/convex/feature_distance.c
     src/geometry/field/form.c
-    src/geometry/field/form_plan.c
-    src/geometry/convex/gjk.c
     src/geometry/field/grid.c
-    src/geometry/field/grid_mesh.c
     src/geometry/mesh/hull.c
-    src/geometry/mesh/hull_merge.c
     src/geometry/mesh/hull_tree.c
     src/geometry/mesh/march.c
     src/geometry/mesh/mass.c
-    src/geometry/convex/meet.c
-    src/geometry/mesh/mesh_mass.c
-    src/geometry/query/narrow.c
+    src/geometry/convex/touch.c
     src/geometry/query/patch.c
     src/geometry/convex/pieces.c
-    src/geometry/mesh/mesh_points.c
-    src/geometry/field/shape_family.c
+    src/geometry/mesh/tri_tree.c
     src/geometry/field/shape_space.c
     src/geometry/field/skin.c
-    src/geometry/field/skin_cut.c
-    src/geometry/field/skin_diff.c
-    src/geometry/field/skin_many.c
-    src/geometry/field/skin_plane.c
-    src/geometry/field/skin_reduce.c
     src/energy/plane_pair.c
     src/energy/plane_potential.c
     src/geometry/mesh/sphere_tree.c
     src/geometry/mesh/step_limit.c
-    src/geometry/convex/support.c
-    src/geometry/field/surface.c
     src/geometry/mesh/tessellate.c
-    src/geometry/convex/touch_system.c
-    src/geometry/mesh/tri_tree.c
     src/geometry/mesh/triangle_min.c
-    src/geometry/mesh/triangle_meet.c
     src/geometry/mesh/triangle_pair.c
     src/model/builder.c
     src/model/builder_forms.c

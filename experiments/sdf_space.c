@@ -5,7 +5,7 @@
 #include "sdf_space.h"
 
 #include "geometry/mesh/march.h"
-#include "geometry/mesh/mesh_points.h"
+#include "geometry/mesh/tri_tree.h"
 #include "sim/sim.h"
 
 #include <math.h>

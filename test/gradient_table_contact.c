@@ -8,7 +8,7 @@
 #include "contact/ground.h"
 #include "contact/island.h"
 #include "contact/pair.h"
-#include "geometry/query/collide.h"
+#include "geometry/query/narrow.h"
 
 #include <string.h>
 

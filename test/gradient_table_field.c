@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "field_fixture.h"
 #include "geometry/field/grid.h"
-#include "geometry/mesh/hull.h"
 #include "geometry/mesh/march.h"
+#include "geometry/mesh/mass.h"
 
 #include <math.h>
 #include <string.h>

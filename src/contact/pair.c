@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// From geoms of bodies to shapes in the world (geometry/query/collide.h, geometry/query/narrow.h),
+// From geoms of bodies to shapes in the world (geometry/query/narrow.h),
 // and back for the derivatives.
 //
 //   point of a body    c = p + R a          c_adj: p_adj = c_adj,  theta_adj = a x R' c_adj
@@ -19,7 +19,6 @@
 #include "dynamics/unit.h"
 #include "geometry/convex/pieces.h"
 #include "geometry/field/form.h"
-#include "geometry/query/collide.h"
 #include "geometry/query/narrow.h"
 #include "model/forms.h"
 

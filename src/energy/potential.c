@@ -7,7 +7,7 @@
 
 #include "energy/hull_barrier.h"
 #include "geometry/mesh/hull.h"
-#include "geometry/mesh/triangle_meet.h"
+#include "geometry/mesh/triangle_pair.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 
 #include "geometry/field/grid.h"
 #include "geometry/field/shape_space.h"
-#include "geometry/mesh/hull.h"
+#include "geometry/mesh/mass.h"
 #include "model/forms.h"
 
 #include <math.h>

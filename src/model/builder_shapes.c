@@ -10,6 +10,7 @@
 #include "model/builder_parts.h"
 
 #include "geometry/mesh/hull.h"
+#include "geometry/mesh/mass.h"
 
 #include <math.h>
 #include <stdlib.h>

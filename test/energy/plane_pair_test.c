@@ -6,7 +6,6 @@
 #include "cr_test.h"
 
 #include "energy/plane_potential.h"
-#include "geometry/mesh/triangle_meet.h"
 #include "geometry/mesh/triangle_pair.h"
 #include "longrange_fixture.h"
 

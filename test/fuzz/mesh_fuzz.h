@@ -9,6 +9,7 @@
 #include "base/io/mesh_file.h"
 #include "fuzz.h"
 #include "geometry/mesh/hull.h"
+#include "geometry/mesh/mass.h"
 
 // every point is below every face, relative to the size of the cloud
 static inline void fuzz_check_hull(const cri_hull *hull, int n, const double *point) {

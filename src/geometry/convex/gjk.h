@@ -17,8 +17,6 @@ typedef struct cri_pair {
     double scale;   // a length above all others
 } cri_pair;
 
-cri_pair cri_pair_of(const cri_shape shape[2], const cri_pose pose[2]);
-
 /// A point of D.
 typedef struct cri_corner {
     cri_vec3 w; // x[1] - x[0]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Pieces of the surfaces of shapes, and two pieces that face each other.
+// Pieces of the surfaces of shapes: where they are, which is farthest, which comes next.
 //
 // A piece is an affine set and a bulge: x = p + e_1 u_1 + e_2 u_2 + k(n) is its point with outward
 // normal n, which is orthogonal to every e. Vertices, edges and faces have no bulge; the ball of a
@@ -9,7 +9,7 @@
 
 #pragma once
 
-#include "geometry/query/narrow.h"
+#include "geometry/convex/shape.h"
 
 typedef enum cri_piece_kind {
     CRI_PIECE_VERTEX, // box, mesh; centre of a sphere or ellipsoid; end of a capsule's axis;
@@ -102,46 +102,11 @@ int cri_piece_spanned(const cri_shape *shape, int n, const int *feature, cri_vec
 int cri_piece_step(const cri_shape *shape, int feature, cri_vec3 normal, const double u[2],
                    double slack);
 
-// ---- two pieces --------------------------------------------------------------------------------
+/// Radius of the smallest ball around the shape's origin that holds it; infinite for planes.
+double cri_bounding_radius(const cri_shape *shape);
 
-/// Two pieces that face each other: x_1 - x_0 = gap n.
-typedef struct cri_meet {
-    cri_vec3 n;
-    double gap;
-    double u[4];      // of piece 0, of piece 1
-    cri_vec3 x;       // on piece 0
-    bool is_singular; // n is any of many
-} cri_meet;
+// for tests
 
-typedef enum cri_meeting {
-    CRI_MEET_NONE,    // Newton's method failed
-    CRI_MEET_POINT,   // one pair of points
-    CRI_MEET_FLAT,    // pieces in parallel: only n and gap are set
-    CRI_MEET_CROSSED, // a face and an edge or face that cross it: only n is set, the face's
-} cri_meeting;
-
-/// Nearest points, or those of the least depth near the direction meet->n. scale: a length that all
-/// others are below.
-cri_meeting cri_pieces_meet(const cri_piece piece[2], double scale, cri_meet *meet);
-
-/// Points that face each other along the fixed meet->n. False when there is not one pair.
-bool cri_pieces_meet_along(const cri_piece piece[2], cri_meet *meet);
-
-/// Coordinates of pieces by projection, for meet->n, gap and x that are given.
-void cri_pieces_hold(const cri_piece piece[2], cri_meet *meet);
-
-/// How a touch was found, in cri_touch_cache.kind.
-typedef enum cri_touch_kind {
-    CRI_TOUCH_FREE,  // the normal follows from the pieces
-    CRI_TOUCH_ALONG, // the normal is that of a face
-    CRI_TOUCH_HELD,  // the normal is held
-} cri_touch_kind;
-
-/// ref and face: whose face gives the normal, for CRI_TOUCH_ALONG.
-static inline int cri_touch_kind_of(cri_touch_kind kind, int ref, int face) {
-    return (int)kind + 4 * (ref + 2 * cri_feature_index(face));
-}
-
-/// The touch of a meeting.
-void cri_touch_fill(const cri_pose pose[2], const cri_meet *meet, int kind, const int feature[2],
-                    cri_narrow_touch *touch);
+/// Farthest point of a shape in a direction (need not be unit), both in the shape's frame. Not for
+/// planes.
+cri_vec3 cri_support(const cri_shape *shape, cri_vec3 direction);

@@ -14,8 +14,8 @@
 
 #include "base/arena.h"
 #include "geometry/field/skin.h"
-#include "geometry/mesh/hull.h"
 #include "geometry/mesh/march.h"
+#include "geometry/mesh/mass.h"
 
 enum { CRI_FORM_CELLS = 32, CRI_FORM_CELLS_MOST = 160 };
 
@@ -62,12 +62,6 @@ CR_MUST_CHECK cr_status cri_form_make(const cri_form_plan *plan, const double *p
                                       cr_arena *arena, cr_arena *scratch, cri_form *out,
                                       cr_error *err);
 
-/// Adjoint of one vertex of the mesh: adds to param_adj (n_param).
-void cri_form_vertex_vjp(const cri_form *form, int vertex, cri_vec3 v_adj, double *param_adj);
-
-/// Tangent of one vertex.
-cri_vec3 cri_form_vertex_jvp(const cri_form *form, int vertex, const double *param_tan);
-
 /// Adjoint of the mass: adds to param_adj. False when scratch has no memory.
 bool cri_form_mass_vjp(const cri_form *form, const cri_mesh_mass *adj, cr_arena *scratch,
                        double *param_adj);
@@ -87,6 +81,13 @@ typedef struct cri_form_diff {
 void cri_form_touch_vjp(const cri_form *const form[2], const cri_pose pose[2],
                         const cri_narrow_touch *touch, const cri_touch_diff *touch_adj,
                         cri_form_diff adj[2]);
-
 cri_touch_diff cri_form_touch_jvp(const cri_form *const form[2], const cri_pose pose[2],
                                   const cri_narrow_touch *touch, const cri_form_diff tan[2]);
+
+// for tests
+
+/// Adjoint of one vertex of the mesh: adds to param_adj (n_param).
+void cri_form_vertex_vjp(const cri_form *form, int vertex, cri_vec3 v_adj, double *param_adj);
+
+/// Tangent of one vertex.
+cri_vec3 cri_form_vertex_jvp(const cri_form *form, int vertex, const double *param_tan);

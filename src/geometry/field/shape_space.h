@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "geometry/field/field.h"
 #include "geometry/field/field_neural.h"
 
 enum { CRI_CODE_MOST = 32, CRI_SPACE_SHAPES = 4096, CRI_SPACE_NAME = 60 };
@@ -30,16 +31,10 @@ typedef struct cri_shape_space {
 /// Everything but the weights, codes and names is set; these get room in the arena. False: no
 /// memory.
 CR_MUST_CHECK bool cri_shape_space_push(cr_arena *arena, cri_shape_space *space);
-
 CR_MUST_CHECK cr_status cri_shape_space_write(const char *path, const cri_shape_space *space,
                                               cr_error *err);
-
 CR_MUST_CHECK cr_status cri_shape_space_read(const char *path, cr_arena *arena,
                                              cri_shape_space *out, cr_error *err);
-
-/// As cri_shape_space_read, from memory. file stands in messages.
-CR_MUST_CHECK cr_status cri_shape_space_parse(const char *bytes, size_t n_byte, const char *file,
-                                              cr_arena *arena, cri_shape_space *out, cr_error *err);
 
 /// The smallest and the largest number in place k that a code may have: the shapes' own range and
 /// half of it more on either side.
@@ -70,3 +65,45 @@ const cri_field_custom *cri_space_leaf_copy(const cri_field_custom *leaf, cr_are
 
 /// The code of the shape of that name, NULL: there is none.
 const double *cri_shape_space_find(const cri_shape_space *space, const char *name);
+
+// ---- families to train on -----------------------------------------------------------------------
+
+// Combinations of primitives, where there are no scans. A family has a few numbers, each with a
+// range, and a fixed count of members that draw them; member k is the same on every machine. Sizes
+// are such that a member fits into the unit ball; z points up.
+//
+//   cans      closed cylinders with recessed ends
+//   mugs      cups with a handle
+//   cameras   bodies with a lens and a hump
+//   animals   two shapes: one on four legs, and one that is a float with a hole along z
+
+enum { CRI_SHAPE_FAMILY_PARAMS = 8, CRI_SHAPE_FAMILY_NUMBERS = 128 };
+
+typedef struct cri_shape_family cri_shape_family;
+
+/// A member in its own memory.
+typedef struct cri_shape_family_member {
+    char name[40];
+    int n_size;
+    double size[CRI_SHAPE_FAMILY_PARAMS]; // what it drew
+    cri_field_node node[CRI_FIELD_NODES];
+    double param[CRI_SHAPE_FAMILY_NUMBERS];
+    cri_field field; // points to its own node and param
+} cri_shape_family_member;
+
+/// The family of that name, NULL: there is none.
+const cri_shape_family *cri_shape_family_find(const char *name);
+
+/// Members of a family.
+int cri_shape_family_count(const cri_shape_family *family);
+
+/// Numbers of a code that tell the members apart well enough.
+int cri_shape_family_code(const cri_shape_family *family);
+
+/// Member k = 0..count - 1.
+void cri_shape_family_make(const cri_shape_family *family, int k, cri_shape_family_member *out);
+
+// for tests
+
+/// Family number i, NULL behind the last.
+const cri_shape_family *cri_shape_family_at(int i);

@@ -83,6 +83,5 @@ typedef struct cri_skin_diff {
 void cri_skin_touch_vjp(const cri_skin skin[2], const cri_pose pose[2],
                         const cri_narrow_touch *touch, const cri_touch_diff *touch_adj,
                         cri_skin_diff adj[2]);
-
 cri_touch_diff cri_skin_touch_jvp(const cri_skin skin[2], const cri_pose pose[2],
                                   const cri_narrow_touch *touch, const cri_skin_diff tan[2]);

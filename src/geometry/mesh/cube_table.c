@@ -3,7 +3,7 @@
 // Written by tools/make_cube_table, which says how: edit that. For every pattern of corners inside,
 // the crossed edges of its triangles, three each, and -1 behind the last.
 
-#include "geometry/mesh/march_parts.h"
+#include "geometry/mesh/march.h"
 
 // clang-format off
 const signed char cri_cube_table[256][16] = {

@@ -11,8 +11,6 @@
 #include "base/arena.h"
 #include "geometry/field/field.h"
 
-enum { CRI_MARCH_MOST = 1 << 24 }; // samples of a grid
-
 /// Where a field is sampled. It is held when derivatives are taken.
 typedef struct cri_march_box {
     int n[3];
@@ -42,11 +40,6 @@ typedef enum cri_vertex_rule {
 /// more on each side.
 cri_march_box cri_march_box_of(const cri_field *field, int n_longest);
 
-/// The surface of samples (n[0], n[1], n[2]), linear between them. CR_ERR_ARGUMENT when there are
-/// too many, when nothing is inside or when what is inside reaches the border; scratch is rewound.
-CR_MUST_CHECK cr_status cri_march(const cri_march_box *box, const double *sample, cr_arena *arena,
-                                  cr_arena *scratch, cri_surface *out, cr_error *err);
-
 /// The surface of a field: vertices are zeros of the field on the edges, to rounding. Where the
 /// slope of the field rules out a zero nothing is sampled.
 CR_MUST_CHECK cr_status cri_surface_of_field(const cri_field *field, const cri_march_box *box,
@@ -63,3 +56,14 @@ bool cri_surface_of_field_vjp(const cri_field *field, const cri_surface *surface
 bool cri_surface_of_field_jvp(const cri_field *field, const cri_surface *surface,
                               cri_vertex_rule rule, const double *param_tan, cr_arena *scratch,
                               double *vertex_tan);
+
+/// Edges of the triangles for each pattern of corners inside, three each, -1 behind the last.
+/// Corner c has x, y, z in its bits 0, 1, 2; edge e runs along axis e/4.
+extern const signed char cri_cube_table[256][16];
+
+// for tests
+
+/// The surface of samples (n[0], n[1], n[2]), linear between them. CR_ERR_ARGUMENT when there are
+/// too many, when nothing is inside or when what is inside reaches the border; scratch is rewound.
+CR_MUST_CHECK cr_status cri_march(const cri_march_box *box, const double *sample, cr_arena *arena,
+                                  cr_arena *scratch, cri_surface *out, cr_error *err);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // A tree of boxes over the triangles of a mesh: nearest point, winding number, and what the narrow
-// phase leaves out. Constant and shareable; it borrows the mesh.
+// phase leaves out. Constant and shareable; it borrows the mesh. Also points spread over a mesh,
+// and how far two meshes are apart.
 
 #pragma once
 
 #include "base/arena.h"
+#include "base/random.h"
 #include "geometry/field/grid.h"
 
 typedef struct cri_tri_node {
@@ -50,3 +52,13 @@ void cri_tri_tree_dipoles(const cri_tri_tree *tree, cri_tri_dipole *dipole);
 
 /// The winding number of the mesh about x, to 0.05 or so: 1 inside a closed mesh, 0 outside.
 double cri_tri_tree_winding(const cri_tri_tree *tree, const cri_tri_dipole *dipole, cri_vec3 x);
+
+/// n points (n, 3) with the normals (n, 3) of their triangles, even over the area. False when
+/// scratch has no memory or the mesh no area.
+CR_MUST_CHECK bool cri_mesh_points(const cri_triangles *mesh, int n, cri_random *stream,
+                                   double *point, double *normal, cr_arena *scratch);
+
+/// Symmetric chamfer distance, m^2: the mean squared distance of the vertices of each mesh from
+/// the other's surface, both ways added (paper 004, A.21, which takes the nearest vertex). NAN when
+/// scratch has no memory.
+double cri_mesh_chamfer(const cri_triangles *a, const cri_triangles *b, cr_arena *scratch);

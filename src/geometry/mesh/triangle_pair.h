@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Two triangles that do not meet: closest points, and a direction that separates them.
+// Two triangles: closest points, a direction that separates them, and, without rounding, whether
+// they or two meshes have a point in common.
 
 #pragma once
 
 #include "base/math/vec3.h"
+#include "geometry/mesh/step_limit.h"
 
 #include <stdbool.h>
 
@@ -29,3 +31,18 @@ bool cri_triangle_far(const cri_vec3 x[3], const cri_vec3 y[3], double reach);
 /// edges, and the normals of edges within their faces; returns that width. Positive: they are
 /// apart. Not positive: they meet, to rounding. -INFINITY when all points are one.
 double cri_triangle_axis(const cri_vec3 x[3], const cri_vec3 y[3], cri_vec3 *n);
+
+/// True when surfaces of two meshes at their poses share a point; their motions are not looked at.
+/// pair, NULL when not wanted, gets the first two such triangles.
+bool cri_meshes_meet(const cri_moving_mesh *a, const cri_moving_mesh *b, int pair[2]);
+
+/// True when the first vertex of b is inside of a, a closed surface: of two meshes that do not
+/// meet, b is then inside of a as a whole, or a part of it is. By rounded numbers.
+bool cri_mesh_holds(const cri_moving_mesh *a, const cri_moving_mesh *b);
+
+// for tests
+
+/// True when the closed triangles share a point: crossing, touching, within one plane or one line.
+/// Needles and points are triangles as well. Coordinates are first rounded to 2^-49 of the size of
+/// the pair; from there on the answer is exact.
+bool cri_triangles_meet(const cri_vec3 x[3], const cri_vec3 y[3]);

@@ -1,46 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Contact points of any two shapes, with adjoint and tangent.
+// Contact points of any two shapes (touches: geometry/convex/touch.h), and of the pairs that have a
+// formula: a sphere with a plane or a sphere.
 //
-// A touch has two witness points, one on each surface: point[1] = point[0] + gap normal. The normal
-// is a unit vector from shape 0 to shape 1; the gap is negative in an overlap. Its rate is
-// normal . (velocity of point[1] on shape 1 - velocity of point[0] on shape 0). All in the world.
+// Normals point from shape 0 to shape 1. Arms go from a shape's origin to the contact point, in
+// world axes. Rotations are in tangent coordinates (base/math/quat.h).
 
 #pragma once
 
-#include "geometry/convex/shape.h"
+#include "base/math/quat.h"
+#include "base/math/vec3.h"
+#include "geometry/convex/touch.h"
 
 enum { CRI_MAX_TOUCH = 8 };
-
-/// Which local pieces of the two surfaces touch; the derivatives replay it. Private to geometry.
-typedef struct cri_touch_cache {
-    int kind;
-    int feature[2];
-    double u[4]; // coordinates on the two pieces
-} cri_touch_cache;
-
-typedef struct cri_narrow_touch {
-    int id; // which point of the pair's patch, stable from step to step; >= 0
-    double gap;
-    cri_vec3 normal;
-    cri_vec3 point[2];
-    cri_touch_cache cache;
-} cri_narrow_touch;
-
-/// Adjoint or tangent of a touch.
-typedef struct cri_touch_diff {
-    double gap;
-    cri_vec3 normal;
-    cri_vec3 point[2];
-} cri_touch_diff;
-
-/// Adjoint or tangent of a shape with its pose: pos in the world, rot a rotation vector in the
-/// shape's own frame (R moves to R exp[rot]), size as cri_shape's.
-typedef struct cri_shape_diff {
-    cri_vec3 pos;
-    cri_vec3 rot;
-    double size[3];
-} cri_shape_diff;
 
 /// The contact patch of two shapes. touch[0] is always there and is the signed distance, down to
 /// the least depth of any separating translation in an overlap; the others are points of the patch
@@ -66,20 +38,25 @@ typedef struct cri_plane_asked {
 bool cri_plane_next(const cri_shape shape[2], const cri_pose pose[2], const cri_plane_asked *asked,
                     cri_touch_filter filter, const void *context, cri_narrow_touch *touch);
 
-/// The same touch (its id and pieces) at another pose or size nearby, without looking for others.
-/// False when that piece no longer supports a contact there.
-bool cri_touch_again(const cri_shape shape[2], const cri_pose pose[2], cri_narrow_touch *touch);
+// ---- spheres by formula -------------------------------------------------------------------------
 
-/// Adds to adj[0] and adj[1].
-void cri_touch_vjp(const cri_shape shape[2], const cri_pose pose[2], const cri_narrow_touch *touch,
-                   const cri_touch_diff *touch_adj, cri_shape_diff adj[2]);
+/// Also the type of its own adjoint and tangent.
+typedef struct cri_touch {
+    double gap;
+    cri_vec3 normal;
+    cri_vec3 arm[2]; // arm[0] is unused when shape 0 is a plane
+} cri_touch;
 
-cri_touch_diff cri_touch_jvp(const cri_shape shape[2], const cri_pose pose[2],
-                             const cri_narrow_touch *touch, const cri_shape_diff tan[2]);
+/// Sphere, or with radius 0 a point, above the plane normal . x = offset.
+cri_touch cri_plane_sphere(cri_vec3 normal, double offset, cri_vec3 pos, double radius);
+void cri_plane_sphere_vjp(cri_vec3 normal, const cri_touch *adj, cri_vec3 *pos_adj,
+                          double *offset_adj, double *radius_adj);
+cri_touch cri_plane_sphere_jvp(cri_vec3 normal, cri_vec3 pos_tan, double offset_tan,
+                               double radius_tan);
 
-/// Farthest point of a shape in a direction (need not be unit), both in the shape's frame. Not for
-/// planes.
-cri_vec3 cri_support(const cri_shape *shape, cri_vec3 direction);
-
-/// Radius of the smallest ball around the shape's origin that holds it; infinite for planes.
-double cri_bounding_radius(const cri_shape *shape);
+/// Two spheres; delta goes from the centre of 0 to that of 1 and is not zero.
+cri_touch cri_sphere_sphere(cri_vec3 delta, double radius0, double radius1);
+void cri_sphere_sphere_vjp(cri_vec3 delta, double radius0, double radius1, const cri_touch *adj,
+                           cri_vec3 *delta_adj, double *radius0_adj, double *radius1_adj);
+cri_touch cri_sphere_sphere_jvp(cri_vec3 delta, double radius0, double radius1, cri_vec3 delta_tan,
+                                double radius0_tan, double radius1_tan);

@@ -21,7 +21,9 @@
 #include <stddef.h>
 
 static const double flat_angle = 0.05; // radians; what lies flatter is a patch, as far as margin
+
 static const double same_place = 1e-9; // share of the scale below which two points are one
+
 enum { MAX_POLYGON = 32 };
 
 /// The part of a shape that looks along the normal: a polygon, a segment or a point.
@@ -34,6 +36,14 @@ typedef struct flat {
     double q[MAX_POLYGON][2]; // seen along the normal of the reference
     double sign;              // 1 when they are seen counterclockwise
 } flat;
+
+/// The face that gives the normal of a patch.
+typedef struct reference {
+    int shape;
+    int face;
+    cri_vec3 n;
+    cri_vec3 e[2];
+} reference;
 
 // ---- flat parts --------------------------------------------------------------------------------
 
@@ -193,8 +203,9 @@ static void place_corners(const cri_pair *pair, int i, cri_vec3 n, const cri_vec
 
 // ---- touches -----------------------------------------------------------------------------------
 
-void cri_patch_add(const cri_pair *pair, const cri_meet *meet, int kind, const int feature[2],
-                   cri_patch *patch) {
+/// Adds a touch, unless there is one at that place or no room.
+static void patch_add(const cri_pair *pair, const cri_meet *meet, int kind, const int feature[2],
+                      cri_patch *patch) {
     cri_vec3 point = cri_v3_add(pair->pose[0].pos, meet->x);
     double least = same_place * pair->scale;
     for (int k = 0; k < patch->n; k++) {
@@ -206,14 +217,6 @@ void cri_patch_add(const cri_pair *pair, const cri_meet *meet, int kind, const i
         cri_touch_fill(pair->pose, meet, kind, feature, &patch->touch[patch->n++]);
     }
 }
-
-/// The face that gives the normal of a patch.
-typedef struct reference {
-    int shape;
-    int face;
-    cri_vec3 n;
-    cri_vec3 e[2];
-} reference;
 
 static double length_of(const double a[2], const double b[2]) {
     double x = b[0] - a[0], y = b[1] - a[1];
@@ -259,13 +262,13 @@ static void add_pieces(const cri_pair *pair, const reference *ref, const flat *f
         sine_between(meet.n, ref->n) < 3.0 * flat_angle &&
         is_within(pair, ref, f, 0, &piece[0], &meet) &&
         is_within(pair, ref, f, 1, &piece[1], &meet)) {
-        cri_patch_add(pair, &meet, cri_touch_kind_of(CRI_TOUCH_FREE, 0, 0), feature, patch);
+        patch_add(pair, &meet, cri_touch_kind_of(CRI_TOUCH_FREE, 0, 0), feature, patch);
         return;
     }
     meet.n = ref->n;
     if (cri_pieces_meet_along(piece, &meet)) {
         int kind = cri_touch_kind_of(CRI_TOUCH_ALONG, ref->shape, ref->face);
-        cri_patch_add(pair, &meet, kind, feature, patch);
+        patch_add(pair, &meet, kind, feature, patch);
     }
 }
 
@@ -341,7 +344,7 @@ static void add_ends(const cri_pair *pair, const int edge[2], cri_vec3 n, cri_pa
         }
         bool is_far = kind == CRI_TOUCH_HELD && angle > same_place;
         if (!is_far && fabs(meet.u[2 * other]) <= line[other].reach[0] + same_place * pair->scale) {
-            cri_patch_add(pair, &meet, cri_touch_kind_of(kind, 0, 0), feature, patch);
+            patch_add(pair, &meet, cri_touch_kind_of(kind, 0, 0), feature, patch);
         }
     }
 }

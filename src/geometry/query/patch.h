@@ -5,6 +5,7 @@
 #pragma once
 
 #include "geometry/convex/gjk.h"
+#include "geometry/query/narrow.h"
 
 /// Points before they are reduced to CRI_MAX_TOUCH.
 enum { CRI_MAX_POOL = 64 };
@@ -22,10 +23,6 @@ typedef struct cri_found {
     cri_vec3 x; // a point of shape 0 near the touch, for pieces in parallel
 } cri_found;
 
-/// Adds a touch, unless there is one at that place or no room.
-void cri_patch_add(const cri_pair *pair, const cri_meet *meet, int kind, const int feature[2],
-                   cri_patch *patch);
-
 /// The feature of shape i that is across n but for an angle.
 int cri_patch_feature(const cri_pair *pair, int i, cri_vec3 n, double angle);
 
@@ -36,6 +33,3 @@ void cri_patch_find(const cri_pair *pair, const cri_found *found, cri_patch *pat
 /// outline. Returns how many there are then.
 int cri_patch_reduce(const cri_pair *pair, const cri_patch *patch, double margin, int n,
                      cri_narrow_touch *touch);
-
-/// All touches with a plane, shape 0.
-int cri_collide_plane(const cri_pair *pair, double margin, cri_narrow_touch *touch);

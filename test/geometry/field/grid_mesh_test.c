@@ -5,8 +5,8 @@
 #include "cr_test.h"
 
 #include "field_fixture.h"
-#include "geometry/mesh/hull.h"
 #include "geometry/mesh/march.h"
+#include "geometry/mesh/mass.h"
 #include "geometry/mesh/tessellate.h"
 #include "geometry/mesh/tri_tree.h"
 

@@ -6,9 +6,8 @@
 #include "geometry/field/shape_space.h"
 
 #include "cr_test.h"
-#include "geometry/field/shape_family.h"
 #include "geometry/mesh/march.h"
-#include "geometry/mesh/mesh_points.h"
+#include "geometry/mesh/tri_tree.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "cr_test.h"
 
 #include "field_fixture.h"
-#include "geometry/mesh/hull.h"
 #include "geometry/mesh/march.h"
+#include "geometry/mesh/mass.h"
 
 #include <math.h>
 #include <stdio.h>

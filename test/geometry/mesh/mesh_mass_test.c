@@ -4,6 +4,7 @@
 // that have no inside.
 
 #include "geometry/mesh/hull.h"
+#include "geometry/mesh/mass.h"
 
 #include <math.h>
 #include <stdio.h>

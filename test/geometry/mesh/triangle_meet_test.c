@@ -4,7 +4,7 @@
 
 #include "cr_test.h"
 
-#include "geometry/mesh/triangle_meet.h"
+#include "geometry/mesh/triangle_pair.h"
 #include "longrange_fixture.h"
 #include "narrow_fixture.h"
 
