@@ -4,7 +4,6 @@
 
 #include "bench/problem_file.h"
 
-#include "base/io/atomic_file.h"
 #include "base/io/file.h"
 #include "base/io/number.h"
 

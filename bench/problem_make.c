@@ -17,7 +17,7 @@
 #include "bench/problem_make.h"
 
 #include "base/base.h"
-#include "base/math/lu.h"
+#include "base/math/dense_factor.h"
 #include "base/random.h"
 #include "bench/problem_reach.h"
 #include "bench/problem_scene.h"

@@ -11,7 +11,7 @@
 #include "bench/problem_reach.h"
 
 #include "base/base.h"
-#include "base/math/lu.h"
+#include "base/math/dense_factor.h"
 
 #include <math.h>
 #include <string.h>

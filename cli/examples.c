@@ -10,7 +10,6 @@
 #include "commands.h"
 
 #include "../experiments/shipped.h"
-#include "base/io/atomic_file.h"
 #include "base/io/file.h"
 #include "scene.h"
 

@@ -12,10 +12,10 @@
 
 #include "fit_depth.h"
 
-#include "base/io/hdf5_arrays.h"
+#include "base/io/hdf5_file.h"
 #include "base/io/table.h"
 #include "base/math/quat.h"
-#include "optimize/cloud.h"
+#include "optimize/replay.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "commands.h"
 
 #include "aim.h"
-#include "optimize/check.h"
+#include "optimize/aim.h"
 #include "report.h"
 #include "report/result.h"
 #include "scene.h"

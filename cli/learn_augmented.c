@@ -12,7 +12,7 @@
 
 #include "model/scene/ground_file.h"
 #include "report.h"
-#include "report/result_nets.h"
+#include "report/result.h"
 #include "scene.h"
 #include "terminal.h"
 

@@ -4,8 +4,8 @@
 
 #include "commands.h"
 
-#include "base/io/atomic_file.h"
-#include "base/io/hdf5_table.h"
+#include "base/io/file.h"
+#include "base/io/hdf5_file.h"
 #include "optimize/linearise.h"
 #include "report.h"
 #include "report/result.h"

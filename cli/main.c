@@ -7,7 +7,7 @@
 
 #include "commands.h"
 
-#include "base/io/hdf5_table.h"
+#include "base/io/hdf5_file.h"
 #include "plan_task.h"
 #include "start.h"
 #include "streams.h"

@@ -4,8 +4,8 @@
 
 #include "plan.h"
 
-#include "base/io/atomic_file.h"
 #include "base/io/checkpoint.h"
+#include "base/io/file.h"
 #include "report/result.h"
 #include "report/trajectory.h"
 #include "text.h"

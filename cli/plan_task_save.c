@@ -7,7 +7,7 @@
 
 #include "plan_task.h"
 
-#include "base/io/atomic_file.h"
+#include "base/io/file.h"
 #include "base/io/number.h"
 #include "plan_task_form.h"
 #include "scene.h"

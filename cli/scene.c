@@ -10,7 +10,7 @@
 
 #include "base/io/checkpoint.h"
 #include "base/io/file.h"
-#include "base/io/hdf5_table.h"
+#include "base/io/hdf5_file.h"
 #include "base/io/number.h"
 #include "model/model.h"
 #include "optimize/controls.h"

@@ -4,7 +4,7 @@
 
 #include "shape_show.h"
 
-#include "base/io/atomic_file.h"
+#include "base/io/file.h"
 #include "base/io/number.h"
 #include "base/io/png_file.h"
 #include "base/math/quat.h"

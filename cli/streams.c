@@ -4,7 +4,7 @@
 // can be written.
 //
 // Readers take the name - themselves (base/io/file.h). Writers take the name of an open descriptor
-// (base/io/atomic_file.h): results that are printed for people share descriptor 1 with the file
+// (base/io/file.h): results that are printed for people share descriptor 1 with the file
 // that - stands for, and must not mix with it.
 
 #define _POSIX_C_SOURCE 200809L

@@ -4,7 +4,7 @@
 
 #include "commands.h"
 
-#include "base/io/hdf5_table.h"
+#include "base/io/hdf5_file.h"
 #include "base/nn/gemm.h"
 #include "report/result.h"
 #include "report/viewer_bundle.h"

@@ -4,36 +4,25 @@
 set(CAROM_SOURCES
     src/base/arena.c
     src/base/base.c
-    src/base/math/cholesky.c
+    src/base/math/dense_factor.c
     src/base/random.c
-    src/base/math/lu.c
-    src/base/math/psd.c
     src/base/math/orient.c
-    src/base/math/qr.c
     src/base/math/quat.c
     src/base/math/sparse_ldlt.c
-    src/base/math/block_factor.c
-    src/base/io/atomic_file.c
-    src/base/io/checkpoint.c
     src/base/io/file.c
-    src/base/io/hdf5_arrays_file.c
-    src/base/io/hdf5_table.c
+    src/base/io/checkpoint.c
+    src/base/io/hdf5_file.c
     src/base/io/json_file.c
     src/base/io/mesh_file.c
     src/base/io/number.c
     src/base/io/png_file.c
-    src/base/io/obj.c
-    src/base/io/stl.c
     src/base/io/table.c
     src/base/io/xml.c
     src/base/nn/activation.c
     src/base/nn/adam.c
     src/base/nn/gemm.c
-    src/base/nn/gemm_plain.c
     src/base/nn/mlp.c
-    src/base/nn/mlp_single.c
     src/base/nn/skip_net.c
-    src/base/nn/start.c
     src/base/nn/weights.c
     src/solvers/friction.c
     src/solvers/friction_reduced.c
@@ -196,61 +185,33 @@ set(CAROM_SOURCES
     src/learned/trainer.c
     src/points/learn/windows.c
     src/optimize/aim.c
-    src/optimize/arrow.c
-    src/optimize/bundle.c
-    src/optimize/check.c
+    src/optimize/least_squares.c
+    src/optimize/plan.c
     src/optimize/compare.c
-    src/optimize/contact_facts.c
-    src/optimize/cloud.c
+    src/optimize/replay.c
     src/optimize/control_table.c
     src/optimize/controls.c
     src/optimize/differ.c
     src/optimize/ensemble.c
-    src/optimize/explain.c
     src/optimize/fit.c
-    src/optimize/fit_result.c
-    src/optimize/history.c
-    src/optimize/horizon.c
-    src/optimize/identify.c
     src/optimize/journal.c
-    src/optimize/lbfgs.c
-    src/optimize/least_squares.c
-    src/optimize/linearise.c
     src/optimize/minimise.c
-    src/optimize/nearest.c
-    src/optimize/plan.c
-    src/optimize/plateau.c
+    src/optimize/linearise.c
+    src/optimize/select.c
     src/optimize/receding.c
     src/optimize/recording.c
-    src/optimize/replay.c
-    src/optimize/restart.c
     src/optimize/robust.c
     src/optimize/schedule.c
-    src/optimize/select.c
-    src/optimize/selection.c
-    src/optimize/shot.c
-    src/optimize/singular.c
-    src/optimize/tangent.c
-    src/optimize/target.c
-    src/optimize/unknowns.c
-    src/optimize/waves.c
     src/report/report.c
-    src/report/report_curve.c
-    src/report/report_data.c
     src/report/report_html.c
-    src/report/report_motion.c
     src/report/result.c
-    src/report/result_nets.c
     src/report/trajectory.c
 )
 
 # with HDF5, and without it
 set(CAROM_HDF5_SOURCES
     src/base/io/hdf5_api.c
-    src/base/io/hdf5_arrays.c
-    src/base/io/hdf5_image.c
-    src/base/io/hdf5_read.c
-    src/base/io/hdf5_write.c
+    src/base/io/hdf5_library.c
 )
 set(CAROM_NO_HDF5_SOURCES
     src/base/io/hdf5_none.c

@@ -11,7 +11,7 @@
 #include "sdf.h"
 
 #include "base/base.h"
-#include "base/io/hdf5_table.h"
+#include "base/io/hdf5_file.h"
 #include "solvers/powell.h"
 
 #include <stdarg.h>

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "experiment.h"
-#include "optimize/cloud.h"
 #include "optimize/fit.h"
+#include "optimize/replay.h"
 
 /// How a motion is filmed.
 typedef struct sdf_camera {

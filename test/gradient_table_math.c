@@ -5,7 +5,7 @@
 #include "gradient_table.h"
 
 #include "base/arena.h"
-#include "base/math/qr.h"
+#include "base/math/dense_factor.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 //
 // Rows of the gradient table: nets, x = (input rows, weights), and cross entropy.
 
-#include "base/nn/mlp_parts.h"
+#include "base/nn/mlp.h"
 #include "cr_test.h"
 
 #include <math.h>
@@ -106,7 +106,7 @@ TEST(gradients_of_nets) {
         bool has_value = k % 2;
         cr_vjp_case row = {.name = "mlp_gradient",
                            .vjp_name = has_value || !cri_mlp_is_single(net) ? "cri_mlp_gradient_vjp"
-                                                                            : "cri_mlp_single_vjp",
+                                                                            : "mlp_single_vjp",
                            .n_out = ROWS * (net->width[0] + has_value),
                            .forward = gradient_forward,
                            .vjp = gradient_vjp,

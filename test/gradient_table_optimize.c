@@ -4,10 +4,10 @@
 
 #include "cr_test.h"
 
+#include "optimize/aim.h"
+#include "optimize/controls.h"
 #include "optimize/scene_fixture.h"
 #include "optimize/select.h"
-#include "optimize/target.h"
-#include "optimize/waves.h"
 
 #include <string.h>
 

@@ -30,7 +30,7 @@
 #include "contact/augmented.h"
 
 #include "base/base.h"
-#include "base/math/cholesky.h"
+#include "base/math/dense_factor.h"
 #include "solvers/lcp.h"
 #include "solvers/powell.h"
 

@@ -24,7 +24,7 @@
 #include "contact/ground.h"
 
 #include "base/base.h"
-#include "base/math/cholesky.h"
+#include "base/math/dense_factor.h"
 #include "contact/pair.h"
 #include "model/ground_nets.h"
 

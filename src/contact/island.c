@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 #include "base/math/dense.h"
-#include "base/math/psd.h"
+#include "base/math/dense_factor.h"
 #include "base/math/vec3.h"
 #include "contact/ground.h"
 #include "contact/law.h"

@@ -8,7 +8,7 @@
 
 #pragma once
 
-#include "base/math/psd.h"
+#include "base/math/dense_factor.h"
 #include "base/math/vec3.h"
 #include "contact/ground.h"
 #include "contact/law.h"

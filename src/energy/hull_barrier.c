@@ -14,7 +14,7 @@
 
 #include "energy/hull_barrier.h"
 
-#include "base/math/cholesky.h"
+#include "base/math/dense_factor.h"
 #include "energy/longrange_parts.h"
 #include "geometry/mesh/triangle_pair.h"
 

@@ -14,7 +14,7 @@
 #include "learned/augmented.h"
 
 #include "base/base.h"
-#include "base/nn/start.h"
+#include "base/nn/mlp.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #include "learned/ground_parts.h"
 
 #include "base/base.h"
-#include "base/math/cholesky.h"
+#include "base/math/dense_factor.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-/// Format of all such files, see base/io/hdf5_arrays.h. The text "system" names the kind of the
+/// Format of all such files, see base/io/hdf5_file.h. The text "system" names the kind of the
 /// system.
 #define CRI_SYSTEM_FORMAT "carom weights 1"
 

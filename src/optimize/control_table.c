@@ -5,7 +5,7 @@
 #include "optimize/control_table.h"
 
 #include "base/io/file.h"
-#include "optimize/nearest.h"
+#include "optimize/select.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 //
 // Where theory says that contact laws differ, or that they cannot, on a run that was compared.
 //
-// Each sentence has a condition on the contacts of the run (optimize/contact_facts.h) and gives
+// Each sentence has a condition on the contacts of the run (optimize/compare.h) and gives
 // what was measured. Theory is about properties of laws, such as is_lifting (contact/law.h); what a
 // property makes of the motion is the distance of two laws that differ in nothing else.
 

@@ -24,7 +24,7 @@ typedef struct cri_fit_problem {
     const bool *is_x0_given;
     const cri_domain *bound; // (n_variable) besides the model's own; NULL: none
     int n_prior;
-    const cri_prior *prior; // of variables that are no part of a turn (unknowns.h)
+    const cri_prior *prior; // of variables that are no part of a turn (replay.h)
     cri_loss_kind loss;
     double tuning;                // of a robust loss, 0: the usual one
     int n_held_out;               // recordings at the end, or samples of a single one

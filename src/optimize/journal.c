@@ -24,6 +24,7 @@ enum { SEARCH_STATUS, SEARCH_STOP, SEARCH_ITERATION, SEARCH_LOSS, N_SEARCH };
 
 // arrays of the file
 enum { ARRAY_ENTRY, ARRAY_Z, ARRAY_SCALE, ARRAY_DAMPING, ARRAY_HISTORY, ARRAY_COUNT };
+
 enum { ARRAY_PART = ARRAY_COUNT + 1, ARRAY_LABEL, N_ARRAY };
 
 // places in the array of counts
@@ -41,6 +42,36 @@ typedef struct frame {
     int64_t part[CRI_JOURNAL_N_PART];
     int64_t label[N_LABEL]; // characters
 } frame;
+
+/// A search of which a journal hears.
+typedef struct watched {
+    cri_journal *journal;
+    const cri_lsq *problem;
+    cri_journal_search *search;
+} watched;
+
+// ---- losses of iterations -----------------------------------------------------------------------
+
+// Losses of the iterations of a fit.
+
+void cri_history_keep(cri_fit_history *history, long long i, double value) {
+    if (i <= history->last) {
+        return;
+    }
+    history->last = i;
+    if (i % history->every == 0 && history->n == CRI_HISTORY_LIMIT) {
+        history->n /= 2;
+        history->every *= 2;
+        for (int k = 0; k < history->n; k++) {
+            history->value[k] = history->value[2 * k + 1];
+        }
+    }
+    if (i % history->every == 0) {
+        history->value[history->n++] = value;
+    }
+}
+
+// ---- the journal --------------------------------------------------------------------------------
 
 static uint64_t kind(void) {
     return cri_hash_text(CRI_HASH_START, KIND);
@@ -259,13 +290,6 @@ cr_status cri_journal_finish(cri_journal *j, cr_error *err) {
 }
 
 // ---- searches ----------------------------------------------------------------------------------
-
-/// A search of which a journal hears.
-typedef struct watched {
-    cri_journal *journal;
-    const cri_lsq *problem;
-    cri_journal_search *search;
-} watched;
 
 static bool hear(void *context, const cri_progress_state *state) {
     const watched *w = context;

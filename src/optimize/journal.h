@@ -17,10 +17,25 @@
 
 #include "base/base.h"
 #include "base/progress.h"
-#include "optimize/history.h"
 #include "optimize/least_squares.h"
 
 #include <stdint.h>
+
+/// Losses of iterations that are kept: when there are more, every second one, every fourth, ...
+#define CRI_HISTORY_LIMIT 512
+
+/// sqrt(loss / residuals) after each iteration, of the samples that its stage compared; during a
+/// restart the best so far.
+typedef struct cri_fit_history {
+    int n;
+    int every;      // iterations from one value to the next
+    long long last; // iteration that was told last
+    double value[CRI_HISTORY_LIMIT];
+} cri_fit_history;
+
+/// Keeps value for iteration i, counted from 1; one that does not come after the last is left out.
+/// every is 1 in a new history, all else zero.
+void cri_history_keep(cri_fit_history *history, long long i, double value);
 
 /// What a checkpoint belongs to. A number of a part is one that only equal parts have: see
 /// cri_hash.
@@ -72,7 +87,6 @@ typedef struct cri_journal {
 /// are borrowed. What cri_journal_clear releases is there after a failure too.
 CR_MUST_CHECK cr_status cri_journal_open(const cri_journal_def *def, cri_fit_history *history,
                                          cri_journal *out, cr_error *err);
-
 void cri_journal_clear(cri_journal *journal);
 
 /// Takes the next entry, of n numbers. False when it has to be computed.

@@ -99,8 +99,10 @@ CR_MUST_CHECK cr_status cri_minimiser_begin(cri_minimiser *m, const double *z, c
 
 /// One iteration, unless the search has stopped. Fails when there is no memory.
 CR_MUST_CHECK cr_status cri_minimiser_iterate(cri_minimiser *m, cr_error *err);
-
 double cri_minimiser_loss(const cri_minimiser *m); // of the best point
-int cri_minimiser_iterations(const cri_minimiser *m);
 int cri_minimiser_evaluations(const cri_minimiser *m);
 cri_minimise_stop cri_minimiser_stop(const cri_minimiser *m);
+
+// for tests
+
+int cri_minimiser_iterations(const cri_minimiser *m);

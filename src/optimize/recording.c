@@ -6,8 +6,8 @@
 
 #include "base/io/file.h"
 #include "base/io/number.h"
-#include "optimize/nearest.h"
 #include "optimize/robust.h"
+#include "optimize/select.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -28,7 +28,7 @@ typedef struct cri_recording {
     double *sigma; // (n_column) noise of a column, in its unit; NULL: not given, in no recording
     cri_truth *truth;
     const char *file; // as it was named, borrowed; may be NULL
-    // points of a geom's surface instead of entries of x (optimize/cloud.h): (n_sample, n_column,
+    // points of a geom's surface instead of entries of x (optimize/replay.h): (n_sample, n_column,
     // 3), the world; NULL: none. Then value is zero and x_index -1
     const double *cloud;
     int geom;

@@ -12,12 +12,25 @@
 //     a=b           a tie: both are one variable; names with several entries are tied one by one
 //
 // A selection is immutable once created and may be shared between threads.
+//
+// Single entries of a state x and tangent coordinates.
+//
+// In tangent coordinates each quaternion q of x is a rotation vector theta in the body frame, so
+// n_tangent = 2 n_v. Both directions take q as it is and mean its unit quaternion.
 
 #pragma once
 
 #include "base/arena.h"
 #include "base/base.h"
+#include "model/model.h"
 #include "optimize/domain.h"
+
+/// The name of the vector that differs from text by the fewest insertions, deletions, replacements
+/// and swaps of neighbours, or NULL when none is near. Valid as long as the model.
+const char *cri_name_nearest(const cr_model *model, cr_vector vector, const char *text);
+
+/// The change of entry i of x, its quaternions of length one, for the tangent x_tan (n_tangent).
+double cri_entry_of_tangent(const cr_model *model, const double *x, int i, const double *x_tan);
 
 /// One entry that a variable stands for.
 typedef struct cri_variable_place {
@@ -105,3 +118,11 @@ cri_domain cri_selection_domain(const cri_selection *selection, const cr_model *
 
 /// True when some variable is about that vector.
 bool cri_selection_has(const cri_selection *selection, cr_vector vector);
+
+// for tests
+
+/// True when name fits pattern, in which each * stands for any characters, none included.
+bool cri_name_matches(const char *pattern, const char *name);
+
+/// Adds the tangent of a unit change of entry i of x to x_tan (n_tangent).
+void cri_tangent_of_entry(const cr_model *model, const double *x, int i, double *x_tan);

@@ -34,10 +34,27 @@
 #pragma once
 
 #include "base/base.h"
+#include "learned/augmented.h"
 #include "optimize/differ.h"
 #include "optimize/fit.h"
 #include "optimize/linearise.h"
 #include "optimize/plan.h"
+
+typedef struct cri_nets_result {
+    const char *scene;
+    const char *law;                     // that labelled
+    const cri_ground_sampling *sampling; // NULL: recordings
+    const cri_ground_nets *nets;
+    const cri_augmented_score *score; // (CRI_GROUND_KINDS)
+    const cri_augmented_score *pdd;   // (CRI_GROUND_KINDS) the rival's
+    double seconds;
+} cri_nets_result;
+
+/// {"system", "scene", "law", "body", "surface", "sampling": {"along", "closing", "opening"} or
+/// null, "kinds": [{"kind", "spin", "train", "test", "accuracy", "confusion": [[..] by label],
+/// "friction", "impulse_pdd"}], "seconds"}; spin is null where states were recorded
+CR_MUST_CHECK cr_status cri_result_nets(const char *path, const cri_nets_result *result,
+                                        cr_error *err);
 
 typedef struct cri_simulate_result {
     const char *scene;
@@ -191,13 +208,10 @@ CR_MUST_CHECK cr_status cri_result_linear(const char *path, const cri_linear_res
                                           cr_error *err);
 CR_MUST_CHECK cr_status cri_result_bench(const char *path, int n_row, const cri_bench_row *row,
                                          cr_error *err);
-
 CR_MUST_CHECK cr_status cri_result_experiment(const char *path, const cri_experiment_file *result,
                                               cr_error *err);
-
 CR_MUST_CHECK cr_status cri_result_learn(const char *path, const cri_learn_result *result,
                                          cr_error *err);
-
 CR_MUST_CHECK cr_status cri_result_params(const char *path, int n_row, const cri_name_row *row,
                                           cr_error *err);
 CR_MUST_CHECK cr_status cri_result_laws(const char *path, int n_law, const cri_law_row *law,

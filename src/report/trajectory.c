@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/io/file.h"
-#include "base/io/hdf5_table.h"
+#include "base/io/hdf5_file.h"
 
 // columns of a part of the state or the control, 0 when it is not written
 static int part_width(const cri_trajectory *t, int part) {

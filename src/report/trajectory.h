@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Motions as files: CSV, or HDF5 when the name ends in .h5 or .hdf5 (see base/io/hdf5_table.h).
+// Motions as files: CSV, or HDF5 when the name ends in .h5 or .hdf5 (see base/io/hdf5_file.h).
 //
 // CSV has a column t in seconds, then one an entry of the state, named like it. Numbers have the
 // digits that bring every double back.
@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/base.h"
-#include "base/io/atomic_file.h"
+#include "base/io/file.h"
 
 /// What a motion is of. Everything is borrowed until commit or cancel.
 typedef struct cri_trajectory_def {

@@ -27,8 +27,8 @@
 #include "solvers/cone_qp.h"
 
 #include "base/base.h"
-#include "base/math/cholesky.h"
 #include "base/math/dense.h"
+#include "base/math/dense_factor.h"
 #include "solvers/friction.h"
 
 #include <float.h>

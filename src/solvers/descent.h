@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "base/math/block_factor.h"
+#include "base/math/sparse_ldlt.h"
 
 /// A function of n unknowns on a manifold. It keeps a point where it stands and one that is tried.
 typedef struct cri_descent {

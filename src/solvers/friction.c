@@ -22,7 +22,7 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/math/dense.h"
-#include "base/math/lu.h"
+#include "base/math/dense_factor.h"
 #include "base/math/sparse_ldlt.h"
 #include "solvers/cone_qp.h"
 #include "solvers/lcp.h"

@@ -44,7 +44,7 @@ typedef struct cri_friction {
     const double *l;  // (n), >= 0, lower bounds of the normal impulses; octagon: 0
     // where A is not zero (friction.h); NULL: everywhere
     const struct cri_blocks *blocks;
-    // pivots of A (base/math/psd.h, to 1e-11), NULL: not there
+    // pivots of A (base/math/dense_factor.h, to 1e-11), NULL: not there
     const struct cri_psd *pivots;
 } cri_friction;
 

@@ -14,7 +14,7 @@
 // least squares would. L is found by Cholesky with pivoting of C' A C on the columns with D = 0.
 //
 // Where nothing slides, B = C picks entries of f, H is a block of A, and its pseudoinverse is all
-// there is to it: y = H^+ rhs + (1 - H H^+) x (base/math/psd.h).
+// there is to it: y = H^+ rhs + (1 - H H^+) x (base/math/dense_factor.h).
 //
 // Where that matrix is still singular the solution is not isolated (Painleve's rod): least squares
 // by QR, never a division, and the label one-sided.
@@ -23,7 +23,7 @@
 
 #include "base/base.h"
 #include "base/math/dense.h"
-#include "base/math/lu.h"
+#include "base/math/dense_factor.h"
 #include "solvers/friction.h"
 
 #include <math.h>

@@ -6,8 +6,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/math/psd.h"
-#include "base/math/qr.h"
+#include "base/math/dense_factor.h"
 #include "solvers/friction.h"
 
 /// A direction b in which a contact's impulse may move, the equation c that it has to keep, and the

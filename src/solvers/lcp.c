@@ -21,8 +21,7 @@
 
 #include "base/base.h"
 #include "base/math/dense.h"
-#include "base/math/lu.h"
-#include "base/math/qr.h"
+#include "base/math/dense_factor.h"
 
 #include <float.h>
 #include <math.h>

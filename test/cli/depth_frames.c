@@ -3,7 +3,7 @@
 // depth_frames FILE WIDTH: depth frames of the ball of depth_test.py from 2 m away along y, 40 x
 // 60, by the closed form. The camera says that they are WIDTH wide.
 
-#include "base/io/hdf5_arrays.h"
+#include "base/io/hdf5_file.h"
 
 #include <math.h>
 #include <stdio.h>

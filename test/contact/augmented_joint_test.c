@@ -10,7 +10,7 @@
 
 #include "cr_test.h"
 
-#include "base/math/cholesky.h"
+#include "base/math/dense_factor.h"
 #include "contact/augmented.h"
 #include "contact/ground_plant.h"
 #include "solvers/powell.h"

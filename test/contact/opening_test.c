@@ -9,7 +9,7 @@
 
 #include "contact/island.h"
 
-#include "base/math/qr.h"
+#include "base/math/dense_factor.h"
 #include "cr_test.h"
 
 #include <math.h>

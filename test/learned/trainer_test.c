@@ -6,7 +6,7 @@
 #include "learned/trainer.h"
 
 #include "alloc_wrap.h"
-#include "base/nn/start.h"
+#include "base/nn/mlp.h"
 #include "cr_test.h"
 
 #include <math.h>

@@ -6,8 +6,6 @@
 
 #include "scene_fixture.h"
 
-#include "optimize/check.h"
-
 #include <math.h>
 #include <stdlib.h>
 

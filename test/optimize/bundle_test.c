@@ -2,7 +2,7 @@
 //
 // Gradient bundles against closed forms of smoothed losses.
 
-#include "optimize/bundle.h"
+#include "optimize/plan.h"
 
 #include "cr_test.h"
 

@@ -6,7 +6,6 @@
 
 #include "cr_test.h"
 
-#include "optimize/horizon.h"
 #include "optimize/select.h"
 
 #include <math.h>

@@ -6,9 +6,6 @@
 
 #include "cr_test.h"
 
-#include "optimize/identify.h"
-#include "optimize/singular.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -300,7 +297,7 @@ TEST(blocks_and_one_dense_matrix_give_the_same_covariance) {
     cri_arrow whole = dense(&block[N_BLOCK], N_ALL, M_ALL);
     const double z[N_ALL] = {1, 1, 1, 1, 1, 1, 1, 1};
     cr_arena *arena = cri_arena_create(1 << 14);
-    cri_verdict a, b;
+    cri_lsq_verdict a, b;
     CHECK_INT(cri_identify(&parts, z, &from.J[0][0][0], arena, &a, NULL), CR_OK);
     CHECK_INT(cri_identify(&whole, z, J, arena, &b, NULL), CR_OK);
     CHECK_INT(a.rank, N_ALL);
@@ -339,7 +336,7 @@ TEST(a_shared_unknown_that_own_ones_absorb_is_named_with_them) {
     cri_arrow parts = arrow_of(block);
     const double z[N_ALL] = {1, 1, 1, 1, 1, 1, 1, 1};
     cr_arena *arena = cri_arena_create(1 << 14);
-    cri_verdict v;
+    cri_lsq_verdict v;
     CHECK_INT(cri_identify(&parts, z, &from.J[0][0][0], arena, &v, NULL), CR_OK);
     CHECK_INT(v.rank, N_ALL - 2);
     CHECK(v.identity[0].is_identifiable && v.shared[0] > 0.0);
@@ -368,7 +365,7 @@ TEST(standard_errors_of_a_line_are_those_of_the_textbook) {
     cri_arrow_block block;
     cri_arrow arrow = dense(&block, 2, M);
     cr_arena *arena = cri_arena_create(1 << 12);
-    cri_verdict v;
+    cri_lsq_verdict v;
     CHECK_INT(cri_identify(&arrow, z, J, arena, &v, NULL), CR_OK);
     // sum (t - mean)^2 = 82.5, mean 4.5
     CHECK_CLOSE(v.shared[3], 1.0 / 82.5, 0.0, 1e-12);
@@ -395,7 +392,7 @@ TEST(unknowns_without_effect_or_in_a_combination_are_named) {
     cri_arrow_block block;
     cri_arrow arrow = dense(&block, N, M);
     cr_arena *arena = cri_arena_create(1 << 12);
-    cri_verdict v;
+    cri_lsq_verdict v;
     CHECK_INT(cri_identify(&arrow, z, J, arena, &v, NULL), CR_OK);
     const cri_identity *out = v.identity;
     CHECK(out[0].is_identifiable && out[4].is_identifiable);

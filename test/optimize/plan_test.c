@@ -4,7 +4,7 @@
 
 #include "plan_fixture.h"
 
-#include "optimize/shot.h"
+#include "optimize/plan.h"
 
 #include <math.h>
 #include <unistd.h>

@@ -7,8 +7,6 @@
 #include "scene_fixture.h"
 
 #include "base/math/quat.h"
-#include "optimize/nearest.h"
-#include "optimize/tangent.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 //
 // Targets are read, and their loss is the squared distance.
 
-#include "optimize/target.h"
+#include "optimize/aim.h"
 
 #include "scene_fixture.h"
 

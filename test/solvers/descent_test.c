@@ -4,7 +4,7 @@
 
 #include "cr_test.h"
 
-#include "base/math/cholesky.h"
+#include "base/math/dense_factor.h"
 #include "solvers/descent.h"
 
 #include <math.h>

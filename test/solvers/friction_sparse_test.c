@@ -8,7 +8,7 @@
 // velocity is unique under the convex law; and under each law the impulse that the selection picks,
 // where it can.
 
-#include "base/math/lu.h"
+#include "base/math/dense_factor.h"
 #include "bench/problem_make.h"
 #include "contact/law.h"
 #include "cr_test.h"

@@ -6,7 +6,6 @@
 
 #include "base/io/checkpoint.h"
 
-#include "base/io/atomic_file.h"
 #include "base/io/file.h"
 
 #include <stdlib.h>

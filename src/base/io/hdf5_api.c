@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/io/file.h"
-#include "base/io/hdf5_table.h"
+#include "base/io/hdf5_file.h"
 
 // a symbol's address into a pointer of whatever type; POSIX has them all of one size
 static bool find(void *library, const char *name, void *pointer) {

@@ -2,8 +2,7 @@
 //
 // What a build without HDF5 says instead of writing or reading such files.
 
-#include "base/io/hdf5_arrays.h"
-#include "base/io/hdf5_table.h"
+#include "base/io/hdf5_file.h"
 
 #include "base/io/file.h"
 

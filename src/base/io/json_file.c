@@ -4,7 +4,6 @@
 
 #include "base/io/json_file.h"
 
-#include "base/io/atomic_file.h"
 #include "base/io/file.h"
 
 #include <stdlib.h>

@@ -27,6 +27,8 @@ typedef struct cri_mesh_data {
 CR_MUST_CHECK cr_status cri_mesh_read(const char *path, cr_arena *arena, int *n_vertex,
                                       double **vertex, int *n_face, int **face, cr_error *err);
 
+// for tests
+
 /// As cri_mesh_read, from memory. name stands in messages, and its end says which format it is.
 CR_MUST_CHECK cr_status cri_mesh_parse(const char *text, size_t n_byte, const char *name,
                                        cr_arena *arena, cri_mesh_data *out, cr_error *err);

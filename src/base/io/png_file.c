@@ -4,7 +4,7 @@
 
 #include "base/io/png_file.h"
 
-#include "base/io/atomic_file.h"
+#include "base/io/file.h"
 
 #include <stdint.h>
 

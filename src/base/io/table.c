@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/io/file.h"
-#include "base/io/hdf5_table.h"
+#include "base/io/hdf5_file.h"
 #include "base/io/number.h"
 
 // longest piece of the file shown in a message, bytes

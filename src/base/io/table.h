@@ -21,7 +21,7 @@ typedef struct cri_table {
     char **comment; // (n_comment) without '#' and surrounding spaces
 } cri_table;
 
-/// Reads a file, CSV or HDF5 (see hdf5_table.h). On failure *out is empty and err names file, line
+/// Reads a file, CSV or HDF5 (see hdf5_file.h). On failure *out is empty and err names file, line
 /// and column.
 CR_MUST_CHECK cr_status cri_table_read(const char *path, cri_table *out, cr_error *err);
 

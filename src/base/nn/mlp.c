@@ -19,12 +19,385 @@
 // products of the last line are one, of [T; Zb] and [Ad; A]. Values of the last hidden layer are
 // wanted by v alone: without it softplus costs one exponential a unit there and no logarithm.
 
-#include "base/nn/mlp_parts.h"
+#include "base/nn/mlp.h"
 
 #include "base/base.h"
+#include "base/math/dense.h"
 #include "base/nn/gemm.h"
+#include "base/nn/lanes_exp.h"
+#include "base/random.h"
 
+#include <math.h>
 #include <string.h>
+
+enum { INPUT_MOST = 4 };
+
+/// A call. Arrays over units have length n, a multiple of 8; padded units have zero weights.
+typedef struct call {
+    int n_in, n;
+    int n_row;
+    bool is_tanh;
+    const double *W;    // (n_in, n) transposed
+    const double *last; // (n)
+    const double *x, *u;
+    const double *keep; // (n_row, n) slopes, or values of tanh
+    double *sum;        // (n_in + 2, n) adjoints of W, b and the last layer
+    double *x_adj;
+} call;
+
+/// Pairs of a layer: first halves belong to the gradient, second ones to the value.
+typedef struct pairs {
+    double *a[CRI_MLP_LAYER_MOST]; // (2 n_row, n_l) [Ad_l; A_l], l = 0..L-2
+    double *t[CRI_MLP_LAYER_MOST]; // (2 n_row, n_l) [T_l; Zb_l], l = 1..L-1
+} pairs;
+
+// ---- start --------------------------------------------------------------------------------------
+
+// Starts. Of the fans n_0 (in) and n_1 (out) of a layer,
+//
+//   orthogonal   Q of the QR factorisation of a Gaussian matrix with positive diagonal of R, which
+//                is uniform over matrices with orthonormal columns (Mezzadri 2007); of the
+//                transposed one when n_1 < n_0
+//   Glorot       uniform, variance 2/(n_0 + n_1) (Glorot and Bengio 2010, eq. 16)
+//   fan-in       uniform in +-1/sqrt n_0
+//
+// Gram and Schmidt's process twice gives Q with a positive diagonal of R as it stands.
+
+static void fill_uniform(cri_random *stream, int n, double limit, double *w) {
+    for (int i = 0; i < n; i++) {
+        w[i] = limit > 0.0 ? cri_random_uniform(stream, -limit, limit) : 0.0;
+    }
+}
+
+// n_vector orthonormal rows of length n >= n_vector
+static void fill_orthonormal(cri_random *stream, int n_vector, int n, double *rows) {
+    for (int k = 0; k < n_vector; k++) {
+        double *row = rows + (long)k * n;
+        double before = 0.0, after = 0.0;
+        do {
+            for (int i = 0; i < n; i++) {
+                row[i] = cri_random_normal(stream);
+            }
+            before = sqrt(cri_dot(n, row, row));
+            for (int pass = 0; pass < 2; pass++) {
+                for (int j = 0; j < k; j++) {
+                    const double *other = rows + (long)j * n;
+                    cri_add_scaled(n, -cri_dot(n, row, other), other, row);
+                }
+            }
+            after = sqrt(cri_dot(n, row, row));
+        } while (!(after > 1e-8 * before)); // in the span of the others: draw again
+        for (int i = 0; i < n; i++) {
+            row[i] /= after;
+        }
+    }
+}
+
+static bool fill_orthogonal(cri_random *stream, int n_out, int n_in, double *w, cr_arena *work) {
+    if (n_out <= n_in) {
+        fill_orthonormal(stream, n_out, n_in, w);
+        return true;
+    }
+    cri_arena_mark mark = cri_arena_get_mark(work);
+    double *columns = CR_PUSH_RAW(work, double, (size_t)n_out *(size_t)n_in);
+    if (columns) {
+        fill_orthonormal(stream, n_in, n_out, columns);
+    }
+    for (long i = 0; columns && i < (long)n_out * n_in; i++) {
+        w[i] = columns[i % n_in * n_out + i / n_in];
+    }
+    cri_arena_rewind(work, mark);
+    return columns != NULL;
+}
+
+bool cri_mlp_start(const cri_mlp *net, cri_start kind, cri_random *stream, double *w,
+                   cr_arena *work) {
+    CR_ASSERT(net && stream && w && work);
+    for (int l = 1; l <= net->n_layer; l++) {
+        int n_in = net->width[l - 1], n_out = net->width[l];
+        double *W = w + cri_mlp_place(net, l, false);
+        double limit = 1.0 / sqrt(n_in);
+        switch (kind) {
+        case CRI_START_ORTHOGONAL:
+            if (!fill_orthogonal(stream, n_out, n_in, W, work)) {
+                return false;
+            }
+            break;
+        case CRI_START_GLOROT:
+            fill_uniform(stream, n_out * n_in, sqrt(6.0 / (n_in + n_out)), W);
+            limit = 0.0;
+            break;
+        case CRI_START_FAN_IN:
+            fill_uniform(stream, n_out * n_in, limit, W);
+            break;
+        }
+        if (l < net->n_layer || !net->has_no_last_bias) {
+            fill_uniform(stream, n_out, limit, w + cri_mlp_place(net, l, true));
+        }
+    }
+    return true;
+}
+
+// ---- one hidden layer ---------------------------------------------------------------------------
+
+// The gradient of a net with one hidden layer and few inputs: one pass over the units a row, with
+// everything in the nearest cache and one exponential a unit. Formulas: above, with L = 2; over
+// units j and inputs i
+//
+//   g_i = sum_j S_j w_j W_ji                            w the last layer, W the first
+//   vjp: d_j = sum_i u_i W_ji,  T_j = S_j w_j,  Q_j = R_j d_j     R = (1 - S) T, or -2 A T of tanh
+//        w_j-bar += S_j d_j,  b_j-bar += Q_j,  W_ji-bar += T_j u_i + Q_j x_i,
+//        x_i-bar += sum_j Q_j W_ji
+//
+// W is transposed once a call, so that units are neighbours. Sums over units go in 8 parts, sums
+// over rows in their order. Loops over inputs are unrolled, so that their lanes live in registers:
+// gcc 12 unrolls two of them by itself, and three inputs took six times the time of two.
+
+bool cri_mlp_is_single(const cri_mlp *net) {
+    return net->n_layer == 2 && net->width[0] <= INPUT_MOST && net->act != CRI_ACT_RELU;
+}
+
+static int padded(int n) {
+    return (n + CRI_PART - 1) / CRI_PART * CRI_PART;
+}
+
+// weights with neighbouring units: W, biases, the last layer
+static double *push_weights(const cri_mlp *net, const double *w, cr_arena *arena) {
+    int n_in = net->width[0], n_unit = net->width[1], n = padded(n_unit);
+    double *out = CR_PUSH(arena, double, (n_in + 2) * n);
+    for (int i = 0; out && i < n_in; i++) {
+        for (int j = 0; j < n_unit; j++) {
+            out[i * n + j] = w[j * n_in + i];
+        }
+    }
+    if (out) {
+        size_t n_byte = sizeof *w * (size_t)n_unit;
+        memcpy(out + n_in * n, w + n_unit * n_in, n_byte);
+        memcpy(out + (n_in + 1) * n, w + cri_mlp_place(net, 2, false), n_byte);
+    }
+    return out;
+}
+
+// ---- forward -----------------------------------------------------------------------------------
+
+// lanes from unit j on: keeps slopes or values, adds to g; n_in and is_tanh are constants where
+// this is inlined
+CRI_INLINE void push_lanes(const call *c, int n_in, bool is_tanh, const double *x, int j,
+                           double *keep, cri_lanes *g) {
+    cri_lanes z, W[INPUT_MOST], last, a, e;
+    cri_lanes_load(c->W + (long)n_in * c->n + j, &z);
+    cri_lanes_load(c->last + j, &last);
+#pragma GCC unroll 4 // INPUT_MOST
+    for (int i = 0; i < n_in; i++) {
+        cri_lanes_load(c->W + (long)i * c->n + j, &W[i]);
+        z += x[i] * W[i];
+    }
+    if (is_tanh) {
+        cri_lanes_tanh(&z, &a);
+    } else {
+        cri_lanes_decay(&z, &e);
+        cri_lanes_logistic(&z, &e, &a);
+    }
+    cri_lanes_store(&a, keep + j);
+    cri_lanes T = (is_tanh ? 1.0 - a * a : a) * last;
+#pragma GCC unroll 4
+    for (int i = 0; i < n_in; i++) {
+        g[i] += T * W[i];
+    }
+}
+
+CRI_INLINE void push_row(const call *c, int n_in, bool is_tanh, int r, double *keep, double *g) {
+    const double *x = c->x + (long)r * n_in;
+    cri_lanes part[2][INPUT_MOST] = {{{0.0}}};
+    for (int j = 0; j < c->n; j += CRI_PART) {
+        push_lanes(c, n_in, is_tanh, x, j, keep + (long)r * c->n, part[0]);
+        push_lanes(c, n_in, is_tanh, x, j + CRI_LANE, keep + (long)r * c->n, part[1]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < n_in; i++) {
+        g[(long)r * n_in + i] = cri_lanes_sum(&part[0][i], &part[1][i]);
+    }
+}
+
+CRI_INLINE void push_some(const call *c, int n_in, double *keep, double *g) {
+    const call own = *c; // which no store can change
+    for (int r = 0; r < own.n_row; r++) {
+        if (own.is_tanh) {
+            push_row(&own, n_in, true, r, keep, g);
+        } else {
+            push_row(&own, n_in, false, r, keep, g);
+        }
+    }
+}
+
+CRI_INLINE void push_rows_body(const call *c, double *keep, double *g) {
+    switch (c->n_in) {
+    case 1:
+        push_some(c, 1, keep, g);
+        return;
+    case 2:
+        push_some(c, 2, keep, g);
+        return;
+    case 3:
+        push_some(c, 3, keep, g);
+        return;
+    default:
+        push_some(c, INPUT_MOST, keep, g);
+    }
+}
+
+CRI_LANES(push_rows, (const call *c, double *keep, double *g), (c, keep, g))
+
+/// As the functions of mlp.h, for such a net and without values.
+static bool mlp_single(const cri_mlp *net, const double *w, int n_row, const double *x, double *g,
+                       cri_mlp_cache *cache, cr_arena *arena) {
+    CR_ASSERT(cri_mlp_is_single(net));
+    int n_in = net->width[0], n = padded(net->width[1]);
+    bool is_tanh = net->act == CRI_ACT_TANH;
+    size_t n_all = (size_t)n_row * (size_t)n;
+    double *keep = CR_PUSH_RAW(arena, double, n_all + 1);
+    cri_arena_mark mark = cri_arena_get_mark(arena);
+    const double *W = push_weights(net, w, arena);
+    if (!keep || !W) {
+        return false;
+    }
+    call c = {.n_in = n_in,
+              .n = n,
+              .n_row = n_row,
+              .is_tanh = is_tanh,
+              .W = W,
+              .last = W + (long)(n_in + 1) * n,
+              .x = x};
+    push_rows(&c, keep, g);
+    cri_arena_rewind(arena, mark);
+    cache->a[1] = is_tanh ? keep : NULL;
+    cache->s[1] = is_tanh ? NULL : keep;
+    return true;
+}
+
+// ---- vjp ---------------------------------------------------------------------------------------
+
+// to += x, all lanes
+CRI_INLINE void add(const cri_lanes *x, double *to) {
+    cri_lanes sum;
+    cri_lanes_load(to, &sum);
+    sum += *x;
+    cri_lanes_store(&sum, to);
+}
+
+// lanes from unit j of row r, as push_lanes; adds to x_adj
+CRI_INLINE void pull_lanes(const call *c, int n_in, bool is_tanh, int r, int j, cri_lanes *x_adj) {
+    const double *x = c->x + (long)r * n_in, *u = c->u + (long)r * n_in;
+    double *W_adj = c->sum, *b_adj = c->sum + (long)n_in * c->n, *last_adj = b_adj + c->n;
+    cri_lanes a, W[INPUT_MOST], last, d = {0.0};
+    cri_lanes_load(c->keep + (long)r * c->n + j, &a);
+    cri_lanes_load(c->last + j, &last);
+#pragma GCC unroll 4 // INPUT_MOST
+    for (int i = 0; i < n_in; i++) {
+        cri_lanes_load(c->W + (long)i * c->n + j, &W[i]);
+        d += u[i] * W[i];
+    }
+    cri_lanes s = is_tanh ? 1.0 - a * a : a;
+    cri_lanes T = s * last, s_d = s * d;
+    cri_lanes Q = (is_tanh ? -2.0 * a : 1.0 - a) * T * d;
+    add(&s_d, last_adj + j);
+    add(&Q, b_adj + j);
+#pragma GCC unroll 4
+    for (int i = 0; i < n_in; i++) {
+        cri_lanes own = T * u[i] + Q * x[i];
+        add(&own, W_adj + (long)i * c->n + j);
+        x_adj[i] += Q * W[i];
+    }
+}
+
+CRI_INLINE void pull_row(const call *c, int n_in, bool is_tanh, int r) {
+    cri_lanes part[2][INPUT_MOST] = {{{0.0}}};
+    for (int j = 0; j < c->n; j += CRI_PART) {
+        pull_lanes(c, n_in, is_tanh, r, j, part[0]);
+        pull_lanes(c, n_in, is_tanh, r, j + CRI_LANE, part[1]);
+    }
+    if (!c->x_adj) {
+        return;
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < n_in; i++) {
+        c->x_adj[(long)r * n_in + i] += cri_lanes_sum(&part[0][i], &part[1][i]);
+    }
+}
+
+CRI_INLINE void pull_some(const call *c, int n_in) {
+    const call own = *c;
+    for (int r = 0; r < own.n_row; r++) {
+        if (own.is_tanh) {
+            pull_row(&own, n_in, true, r);
+        } else {
+            pull_row(&own, n_in, false, r);
+        }
+    }
+}
+
+CRI_INLINE void pull_rows_body(const call *c) {
+    switch (c->n_in) {
+    case 1:
+        pull_some(c, 1);
+        return;
+    case 2:
+        pull_some(c, 2);
+        return;
+    case 3:
+        pull_some(c, 3);
+        return;
+    default:
+        pull_some(c, INPUT_MOST);
+    }
+}
+
+CRI_LANES(pull_rows, (const call *c), (c))
+
+// sums over units as neighbours back to the order of the weights
+static void add_sums(const cri_mlp *net, const call *c, double *w_adj) {
+    int n_in = c->n_in, n_unit = net->width[1];
+    double *last = w_adj + cri_mlp_place(net, 2, false);
+    for (int j = 0; j < n_unit; j++) {
+        for (int i = 0; i < n_in; i++) {
+            w_adj[j * n_in + i] += c->sum[(long)i * c->n + j];
+        }
+        w_adj[n_unit * n_in + j] += c->sum[(long)n_in * c->n + j];
+        last[j] += c->sum[(long)(n_in + 1) * c->n + j];
+    }
+}
+
+static bool mlp_single_vjp(const cri_mlp *net, const double *w, const cri_mlp_cache *cache,
+                           const double *g_adj, double *x_adj, double *w_adj, cr_arena *work) {
+    CR_ASSERT(cri_mlp_is_single(net));
+    cri_arena_mark mark = cri_arena_get_mark(work);
+    int n_in = net->width[0], n = padded(net->width[1]);
+    bool is_tanh = net->act == CRI_ACT_TANH;
+    const double *W = push_weights(net, w, work);
+    double *sum = CR_PUSH(work, double, (n_in + 2) * n);
+    bool is_good = W && sum;
+    if (is_good) {
+        call c = {.n_in = n_in,
+                  .n = n,
+                  .n_row = cache->n_row,
+                  .is_tanh = is_tanh,
+                  .W = W,
+                  .last = W + (long)(n_in + 1) * n,
+                  .x = cache->x,
+                  .u = g_adj,
+                  .keep = is_tanh ? cache->a[1] : cache->s[1],
+                  .sum = sum,
+                  .x_adj = x_adj};
+        pull_rows(&c);
+        if (w_adj) {
+            add_sums(net, &c, w_adj);
+        }
+    }
+    cri_arena_rewind(work, mark);
+    return is_good;
+}
+
+// ---- any net ------------------------------------------------------------------------------------
 
 static void check_net(const cri_mlp *net) {
     CR_ASSERT(net && net->n_layer >= 1 && net->n_layer <= CRI_MLP_LAYER_MOST);
@@ -69,7 +442,7 @@ static void fill_layer(const cri_mlp *net, const double *w, int layer, int n_row
                 has_bias(net, layer));
 }
 
-static double *push_rows(cr_arena *arena, int n_row, int n) {
+static double *allocate_rows(cr_arena *arena, int n_row, int n) {
     return CR_PUSH_RAW(arena, double, (size_t)n_row *(size_t)n + 1);
 }
 
@@ -80,11 +453,11 @@ static bool fill_hidden(const cri_mlp *net, const double *w, bool has_slopes, bo
     const double *a = c->x;
     for (int l = 1; l < net->n_layer; l++) {
         int n = net->width[l];
-        double *z = push_rows(arena, c->n_row, n);
+        double *z = allocate_rows(arena, c->n_row, n);
         bool has_value = has_last || l + 1 < net->n_layer || net->act == CRI_ACT_TANH;
         double *s = z;
         if (has_slopes && has_value) {
-            s = push_rows(arena, c->n_row, n);
+            s = allocate_rows(arena, c->n_row, n);
         }
         if (!z || !s) {
             return false;
@@ -149,7 +522,7 @@ bool cri_mlp_value_vjp(const cri_mlp *net, const double *w, const cri_mlp_cache 
     bool is_good = true;
     for (int l = net->n_layer; l > 1 && is_good; l--) {
         int n_in = net->width[l - 1];
-        double *Ab = push_rows(work, n_row, n_in);
+        double *Ab = allocate_rows(work, n_row, n_in);
         is_good = Ab != NULL;
         if (is_good) {
             // Z_l = A_{l-1} W_l^T + b_l
@@ -178,7 +551,7 @@ bool cri_mlp_value_vjp(const cri_mlp *net, const double *w, const cri_mlp_cache 
 static bool pull_back(const cri_mlp *net, const double *w, cri_mlp_cache *c, cr_arena *arena) {
     for (int l = net->n_layer - 1; l >= 1; l--) {
         size_t n = (size_t)net->width[l], n_all = (size_t)c->n_row * n;
-        double *T = push_rows(arena, c->n_row, net->width[l]);
+        double *T = allocate_rows(arena, c->n_row, net->width[l]);
         if (!T) {
             return false;
         }
@@ -204,7 +577,7 @@ bool cri_mlp_gradient(const cri_mlp *net, const double *w, int n_row, const doub
     cri_mlp_cache c = {.n_row = n_row, .x = x};
     bool is_good = false;
     if (!v && cri_mlp_is_single(net)) {
-        is_good = cri_mlp_single(net, w, n_row, x, g, &c, arena);
+        is_good = mlp_single(net, w, n_row, x, g, &c, arena);
     } else {
         is_good = fill_hidden(net, w, true, v != NULL, &c, arena) && pull_back(net, w, &c, arena);
         if (is_good && v) {
@@ -225,12 +598,6 @@ bool cri_mlp_gradient(const cri_mlp *net, const double *w, int n_row, const doub
     }
     return is_good;
 }
-
-/// Pairs of a layer: first halves belong to the gradient, second ones to the value.
-typedef struct pairs {
-    double *a[CRI_MLP_LAYER_MOST]; // (2 n_row, n_l) [Ad_l; A_l], l = 0..L-2
-    double *t[CRI_MLP_LAYER_MOST]; // (2 n_row, n_l) [T_l; Zb_l], l = 1..L-1
-} pairs;
 
 // Q = R * Zd and Ad = S * Zd over n numbers; Ad may be Zd
 static void push_tangent(cri_activation act, size_t n, const double *Zd, const cri_mlp_cache *c,
@@ -259,8 +626,8 @@ static bool push_forward(const cri_mlp *net, const double *w, const cri_mlp_cach
     int n_row = c->n_row;
     for (int l = 0; l < net->n_layer; l++) {
         size_t n_all = (size_t)n_row * (size_t)net->width[l];
-        p->a[l] = push_rows(work, 2 * n_row, net->width[l]);
-        p->t[l] = l > 0 ? push_rows(work, 2 * n_row, net->width[l]) : p->a[l];
+        p->a[l] = allocate_rows(work, 2 * n_row, net->width[l]);
+        p->t[l] = l > 0 ? allocate_rows(work, 2 * n_row, net->width[l]) : p->a[l];
         if (!p->a[l] || !p->t[l]) {
             return false;
         }
@@ -327,7 +694,7 @@ static bool pull_forward(const cri_mlp *net, const double *w, const cri_mlp_cach
             return true;
         }
         cri_arena_mark mark = cri_arena_get_mark(work);
-        double *Ab = push_rows(work, n_row, n_in), *below = p->t[l - 1] + n_below;
+        double *Ab = allocate_rows(work, n_row, n_in), *below = p->t[l - 1] + n_below;
         if (!Ab) {
             return false;
         }
@@ -353,7 +720,7 @@ bool cri_mlp_gradient_vjp(const cri_mlp *net, const double *w, const cri_mlp_cac
     }
     if (!cache->t[1]) {
         CR_ASSERT(!v_adj);
-        return cri_mlp_single_vjp(net, w, cache, g_adj, x_adj, w_adj, work);
+        return mlp_single_vjp(net, w, cache, g_adj, x_adj, w_adj, work);
     }
     cri_arena_mark mark = cri_arena_get_mark(work);
     pairs p = {0};

@@ -6,11 +6,15 @@
 //
 // Weights are flat: W_1 (n_1, n_0), b_1 (n_1), W_2, b_2, ... row-major. Rows of a batch are
 // independent; vjps add. Formulas: mlp.c.
+//
+// Weights to start training from, drawn from streams of base/random.h: a seed names them to the
+// bit.
 
 #pragma once
 
 #include "base/arena.h"
 #include "base/nn/activation.h"
+#include "base/random.h"
 #include "carom/carom.h"
 
 enum { CRI_MLP_LAYER_MOST = 12 };
@@ -55,3 +59,19 @@ CR_MUST_CHECK bool cri_mlp_gradient_vjp(const cri_mlp *net, const double *w,
                                         const cri_mlp_cache *cache, const double *v_adj,
                                         const double *g_adj, double *x_adj, double *w_adj,
                                         cr_arena *work);
+
+typedef enum cri_start {
+    CRI_START_ORTHOGONAL, // orthonormal columns or rows, biases U(+-1/sqrt n_0)
+    CRI_START_GLOROT,     // U(+-sqrt(6/(n_0 + n_1))), biases 0
+    CRI_START_FAN_IN,     // weights and biases U(+-1/sqrt n_0)
+} cri_start;
+
+/// Fills w of a whole net, layer by layer. False: no memory.
+CR_MUST_CHECK bool cri_mlp_start(const cri_mlp *net, cri_start kind, cri_random *stream, double *w,
+                                 cr_arena *work);
+
+// for tests
+
+/// One hidden layer, few inputs, smooth: the whole gradient in one pass over the units. It leaves
+/// a cache without t, by which the vjp knows it.
+bool cri_mlp_is_single(const cri_mlp *net);

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/io/hdf5_arrays.h"
+#include "base/io/hdf5_file.h"
 #include "base/nn/mlp.h"
 
 /// "softplus", "tanh", "relu", and back; false: there is no such.

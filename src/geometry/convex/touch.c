@@ -19,7 +19,7 @@
 #include "geometry/convex/touch.h"
 
 #include "base/base.h"
-#include "base/math/lu.h"
+#include "base/math/dense_factor.h"
 #include "geometry/convex/pieces.h"
 
 #include <math.h>

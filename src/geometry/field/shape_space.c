@@ -4,7 +4,7 @@
 
 #include "geometry/field/shape_space.h"
 
-#include "base/io/hdf5_arrays.h"
+#include "base/io/hdf5_file.h"
 #include "base/random.h"
 #include "geometry/field/field.h"
 

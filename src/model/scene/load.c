@@ -10,8 +10,7 @@
 
 #include "base/base.h"
 #include "base/io/file.h"
-#include "base/io/hdf5_arrays.h"
-#include "base/io/hdf5_table.h"
+#include "base/io/hdf5_file.h"
 #include "base/io/number.h"
 #include "model/model.h"
 #include "model/scene/load.h"

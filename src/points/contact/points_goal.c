@@ -13,7 +13,7 @@
 #include "points/contact/points_contact.h"
 
 #include "base/base.h"
-#include "base/math/cholesky.h"
+#include "base/math/dense_factor.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "points/learn/learner.h"
 
 #include "base/base.h"
-#include "base/nn/start.h"
+#include "base/nn/mlp.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Systems of points as weight files (base/io/hdf5_arrays.h), of system "points", and back as models
+// Systems of points as weight files (base/io/hdf5_file.h), of system "points", and back as models
 // that simulate.
 //
 //     texts    system "points", name (cp3, rope, ...), law, form (lagrange or hamilton)

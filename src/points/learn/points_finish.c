@@ -36,8 +36,7 @@
 #include "points/learn/points_finish_parts.h"
 
 #include "base/base.h"
-#include "base/math/cholesky.h"
-#include "base/math/psd.h"
+#include "base/math/dense_factor.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "points/learn/points_task.h"
 
 #include "base/base.h"
-#include "base/nn/start.h"
+#include "base/nn/mlp.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 //
 // Named arrays as HDF5 files: there and back, damaged, and without memory. Needs WRAP.
 
-#include "base/io/hdf5_arrays.h"
+#include "base/io/hdf5_file.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 //
 // Motions as HDF5 files: there and back, damaged, foreign, and without memory. Needs WRAP.
 
-#include "base/io/hdf5_table.h"
+#include "base/io/hdf5_file.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 // The factor over groups against the dense one: the same solutions whatever is coupled, the same
 // bits where everything is, and as little work as the couplings leave.
 
-#include "base/math/block_factor.h"
+#include "base/math/sparse_ldlt.h"
 
-#include "base/math/cholesky.h"
+#include "base/math/dense_factor.h"
 #include "cr_test.h"
 #include "support/alloc_wrap.h"
 

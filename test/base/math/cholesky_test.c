@@ -2,7 +2,7 @@
 //
 // Cholesky's factorisation on matrices made of a known factor, and on those that have none.
 
-#include "base/math/cholesky.h"
+#include "base/math/dense_factor.h"
 
 #include "cr_test.h"
 

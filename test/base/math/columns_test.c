@@ -3,8 +3,7 @@
 // Solves for many columns against those for one, and sums over rows against plain ones.
 
 #include "base/math/dense.h"
-#include "base/math/lu.h"
-#include "base/math/psd.h"
+#include "base/math/dense_factor.h"
 
 #include "base/arena.h"
 #include "cr_test.h"

@@ -2,7 +2,7 @@
 //
 // The pseudoinverse against the equations that define it, on matrices of known rank.
 
-#include "base/math/psd.h"
+#include "base/math/dense_factor.h"
 
 #include "base/arena.h"
 #include "base/math/dense.h"

@@ -5,7 +5,7 @@
 
 #include "base/math/sparse_ldlt.h"
 
-#include "base/math/lu.h"
+#include "base/math/dense_factor.h"
 #include "cr_test.h"
 #include "support/alloc_wrap.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/nn/adam.h"
 
-#include "base/nn/start.h"
+#include "base/nn/mlp.h"
 #include "cr_test.h"
 
 #include <math.h>

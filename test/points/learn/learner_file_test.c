@@ -4,8 +4,7 @@
 
 #include "central_fixture.h"
 
-#include "base/io/hdf5_arrays.h"
-#include "base/io/hdf5_table.h"
+#include "base/io/hdf5_file.h"
 #include "points/learn/learner_file.h"
 
 #include <stdio.h>

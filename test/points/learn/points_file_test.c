@@ -6,8 +6,7 @@
 #include "points/learn/points_file.h"
 
 #include "base/base.h"
-#include "base/io/hdf5_arrays.h"
-#include "base/io/hdf5_table.h"
+#include "base/io/hdf5_file.h"
 #include "cr_test.h"
 #include "model/system_file.h"
 

@@ -1,13 +1,37 @@
 // SPDX-License-Identifier: MIT
 //
-// Named arrays: files, and what needs no HDF5.
+// How HDF5 files are told from others, and named arrays as far as they need no HDF5. Files are made
+// and read in hdf5_library.c by a library that hdf5_api.c loads, or refused in hdf5_none.c.
 
-#include "base/io/hdf5_arrays.h"
+#include "base/io/hdf5_file.h"
+
+#include "base/base.h"
+#include "base/io/file.h"
+#include "base/io/table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
+// ---- names and signatures -----------------------------------------------------------------------
+
+bool cri_hdf5_is_name(const char *path) {
+    static const char *const ending[] = {".h5", ".hdf5"};
+    size_t n = strlen(path);
+    for (int i = 0; i < 2; i++) {
+        size_t n_ending = strlen(ending[i]);
+        if (n > n_ending && strcmp(path + n - n_ending, ending[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cri_hdf5_is_file(const char *bytes, size_t n_byte) {
+    // the signature of the format's specification, section II.A
+    return n_byte >= 8 && memcmp(bytes, "\x89HDF\r\n\x1a\n", 8) == 0;
+}
+
+// ---- arrays -------------------------------------------------------------------------------------
 
 cr_status cri_arrays_read(const char *path, cri_array_file *content, cr_error *err) {
     char *bytes = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Motions as HDF5 files, and back as tables; linear maps as HDF5 files.
+// HDF5 files: motions, and back as tables; linear maps; named arrays of numbers. A motion:
 //
 //     /            attributes "format" = "carom trajectory 1", "scene", "law" (strings), "dt" in s
 //     /time        (n_row) s
@@ -8,19 +8,27 @@
 //     /qvel        (n_row, n_v) likewise
 //     /ctrl        (n_row, n_u) likewise, only when the motion was controlled
 //
-// and of a linear map
+// A linear map:
 //
 //     /            attributes "format" = "carom linearisation 1", "scene", "law", "dt", and "step",
 //                  after so many steps
 //     /A           (n, n), attributes "names" of the columns and "rows"
 //     /B           (n, n_u) likewise
 //
-// All numbers are doubles. Files are made and read in memory; the same motion gives the same bytes,
-// and checksums tell damage. HDF5 keeps state of its own: one thread at a time. It is told not to
-// tidy up at the end of the program: whoever has other HDF5 files open closes them.
+// Named arrays, weights of nets and what belongs to them:
+//
+//     /            attributes "format", "arrays" (the names of all arrays), and texts of the caller
+//     /NAME        an array of doubles; "/" within a name makes groups
+//
+// All numbers are doubles. Files are made and read in memory; equal content gives equal bytes, and
+// checksums tell damage. hdf5_library.c makes and reads them by the library that hdf5_api.c loads;
+// a build without it has hdf5_none.c, which refuses. HDF5 keeps state of its own: one thread at a
+// time. It is told not to tidy up at the end of the program: whoever has other HDF5 files open
+// closes them.
 
 #pragma once
 
+#include "base/base.h"
 #include "base/io/table.h"
 
 typedef enum cri_motion_part {
@@ -86,3 +94,46 @@ CR_MUST_CHECK cr_status cri_hdf5_make_map(const cri_map *map, const char *file, 
 /// and err says why.
 CR_MUST_CHECK cr_status cri_hdf5_parse(const char *bytes, size_t n_byte, const char *file,
                                        cri_table *out, cr_error *err);
+
+enum { CRI_ARRAY_RANK = 4, CRI_ARRAY_LIMIT = 1024 };
+
+/// One array, row-major. What was read owns name and value.
+typedef struct cri_array {
+    char *name;
+    int rank; // 1 to CRI_ARRAY_RANK
+    int extent[CRI_ARRAY_RANK];
+    double *value;
+} cri_array;
+
+/// A text beside the arrays. In what is read text is owned, NULL: the file has none of this name.
+typedef struct cri_array_text {
+    const char *name;
+    char *text;
+} cri_array_text;
+
+/// The content of a file.
+typedef struct cri_array_file {
+    const char *format; // such as "carom weights 1"
+    int n_array;        // at most CRI_ARRAY_LIMIT
+    cri_array *array;
+    int n_text;
+    cri_array_text *text; // (n_text) the caller's
+} cri_array_file;
+
+/// Writes a file, whole or not at all.
+CR_MUST_CHECK cr_status cri_arrays_write(const char *path, const cri_array_file *content,
+                                         cr_error *err);
+
+/// Reads a file of the format that content names, all its arrays and the texts that content names.
+/// Numbers are finite. Release with cri_arrays_clear, after a failure too.
+CR_MUST_CHECK cr_status cri_arrays_read(const char *path, cri_array_file *content, cr_error *err);
+
+/// As cri_arrays_read, from memory. file stands in messages.
+CR_MUST_CHECK cr_status cri_arrays_parse(const char *bytes, size_t n_byte, const char *file,
+                                         cri_array_file *content, cr_error *err);
+
+/// Releases what was read.
+void cri_arrays_clear(cri_array_file *content);
+
+/// The array of a name, NULL when there is none.
+const cri_array *cri_arrays_find(const cri_array_file *content, const char *name);

@@ -141,22 +141,6 @@ struct cri_report {
     int n_series;
 };
 
-/// Appends node, which may be NULL for lack of memory, to a list with first and last.
-#define CRI_REPORT_APPEND(first, last, node)                                                       \
-    do {                                                                                           \
-        if (node) {                                                                                \
-            if (last) {                                                                            \
-                (last)->next = (node);                                                             \
-            } else {                                                                               \
-                (first) = (node);                                                                  \
-            }                                                                                      \
-            (last) = (node);                                                                       \
-        }                                                                                          \
-    } while (0)
-
-/// A copy in the report's arena; NULL stays NULL.
-const char *cri_report_copy(cri_report *report, const char *text);
-
 /// Points of a series as they are written: one a bucket, two when a bucket stands for several.
 int cri_report_n_point(const cri_report_series_node *series);
 double cri_report_x(const cri_report_series_node *series, int point);
@@ -164,6 +148,3 @@ double cri_report_y(const cri_report_series_node *series, int line, int point);
 
 /// Frames of a variant, that being filled too.
 int cri_report_n_frame(const cri_report_variant_node *variant);
-
-/// The data as JSON, without '<', so that it can stand in a page. A failed write is seen at commit.
-void cri_report_put_data(const cri_report *report, FILE *out);

@@ -1,11 +1,61 @@
 // SPDX-License-Identifier: MIT
 //
-// Pseudoinverse of a symmetric positive semidefinite matrix, by Cholesky with diagonal pivoting.
+// Factors of dense matrices, row-major: LU with partial pivoting, Cholesky for symmetric positive
+// definite ones, QR with column pivoting for rank, least squares and null space, and Cholesky with
+// diagonal pivoting for the pseudoinverse of symmetric positive semidefinite ones.
+//
+// QR: A P = Q R, A (m, n) with m >= n. Columns are chosen by their remaining length, so the
+// diagonal of R falls and shows the rank.
 
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/// Factors a (n, n) in place; pivot (n) gets the row exchanges. False when a pivot is zero or not
+/// finite; a is then unusable.
+bool cri_lu_factor(int n, double *a, int *pivot);
+
+/// Solves A x = b in place.
+void cri_lu_solve(int n, const double *lu, const int *pivot, double *b);
+
+/// The same for the columns of B (n, n_column).
+void cri_lu_solve_many(int n, const double *lu, const int *pivot, int n_column, double *B);
+
+/// Solves A' x = b in place.
+void cri_lu_solve_transposed(int n, const double *lu, const int *pivot, double *b);
+
+/// Smallest pivot, relative to the largest: near zero the matrix is singular.
+double cri_lu_pivot_ratio(int n, const double *lu);
+
+/// Factors a (n, n) in place; reads and writes the upper triangle alone. False when a pivot is not
+/// positive or not finite; a is then unusable.
+bool cri_cholesky_factor(int n, double *a);
+
+/// Solves A x = b in place.
+void cri_cholesky_solve(int n, const double *factor, double *b);
+
+struct cr_arena;
+
+/// Householder vectors below the diagonal of a, R on and above it. Points into the arena that made
+/// it.
+typedef struct cri_qr {
+    int m, n;
+    int rank;     // diagonal entries above tolerance times the first
+    double *a;    // (m, n)
+    double *beta; // (n) factors of the reflectors
+    int *column;  // (n) column of A that stands at each place
+} cri_qr;
+
+/// Factors a copy of A. rank_tolerance is relative to the largest diagonal of R. The arena has
+/// room.
+cri_qr cri_qr_factor(int m, int n, const double *A, double rank_tolerance, struct cr_arena *arena);
+
+/// Least-squares x (n) of A x = b (m); b is overwritten. Entries behind the rank are zero.
+void cri_qr_solve(const cri_qr *qr, double *b, double *x);
+
+/// Its adjoint: b_adj (m) = (A^+)' x_adj (n), for the x of cri_qr_solve.
+void cri_qr_solve_vjp(const cri_qr *qr, const double *x_adj, double *b_adj);
 
 struct cr_arena;
 
@@ -21,7 +71,6 @@ typedef struct cri_psd {
 /// Factors S (n, n). A pivot below tolerance times the diagonal entry that it comes from is zero.
 /// The arena has room (cri_psd_bytes).
 cri_psd cri_psd_factor(int n, const double *S, double tolerance, struct cr_arena *arena);
-
 size_t cri_psd_bytes(int n);
 
 /// The same in two parts: order, U and rank, and what a solve needs besides.
@@ -32,9 +81,8 @@ void cri_psd_finish(cri_psd *psd);
 /// first rank rows of S, for a rank of at most psd's.
 void cri_psd_null_basis(const cri_psd *psd, int rank, double *X);
 
-/// K = N' D N for such a basis N = [X; 1] and weights D (n) by rows of S, NULL: 1; factored as
-/// base/math/cholesky.h has it. work (rank, n - rank), with D only. False for numbers beyond all
-/// scales.
+/// K = N' D N for such a basis N = [X; 1] and weights D (n) by rows of S, NULL: 1; factored by
+/// cri_cholesky_factor. work (rank, n - rank), with D only. False for numbers beyond all scales.
 bool cri_psd_null_factor(const cri_psd *psd, int rank, const double *X, const double *D, double *K,
                          double *work);
 
