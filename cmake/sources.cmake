@@ -50,7 +50,6 @@ set(CAROM_SOURCES
     src/geometry/mesh/tri_tree.c
     src/geometry/field/shape_space.c
     src/geometry/field/skin.c
-    src/energy/plane_pair.c
     src/energy/plane_potential.c
     src/geometry/mesh/sphere_tree.c
     src/geometry/mesh/step_limit.c
@@ -58,16 +57,9 @@ set(CAROM_SOURCES
     src/geometry/mesh/triangle_min.c
     src/geometry/mesh/triangle_pair.c
     src/model/builder.c
-    src/model/builder_forms.c
-    src/model/builder_mechanism.c
-    src/model/builder_nets.c
     src/model/builder_shapes.c
-    src/model/builder_slots.c
     src/model/derived.c
-    src/model/forms.c
-    src/model/ground_body.c
     src/model/ground_nets.c
-    src/model/ground_shape.c
     src/model/names.c
     src/model/system.c
     src/model/scene_def.c
@@ -75,70 +67,38 @@ set(CAROM_SOURCES
     src/dynamics/tree.c
     src/energy/inertial.c
     src/energy/joint_energy.c
-    src/points/system/points_flow.c
-    src/points/system/points_field.c
-    src/points/system/points_net.c
+    src/points/system/points_motion.c
     src/points/system/points_potential.c
     src/points/system/points_system.c
-    src/points/system/points_ties.c
     src/dynamics/tree_flow.c
     src/dynamics/tree_force.c
     src/model/scene/ground_file.c
     src/model/scene/load.c
     src/model/scene/mjcf.c
-    src/model/scene/mjcf_actuator.c
+    src/model/scene/mjcf_joint.c
     src/model/scene/mjcf_attr.c
     src/model/scene/mjcf_body.c
     src/model/scene/mjcf_contact.c
-    src/model/scene/mjcf_custom.c
-    src/model/scene/mjcf_default.c
-    src/model/scene/mjcf_frame.c
-    src/model/scene/mjcf_geom.c
-    src/model/scene/mjcf_include.c
-    src/model/scene/mjcf_inertial.c
-    src/model/scene/mjcf_joint.c
-    src/model/scene/mjcf_link.c
-    src/model/scene/mjcf_mesh.c
-    src/model/scene/mjcf_name.c
-    src/model/scene/mjcf_option.c
-    src/model/scene/mjcf_soft.c
+    src/model/scene/mjcf_file.c
     src/model/scene/shape_text.c
     src/model/scene/urdf.c
-    src/model/scene/urdf_attr.c
-    src/model/scene/urdf_joint.c
-    src/model/scene/urdf_link.c
-    src/model/scene/urdf_mesh.c
     src/energy/barrier.c
-    src/energy/barrier_term.c
     src/contact/ground.c
     src/contact/island.c
-    src/energy/hull_barrier.c
     src/contact/island_diff.c
     src/contact/jump_link.c
     src/sim/sim.c
-    src/energy/longrange_exact.c
+    src/energy/longrange.c
     src/energy/longrange_half.c
-    src/energy/longrange_pair.c
-    src/energy/longrange_shape.c
-    src/energy/longrange_sum.c
     src/energy/potential.c
-    src/energy/potential_law.c
-    src/energy/potential_size.c
-    src/energy/potential_sum.c
     src/energy/slip.c
-    src/energy/slip_diff.c
-    src/energy/slip_knee.c
-    src/energy/slip_sum.c
     src/contact/impulse.c
     src/contact/augmented.c
     src/contact/pair.c
     src/energy/penalty.c
-    src/points/contact/points_goal.c
     src/points/contact/points_jump.c
-    src/points/contact/points_jump_diff.c
     src/points/contact/points_model.c
     src/points/contact/points_row.c
-    src/points/contact/points_sample.c
     src/points/contact/points_scene.c
     src/points/contact/points_step.c
     src/energy/soft.c
@@ -153,34 +113,16 @@ set(CAROM_SOURCES
     src/sim/step_system.c
     src/learned/augmented.c
     src/learned/ground_data.c
-    src/learned/ground_pair.c
-    src/learned/ground_record.c
-    src/learned/ground_space.c
-    src/learned/ground_state.c
     src/points/learn/baseline.c
     src/points/learn/central.c
-    src/points/learn/central_force.c
-    src/points/learn/central_model.c
-    src/points/learn/central_touch.c
     src/points/learn/learner.c
-    src/points/learn/learner_file.c
-    src/points/learn/learner_loss.c
-    src/points/learn/learner_train.c
+    src/points/learn/weight_file.c
     src/points/learn/names.c
     src/points/learn/points_data.c
-    src/points/learn/points_file.c
     src/points/learn/points_finish.c
-    src/points/learn/points_normal.c
-    src/points/learn/points_search.c
-    src/points/learn/points_record.c
     src/points/learn/interaction.c
-    src/points/learn/points_relations.c
-    src/points/learn/points_task.c
     src/points/learn/points_train.c
     src/learned/propose.c
-    src/points/learn/readers.c
-    src/points/learn/residual.c
-    src/points/learn/verlet.c
     src/learned/shape_train.c
     src/learned/trainer.c
     src/points/learn/windows.c

@@ -7,7 +7,7 @@
 
 #include "cdl.h"
 
-#include "points/learn/learner_train.h"
+#include "points/learn/learner.h"
 
 enum { CDL_Q_MOST = 4, CDL_VARIANT_MOST = 6, CDL_TEST_MOST = 12, CDL_TOUCH_MOST = 4 };
 

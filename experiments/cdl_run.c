@@ -2,7 +2,7 @@
 //
 // Trains the models of a case by two or three recipes, several runs each.
 //
-//   fitted     annealed, and first states of windows are fitted too (learner_train.c); where a case
+//   fitted     annealed, and first states of windows are fitted too (learner.c); where a case
 //              has it
 //   annealed   Adam, rate 1e-2 falling to 0, a tenth of that L2 (without noise a thousandth)
 //   paper      Adam, rate 1e-3, L2 of the published program (5e-3, cradle 5e-6)

@@ -6,7 +6,7 @@
 
 #include "experiment.h"
 
-#include "points/learn/points_task.h"
+#include "points/learn/points_train.h"
 
 enum { DCS_MODEL_MOST = 8, DCS_RATIO_MOST = 4, DCS_STATES = 101, DCS_LONG = 51 };
 

@@ -9,7 +9,7 @@
 
 #include "base/math/quat.h"
 #include "contact/law.h"
-#include "energy/hull_barrier.h"
+#include "energy/barrier.h"
 #include "energy/penalty.h"
 #include "model/scene/load.h"
 

@@ -135,7 +135,7 @@ TEST(forces_of_potentials_have_their_adjoints) {
         def.points.n_dim = kind == CRI_POTENTIAL_PENDULUM ? 1 : 2;
         def.potential_value = kind == CRI_POTENTIAL_NET ? NULL : values[kind];
         check_stage(&(stage){"central_force",
-                             "cri_central_force_vjp",
+                             "central_force_vjp",
                              def,
                              {0.3, -0.5, 0.7, 0.2, 1.0, -2.0, 0.5, 0.8},
                              {0.0},
@@ -155,7 +155,7 @@ TEST(the_projection_has_its_adjoint) {
                            .potential = CRI_POTENTIAL_SPRING,
                            .potential_value = (double[]){3.0, 0.2, -0.1}};
     stage s = {"central_project",
-               "cri_central_project_vjp",
+               "central_project_vjp",
                def,
                {0.0, 0.0, 0.5, 0.4, 1.0, -0.3, -0.5, -1.0},
                {0.0},
@@ -187,7 +187,7 @@ TEST(impulses_have_their_adjoint) {
                            .potential = CRI_POTENTIAL_GRAVITY,
                            .potential_value = (double[]){0.5, -9.81}};
     stage s = {"central_impulse",
-               "cri_central_impulse_vjp",
+               "central_impulse_vjp",
                def,
                {0.0, 0.0, 0.7, 0.1, 1.4, -0.2, 2.0, -0.3, -0.5, 0.2, -1.0, 0.3},
                {0.7, 0.4, 0.9},

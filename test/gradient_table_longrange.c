@@ -6,7 +6,6 @@
 #include "cr_test.h"
 
 #include "energy/barrier.h"
-#include "energy/hull_barrier.h"
 #include "energy/penalty.h"
 #include "geometry/convex/feature_distance.h"
 #include "longrange_fixture.h"

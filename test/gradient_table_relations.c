@@ -7,7 +7,7 @@
 
 #include "cr_test.h"
 
-#include "points/learn/points_task.h"
+#include "points/learn/points_train.h"
 
 #include <math.h>
 #include <string.h>

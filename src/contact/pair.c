@@ -20,7 +20,7 @@
 #include "geometry/convex/pieces.h"
 #include "geometry/field/form.h"
 #include "geometry/query/narrow.h"
-#include "model/forms.h"
+#include "model/derived.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -68,7 +68,6 @@ typedef struct cri_affine_gradient {
 /// Torque part r x f of N, and the term of second order that the exponential map adds to the
 /// derivatives for w: sym(N) - trace(N) I.
 cri_vec3 cri_affine_torque(const double N[9]);
-void cri_affine_curvature(const double N[9], double K[9]);
 
 /// y (3) += what a turn w adds to the torque beyond second derivatives without curvature, when the
 /// torque belongs to the chart of the moved pose: (curvature - [torque]x/2) w; turned: its
@@ -185,15 +184,6 @@ void cri_longrange_pair(const cri_longrange_options *options, const cri_longrang
                         const cri_longrange_body *b, cri_longrange_order order,
                         cri_longrange_warm *warm, cri_longrange_result *out);
 
-/// Adjoint of value and gradient g, after an evaluation with the Hessian: adds to pose_adj (12) in
-/// the chart. It includes that g belongs to the chart of the moved pose.
-void cri_longrange_pair_vjp(const cri_longrange_result *cache, double value_adj,
-                            const double g_adj[12], double pose_adj[12]);
-
-/// Tangent of value and gradient.
-void cri_longrange_pair_jvp(const cri_longrange_result *cache, const double pose_tan[12],
-                            double *value_tan, double g_tan[12]);
-
 /// Adjoint of value and gradient g in the vertices of both meshes: adds to vertex_adj[k]
 /// (n_vertex, 3), in their own frames. Spheres follow their vertices (cri_sphere_tree_fit), unless
 /// has_spheres is false: then they are held, as a force at a vertex is understood. warm may be
@@ -244,3 +234,19 @@ bool cri_longrange_half_shape_vjp(const cri_longrange_options *options,
                                   const cri_longrange_body *body, const cri_half_space *half,
                                   const double g_adj[6], double *vertex_adj, double *offset_adj,
                                   cr_arena *scratch);
+
+/// The gradient in both charts.
+void cri_longrange_charts(const cri_affine_gradient *affine, double g[12]);
+
+// for tests
+
+void cri_affine_curvature(const double N[9], double K[9]);
+
+/// Adjoint of value and gradient g, after an evaluation with the Hessian: adds to pose_adj (12) in
+/// the chart. It includes that g belongs to the chart of the moved pose.
+void cri_longrange_pair_vjp(const cri_longrange_result *cache, double value_adj,
+                            const double g_adj[12], double pose_adj[12]);
+
+/// Tangent of value and gradient.
+void cri_longrange_pair_jvp(const cri_longrange_result *cache, const double pose_tan[12],
+                            double *value_tan, double g_tan[12]);

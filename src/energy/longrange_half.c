@@ -8,7 +8,7 @@
 //   A = sum over children, or the potential of a triangle with its corners' heights
 //
 // The height is linear in a centre, d = (r x m, m) . pose =: e . pose, so that second derivatives
-// are those of longrange_pair.c without Hess L.
+// are those of longrange.c without Hess L.
 
 #include "energy/longrange.h"
 
@@ -32,7 +32,7 @@ typedef struct half_shell {
     double value_tan, outer_tan, inner_tan, height_tan;
 } half_shell;
 
-/// Adjoints of vertices, centres and radii along a motion, as in longrange_shape.c.
+/// Adjoints of vertices, centres and radii along a motion, as in longrange.c.
 typedef struct half_shape {
     const double *motion;             // (6)
     double *vertex, *centre, *radius; // world axes

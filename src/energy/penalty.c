@@ -18,8 +18,8 @@
 
 #include "energy/penalty.h"
 
-#include "energy/barrier_parts.h"
-#include "energy/longrange_parts.h"
+#include "energy/barrier.h"
+#include "energy/longrange.h"
 
 #include <string.h>
 

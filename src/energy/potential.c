@@ -5,7 +5,11 @@
 
 #include "energy/potential.h"
 
-#include "energy/hull_barrier.h"
+#include "base/math/dense.h"
+#include "contact/law.h"
+#include "energy/barrier.h"
+#include "energy/penalty.h"
+#include "energy/slip.h"
 #include "geometry/mesh/hull.h"
 #include "geometry/mesh/triangle_pair.h"
 
@@ -15,7 +19,109 @@
 // limits of joints push from here on, rad or m
 #define LIMIT_REACH 0.05
 
-// ---- surfaces ----------------------------------------------------------------------------------
+/// Planes that a pair remembers, and the frame they are in.
+typedef struct plane_hints {
+    const cri_longrange_warm *warm;
+    int n_second;
+    const cri_mat3 *R;
+} plane_hints;
+
+// of each gap
+static const double keep = 0.1;
+
+const cri_law cri_law_longrange = {
+    .name = "longrange",
+    .summary = "long-range potential of surfaces, smooth and never zero; implicit step",
+    .promise =
+        "Bodies never touch: a potential mu P pushes them apart at any distance, ever so "
+        "weakly. Twice differentiable, never pulling, infinite where surfaces meet. Friction "
+        "is that of separating planes. Gradients are those of the implicit step.",
+    .stepper = "implicit",
+    .is_energy = true,
+    .form = CRI_POTENTIAL_LONGRANGE,
+    .mu = 1e-8,
+};
+
+const cri_law cri_law_ipc = {
+    .name = "ipc",
+    .summary = "barrier on distances of corners, edges and triangles, up to a reach; implicit step",
+    .promise = "Bodies never touch. Zero beyond its reach; second derivatives jump where the "
+               "closest pieces change. No friction.",
+    .stepper = "implicit",
+    .is_energy = true,
+    .form = CRI_POTENTIAL_IPC,
+    .mu = 10.0,
+};
+
+// five: the paper says a few
+const cri_law cri_law_ipc_descent = {
+    .name = "ipc-descent",
+    .summary = "the motion of ipc, gradients by five steps of descent",
+    .promise = "As ipc. Derivatives are not those of the motion: they are what five steps of "
+               "descent on the energy of a step, from its end, would make of a change.",
+    .stepper = "implicit",
+    .is_energy = true,
+    .form = CRI_POTENTIAL_IPC,
+    .mu = 10.0,
+    .n_descent = 5,
+};
+
+const cri_law cri_law_sdrs = {
+    .name = "sdrs",
+    .summary = "barrier on a plane between hulls, up to a reach; implicit step",
+    .promise = "Hulls never touch. Smooth, zero beyond its reach. No friction.",
+    .stepper = "implicit",
+    .is_energy = true,
+    .form = CRI_POTENTIAL_SDRS,
+    .mu = 1e-4,
+};
+
+const cri_law cri_law_rough = {
+    .name = "rough",
+    .summary = "the function of longrange on the distances of ipc: not smooth; implicit step",
+    .promise = "Bodies never touch. Never zero, but second derivatives jump where the closest "
+               "pieces change, and every pair of pieces counts. No friction.",
+    .stepper = "implicit",
+    .is_energy = true,
+    .form = CRI_POTENTIAL_ROUGH,
+    .mu = 1e-8,
+};
+
+const cri_law cri_law_penalty = {
+    .name = "penalty",
+    .summary = "spring on the depth of corners that pushes at any distance; implicit step",
+    .promise = "Surfaces may overlap, and fast ones pass. Never zero; second derivatives jump "
+               "where the closest pieces change. No friction.",
+    .stepper = "implicit",
+    .is_energy = true,
+    .form = CRI_POTENTIAL_PENALTY,
+    .mu = 1e4,
+};
+
+/// Everything an evaluation computes before it is summed.
+typedef struct results {
+    cri_longrange_order order;
+    double mu;
+    cri_longrange_poles *poles; // of mu P, NULL: not wanted
+    cri_longrange_body *body;
+    cri_longrange_result *pair;
+    cri_longrange_half_result *half;
+} results;
+
+/// Adjoints of one pair's surfaces.
+typedef struct pair_adj {
+    cri_slip_shape shape;
+    double offset; // of the plane
+} pair_adj;
+
+/// What they come to.
+typedef struct pulled {
+    double size[2][3]; // of both geoms
+    double *vertex[2]; // (n_vertex, 3) in the frames of the geoms; NULL: not wanted
+    double offset;     // of a plane
+} pulled;
+
+// ---- surfaces -----------------------------------------------------------------------------------
 
 static bool is_static(const cr_model *m, int geom) {
     return m->geom[geom].unit < 0;
@@ -275,13 +381,6 @@ static cri_moving_mesh moving_of(const cri_potential *p, const cri_mantle *t, co
                              .v = cri_v3_sub(b.pos, a.pos)};
 }
 
-/// Planes that a pair remembers, and the frame they are in.
-typedef struct plane_hints {
-    const cri_longrange_warm *warm;
-    int n_second;
-    const cri_mat3 *R;
-} plane_hints;
-
 static bool find_normal(const void *context, int first, int second, cri_vec3 *n) {
     const plane_hints *h = context;
     if (!cri_longrange_recall(h->warm, h->n_second, first, second, n)) {
@@ -290,9 +389,6 @@ static bool find_normal(const void *context, int first, int second, cri_vec3 *n)
     *n = cri_m3_mul(h->R, *n);
     return true;
 }
-
-// of each gap
-static const double keep = 0.1;
 
 /// A pair that moves by less than its gap, as the last sum noted it. What that did not solve for is
 /// apart by a shell of its spheres at least.
@@ -428,4 +524,420 @@ double cri_limit_part(const cr_model *m, const double *q, const double *dq) {
         }
     }
     return part;
+}
+
+// ---- the sum ------------------------------------------------------------------------------------
+
+// The sum of all potentials with its derivatives. Pairs of surfaces are independent: threads take
+// them, and their results are added in the order of pairs, so that the bits do not depend on how
+// many threads there are.
+
+static void pair_result(cri_potential *p, const cri_longrange_body *body, int k,
+                        cri_longrange_order order, cri_longrange_result *out) {
+    cri_mantle_pair *pair = &p->pair[k];
+    const cri_longrange_body *a = &body[pair->mantle[0]], *b = &body[pair->mantle[1]];
+    cri_barrier_body x = {*a, p->mantle[pair->mantle[0]].owner};
+    cri_barrier_body y = {*b, p->mantle[pair->mantle[1]].owner};
+    switch (p->form) {
+    case CRI_POTENTIAL_LONGRANGE:
+        cri_longrange_pair(&pair->options, a, b, order, &pair->warm, out);
+        break;
+    case CRI_POTENTIAL_IPC:
+    case CRI_POTENTIAL_ROUGH:
+        cri_barrier_pair(&p->barrier, &x, &y, order, out);
+        break;
+    case CRI_POTENTIAL_SDRS:
+        cri_hull_barrier_pair(p->reach, a, b, order, out);
+        break;
+    case CRI_POTENTIAL_PENALTY:
+        cri_penalty_pair(p->reach, a, b, order, out);
+        break;
+    }
+}
+
+static void half_result(const cri_potential *p, const cri_longrange_body *body, int k,
+                        cri_longrange_order order, cri_longrange_half_result *out) {
+    const cri_mantle_pair *pair = &p->pair[p->n_pair + k];
+    cri_half_space half = cri_potential_half(p, pair);
+    const cri_longrange_body *a = &body[pair->mantle[0]];
+    if (p->form == CRI_POTENTIAL_LONGRANGE) {
+        cri_longrange_half(&pair->options, a, &half, order, out);
+    } else {
+        cri_barrier_half(&p->barrier, p->form == CRI_POTENTIAL_SDRS, a, &half, order, out);
+    }
+}
+
+static void note_poles(const cri_longrange_poles *from, double mu, cri_longrange_poles *out) {
+    out->n = from->n;
+    for (int i = 0; i < from->n; i++) {
+        for (int j = 0; j < 12; j++) {
+            out->at[i].g[j] = mu * from->at[i].g[j];
+        }
+        out->at[i].bend = from->at[i].bend / mu;
+    }
+}
+
+// pair k, half-spaces behind
+static void evaluate_one(cri_potential *p, int k, const results *r) {
+    const cri_longrange_poles *poles;
+    if (k < p->n_pair) {
+        pair_result(p, r->body, k, r->order, &r->pair[k]);
+        poles = &r->pair[k].poles;
+    } else {
+        half_result(p, r->body, k - p->n_pair, r->order, &r->half[k - p->n_pair]);
+        poles = &r->half[k - p->n_pair].poles;
+    }
+    if (r->poles) {
+        note_poles(poles, r->mu, &r->poles[k]);
+    }
+}
+
+static bool evaluate(cri_potential *p, const cri_frames *frames, results *r, cr_arena *scratch) {
+    r->body = cri_potential_place(p, frames->pose, scratch);
+    r->pair = CR_PUSH_RAW(scratch, cri_longrange_result, p->n_pair);
+    r->half = CR_PUSH_RAW(scratch, cri_longrange_half_result, p->n_half);
+    if (!r->body || !r->pair || !r->half) {
+        return false;
+    }
+#ifdef _OPENMP
+#pragma omp parallel for schedule(dynamic, 1) if (p->work >= CRI_MUCH_WORK)
+#endif
+    for (int i = 0; i < p->n_pair + p->n_half; i++) {
+        evaluate_one(p, p->order[i], r);
+    }
+    return true;
+}
+
+static void add_affine(double s, const double *F, const double *N, int body,
+                       const cri_body_sum *sum) {
+    if (body < 0 || !sum->F) {
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        sum->F[3 * body + i] += s * F[i];
+    }
+    for (int i = 0; i < 9; i++) {
+        sum->N[9 * body + i] += s * N[i];
+    }
+}
+
+// bodies that move; the others have no dofs
+static int body_of(const cri_potential *p, int mantle) {
+    return mantle >= 0 && p->mantle[mantle].is_moving ? p->mantle[mantle].body : -1;
+}
+
+static void add_pair(const cri_potential *p, const cri_frames *frames, double mu, int k,
+                     const cri_longrange_result *r, const cri_body_sum *sum) {
+    int a = body_of(p, p->pair[k].mantle[0]), b = body_of(p, p->pair[k].mantle[1]);
+    const double back[3] = {-r->affine.F[0], -r->affine.F[1], -r->affine.F[2]};
+    add_affine(mu, r->affine.F, r->affine.N[0], a, sum);
+    add_affine(mu, back, r->affine.N[1], b, sum);
+    if (!sum->H) {
+        return;
+    }
+    double H[144];
+    for (int i = 0; i < 144; i++) {
+        H[i] = mu * r->H[i];
+    }
+    cri_frames_add_block(frames, a, a, H, 12, sum->H);
+    cri_frames_add_block(frames, b, b, H + 12 * 6 + 6, 12, sum->H);
+    cri_frames_add_block(frames, a, b, H + 6, 12, sum->H);
+}
+
+static void add_half(const cri_potential *p, const cri_frames *frames, double mu, int k,
+                     const cri_longrange_half_result *r, const cri_body_sum *sum) {
+    int a = body_of(p, p->pair[p->n_pair + k].mantle[0]);
+    add_affine(mu, r->F, r->N, a, sum);
+    if (sum->H) {
+        double H[36];
+        for (int i = 0; i < 36; i++) {
+            H[i] = mu * r->H[i];
+        }
+        cri_frames_add_block(frames, a, a, H, 6, sum->H);
+    }
+}
+
+// force on the first body and the point nearest to its origin where it acts
+static void describe(double mu, double gap, const double *F, const double *N, cri_vec3 pos,
+                     cri_potential_touch *out) {
+    cri_vec3 f = cri_v3_load(F), torque = cri_affine_torque(N);
+    double f2 = cri_v3_dot(f, f);
+    // r x f = torque
+    cri_vec3 r = f2 > 0.0 ? cri_v3_scale(1.0 / f2, cri_v3_cross(f, torque)) : cri_v3(0, 0, 0);
+    out->gap = gap;
+    cri_v3_store(cri_v3_scale(-mu, f), out->force);
+    cri_v3_store(cri_v3_add(pos, r), out->point);
+}
+
+static void describe_all(const cri_potential *p, double mu, const results *r,
+                         cri_potential_touch *touch) {
+    for (int k = 0; k < p->n_pair; k++) {
+        const cri_longrange_result *one = &r->pair[k];
+        cri_vec3 pos = r->body[p->pair[k].mantle[0]].pose.pos;
+        describe(mu, one->gap, one->affine.F, one->affine.N[0], pos, &touch[k]);
+    }
+    for (int k = 0; k < p->n_half; k++) {
+        const cri_longrange_half_result *one = &r->half[k];
+        cri_vec3 pos = r->body[p->pair[p->n_pair + k].mantle[0]].pose.pos;
+        describe(mu, one->gap, one->F, one->N, pos, &touch[p->n_pair + k]);
+    }
+}
+
+void cri_potential_bodies(const cri_potential *p, int pair, int body[2]) {
+    body[0] = body_of(p, p->pair[pair].mantle[0]);
+    body[1] = body_of(p, p->pair[pair].mantle[1]);
+}
+
+// how often a number can be halved
+static int class_of(int work) {
+    int n = 0;
+    for (; work > 0; work /= 2) {
+        n++;
+    }
+    return n;
+}
+
+// pairs by their work, to a factor of two
+static void sort_pairs(cri_potential *p) {
+    int first[33] = {0}, n_all = p->n_pair + p->n_half;
+    for (int k = 0; k < n_all; k++) {
+        first[class_of(p->pair[k].work)]++;
+    }
+    for (int c = 32, n = 0; c >= 0; c--) {
+        n += first[c];
+        first[c] = n - first[c];
+    }
+    for (int k = 0; k < n_all; k++) {
+        p->order[first[class_of(p->pair[k].work)]++] = k;
+    }
+}
+
+double cri_potential_sum(cri_potential *p, const cri_frames *frames, double mu,
+                         const cri_body_sum *sum, const cri_potential_notes *notes,
+                         cr_arena *scratch) {
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    results r = {.order = sum->H   ? CRI_LONGRANGE_HESSIAN
+                          : sum->F ? CRI_LONGRANGE_GRADIENT
+                                   : CRI_LONGRANGE_VALUE,
+                 .mu = mu,
+                 .poles = notes->poles};
+    double value = 0.0;
+    if (!evaluate(p, frames, &r, scratch)) {
+        cri_arena_rewind(scratch, mark);
+        return NAN;
+    }
+    p->work = 0;
+    for (int k = 0; k < p->n_pair; k++) {
+        value += mu * r.pair[k].value;
+        p->pair[k].work = r.pair[k].n_visit + 10 * r.pair[k].n_exact;
+        p->work += p->pair[k].work;
+    }
+    for (int k = 0; k < p->n_half; k++) {
+        value += mu * r.half[k].value;
+        p->pair[p->n_pair + k].work = r.half[k].n_visit + 10 * r.half[k].n_exact;
+    }
+    sort_pairs(p);
+    for (int k = 0; isfinite(value) && k < p->n_pair; k++) {
+        add_pair(p, frames, mu, k, &r.pair[k], sum);
+    }
+    for (int k = 0; isfinite(value) && k < p->n_half; k++) {
+        add_half(p, frames, mu, k, &r.half[k], sum);
+    }
+    if (notes->touch && isfinite(value)) {
+        describe_all(p, mu, &r, notes->touch);
+    }
+    cri_arena_rewind(scratch, mark);
+    return value;
+}
+
+// ---- derivatives for sizes ----------------------------------------------------------------------
+
+// Derivatives of the sum of potentials for sizes of shapes, vertices of meshes that are parameters,
+// and offsets of planes: those for the vertices (longrange.c, and here for half-spaces), then for
+// what the vertices follow. Spheres of the trees follow as well.
+//
+// The gradient along a motion l is psi = l . grad P. Tangents have no walk of their own: psi is
+// linear in l, and twelve motions of a pair give its gradient in the sizes.
+
+static const cri_mantle *mantle_of(const cri_potential *p, const cri_mantle_pair *pair, int i) {
+    return pair->mantle[i] >= 0 ? &p->mantle[pair->mantle[i]] : NULL;
+}
+
+static bool pair_adj_push(const cri_potential *p, const cri_mantle_pair *pair, cr_arena *scratch,
+                          pair_adj *out) {
+    memset(out, 0, sizeof *out);
+    out->shape.offset = &out->offset;
+    size_t n_most = 0;
+    for (int i = 0; i < 2 && mantle_of(p, pair, i); i++) {
+        const cri_mantle *t = mantle_of(p, pair, i);
+        size_t n_node = (size_t)t->tree.n_node;
+        out->shape.vertex[i] = CR_PUSH(scratch, double, 3 * (size_t)t->shape.n_vertex);
+        out->shape.centre[i] = CR_PUSH(scratch, double, 3 * n_node);
+        out->shape.radius[i] = CR_PUSH(scratch, double, n_node);
+        n_most = n_node > n_most ? n_node : n_most;
+    }
+    return !cri_arena_has_failed(scratch) &&
+           cri_arena_reserve(scratch, 4 * n_most * sizeof(double) + 64);
+}
+
+// the potential's own part, times mu
+static bool pull_potential(const cri_size_step *s, const cri_longrange_body *body,
+                           cri_mantle_pair *pair, const double l[12], pair_adj *adj,
+                           cr_arena *scratch) {
+    const cri_potential *p = s->potential;
+    double scaled[12];
+    for (int i = 0; i < 12; i++) {
+        scaled[i] = s->slips->mu * l[i];
+    }
+    if (pair->plane >= 0) {
+        cri_half_space half = cri_potential_half(p, pair);
+        return cri_longrange_half_shape_vjp(&pair->options, &body[pair->mantle[0]], &half, scaled,
+                                            adj->shape.vertex[0], &adj->offset, scratch);
+    }
+    const cri_longrange_body two[2] = {body[pair->mantle[0]], body[pair->mantle[1]]};
+    const cri_longrange_shape_adj shape = {{adj->shape.vertex[0], adj->shape.vertex[1]}, true};
+    return cri_longrange_shape_vjp(&pair->options, two, &pair->warm, 0.0, scaled, &shape, scratch);
+}
+
+// the adjoint of vertices in the body's frame, in that of the geom
+static void pull_vertices(const cri_mantle *t, const double *from, double *vertex_adj) {
+    for (size_t i = 0; vertex_adj && i < (size_t)t->shape.n_vertex; i++) {
+        cri_v3_accumulate(cri_m3_tmul(&t->frame.R, cri_v3_load(from + 3 * i)), vertex_adj + 3 * i);
+    }
+}
+
+// derivatives of l . gradient of pair k: adds to those of its two geoms, and of a plane
+static bool pull(const cri_size_step *s, const cri_longrange_body *body, int k,
+                 const double *motion, pulled *out, cr_arena *scratch) {
+    cri_potential *p = s->potential;
+    cri_mantle_pair *pair = &p->pair[k];
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    pair_adj adj;
+    double l[12] = {0};
+    for (int i = 0; i < 2; i++) {
+        const cri_mantle *t = mantle_of(p, pair, i);
+        if (t && t->is_moving) {
+            memcpy(l + 6 * i, motion + 6 * t->body, 6 * sizeof *l);
+        }
+    }
+    bool is_good =
+        pair_adj_push(p, pair, scratch, &adj) && pull_potential(s, body, pair, l, &adj, scratch);
+    if (is_good) {
+        cri_slip_pull_shape(p, s->slips, k, s->next, s->now, motion, &adj.shape);
+    }
+    for (int i = 0; is_good && i < 2 && mantle_of(p, pair, i); i++) {
+        const cri_mantle *t = mantle_of(p, pair, i);
+        cri_sphere_tree_fit_vjp(&t->tree, t->vertex, adj.shape.centre[i], adj.shape.radius[i],
+                                adj.shape.vertex[i], scratch);
+        cri_tessellation_place_vjp(&t->shape, &t->frame, adj.shape.vertex[i], out->size[i]);
+        pull_vertices(t, adj.shape.vertex[i], out->vertex[i]);
+    }
+    out->offset += adj.offset;
+    cri_arena_rewind(scratch, mark);
+    return is_good;
+}
+
+// vertices of a mesh among those of all, NULL when they are no parameters
+static double *vertices_of(const cri_potential *p, const cri_mantle *t, const cri_derived *d) {
+    int at =
+        t && p->model->geom[t->geom].slot_vertex >= 0 ? p->model->geom[t->geom].first_vertex : -1;
+    return at >= 0 ? d->vertex + at : NULL;
+}
+
+bool cri_size_step_vjp(const cri_size_step *s, const double *motion, const cri_derived *d_adj,
+                       cr_arena *scratch) {
+    cri_potential *p = s->potential;
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    cri_longrange_body *body = cri_potential_place(p, s->next->pose, scratch);
+    bool is_good = body != NULL;
+    for (int k = 0; is_good && k < p->n_pair + p->n_half; k++) {
+        const cri_mantle_pair *pair = &p->pair[k];
+        pulled own = {.offset = 0.0};
+        for (int i = 0; i < 2; i++) {
+            own.vertex[i] = vertices_of(p, mantle_of(p, pair, i), d_adj);
+        }
+        is_good = pull(s, body, k, motion, &own, scratch);
+        for (int i = 0; i < 6; i++) {
+            const cri_mantle *t = mantle_of(p, pair, i / 3);
+            if (t && i % 3 < t->shape.n_size) {
+                d_adj->geom[t->geom].size[i % 3] += own.size[i / 3][i % 3];
+            }
+        }
+        if (pair->plane >= 0) {
+            d_adj->geom[pair->plane].size[0] += own.offset;
+        }
+    }
+    cri_arena_rewind(scratch, mark);
+    return is_good;
+}
+
+// do tangents of the sizes move the pair's surfaces?
+static bool is_moved(const cri_potential *p, const cri_mantle_pair *pair, const cri_derived *tan) {
+    bool is_any = pair->plane >= 0 && tan->geom[pair->plane].size[0] != 0.0;
+    for (int i = 0; i < 2; i++) {
+        const cri_mantle *t = mantle_of(p, pair, i);
+        for (int k = 0; t && k < t->shape.n_size; k++) {
+            is_any = is_any || tan->geom[t->geom].size[k] != 0.0;
+        }
+        const double *vertex = vertices_of(p, t, tan);
+        for (int k = 0; vertex && k < 3 * t->shape.n_vertex; k++) {
+            is_any = is_any || vertex[k] != 0.0;
+        }
+    }
+    return is_any;
+}
+
+// one number of the gradient: a unit motion of one body gives it
+static bool push_entry(const cri_size_step *s, const cri_longrange_body *body, int k, int entry,
+                       const cri_derived *tan, double *motion, double *force, cr_arena *scratch) {
+    const cri_potential *p = s->potential;
+    const cri_mantle_pair *pair = &p->pair[k];
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    pulled own = {.offset = 0.0};
+    for (int i = 0; i < 2; i++) {
+        const cri_mantle *t = mantle_of(p, pair, i);
+        if (vertices_of(p, t, tan)) {
+            own.vertex[i] = CR_PUSH(scratch, double, 3 * (size_t)t->shape.n_vertex);
+        }
+    }
+    motion[entry] = 1.0;
+    bool is_good = !cri_arena_has_failed(scratch) && pull(s, body, k, motion, &own, scratch);
+    motion[entry] = 0.0;
+    double sum = pair->plane >= 0 ? own.offset * tan->geom[pair->plane].size[0] : 0.0;
+    for (int i = 0; i < 6; i++) {
+        const cri_mantle *t = mantle_of(p, pair, i / 3);
+        if (t && i % 3 < t->shape.n_size) {
+            sum += own.size[i / 3][i % 3] * tan->geom[t->geom].size[i % 3];
+        }
+    }
+    for (int i = 0; is_good && i < 2; i++) {
+        const cri_mantle *t = mantle_of(p, pair, i);
+        if (own.vertex[i]) {
+            sum += cri_dot(3 * t->shape.n_vertex, own.vertex[i], vertices_of(p, t, tan));
+        }
+    }
+    force[entry] += sum;
+    cri_arena_rewind(scratch, mark);
+    return is_good;
+}
+
+bool cri_size_step_jvp(const cri_size_step *s, const cri_derived *d_tan, double *force,
+                       cr_arena *scratch) {
+    cri_potential *p = s->potential;
+    cri_arena_mark mark = cri_arena_get_mark(scratch);
+    cri_longrange_body *body = cri_potential_place(p, s->next->pose, scratch);
+    double *motion = CR_PUSH(scratch, double, 6 * (size_t)p->model->sizes.n_body);
+    bool is_good = body && motion;
+    for (int k = 0; is_good && k < p->n_pair + p->n_half; k++) {
+        const cri_mantle_pair *pair = &p->pair[k];
+        for (int i = 0; is_good && is_moved(p, pair, d_tan) && i < 12; i++) {
+            const cri_mantle *t = mantle_of(p, pair, i / 6);
+            if (t && t->is_moving) {
+                is_good =
+                    push_entry(s, body, k, 6 * t->body + i % 6, d_tan, motion, force, scratch);
+            }
+        }
+    }
+    cri_arena_rewind(scratch, mark);
+    return is_good;
 }

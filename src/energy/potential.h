@@ -3,12 +3,13 @@
 // Contact as an energy: the surfaces of a scene as triangles, which of them may meet, and the sum
 // of their potentials in the coordinates of the dofs.
 //
-// Energies in joule: mu times the values of energy/longrange.h, energy/barrier.h,
-// energy/hull_barrier.h, energy/penalty.h. A cri_potential belongs to one simulator. Planes are
+// Energies in joule: mu times the values of energy/longrange.h, energy/barrier.h and
+// energy/penalty.h. A cri_potential belongs to one simulator. Planes are
 // half-spaces.
 
 #pragma once
 
+#include "contact/law.h"
 #include "contact/pair.h"
 #include "dynamics/tree.h"
 #include "energy/barrier.h"
@@ -133,10 +134,19 @@ bool cri_potential_nest(const cri_potential *potential, const cri_pose *pose, in
 
 // ---- limits of joints --------------------------------------------------------------------------
 
-/// Terms of the limits, one each: mu b(gap), b of energy/hull_barrier.h with a reach of 0.05 rad
+/// Terms of the limits, one each: mu b(gap), b of cri_hull_barrier_of with a reach of 0.05 rad
 /// or m. The value is infinite when the limit is not kept.
 void cri_limit_term_at(const cr_model *model, int limit, const double *q, double mu,
                        cri_joint_term *out);
 
 /// The part of a step dq (n_v) that keeps a tenth of every limit's room.
 double cri_limit_part(const cr_model *model, const double *q, const double *dq);
+
+// ---- laws that are energies, for the implicit step ---------------------------------------------
+
+extern const cri_law cri_law_longrange;
+extern const cri_law cri_law_ipc;
+extern const cri_law cri_law_ipc_descent;
+extern const cri_law cri_law_sdrs;
+extern const cri_law cri_law_rough;
+extern const cri_law cri_law_penalty;

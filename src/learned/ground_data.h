@@ -5,10 +5,10 @@
 
 #pragma once
 
-#include <stdint.h>
-
 #include "contact/augmented.h"
-#include "model/ground_body.h"
+#include "model/ground_nets.h"
+
+#include <stdint.h>
 
 /// Where states are drawn from. Half of the samples are uniform; in the other half every speed is
 /// multiplied by a power of ten, 10^-4 to 1, or zero with probability 1/10, so that sliding,

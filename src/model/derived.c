@@ -12,22 +12,145 @@
 #include "model/derived.h"
 
 #include "base/arena.h"
-#include "model/forms.h"
+#include "geometry/field/form.h"
 #include "model/ground_nets.h"
+#include "model/model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+enum { FIRST_BYTES = 1 << 12 };
+
 enum { N_BODY = sizeof(cri_body_derived) / sizeof(double) };
+
 enum { N_GEOM = sizeof(cri_geom_derived) / sizeof(double) };
+
 enum { N_PAIR = sizeof(cri_pair_derived) / sizeof(double) };
+
 enum { N_LINK = sizeof(cri_link_derived) / sizeof(double) };
+
 enum { N_JOINT = sizeof(cri_joint_derived) / sizeof(double) };
+
 enum { N_ACTUATOR = sizeof(cri_actuator_derived) / sizeof(double) };
+
 enum { N_TENDON = sizeof(cri_tendon_derived) / sizeof(double) };
+
 enum { N_BIAS = 4 }; // gain and bias, in front of gear
+
 enum { MAX_SOLID = 64 };
+
+/// The solids of a body, with the moments of fields at the parameters at hand.
+typedef struct solids {
+    int n;
+    cri_solid solid[MAX_SOLID];
+    int geom[MAX_SOLID];
+    double moment[MAX_SOLID][10];
+    cri_solid_diff diff[MAX_SOLID];
+} solids;
+
+/// A run of numbers that stands both in p and in d, there perhaps with the other sign.
+typedef struct copy {
+    double *in_d;
+    int slot;
+    int n;
+    bool is_negated;
+} copy;
+
+typedef void copy_visitor(const copy *c, void *context);
+
+// ---- forms of geoms -----------------------------------------------------------------------------
+
+// Forms of geoms, made anew where a parameter has changed.
+
+bool cri_forms_begin(const cr_model *m, cri_forms *forms) {
+    *forms = (cri_forms){0};
+    if (m->n_form == 0) {
+        return true;
+    }
+    forms->memory = cri_arena_create(FIRST_BYTES);
+    forms->scratch = cri_arena_create(FIRST_BYTES);
+    return forms->memory && forms->scratch;
+}
+
+void cri_forms_clear(cri_forms *forms) {
+    cri_arena_destroy(forms->memory);
+    cri_arena_destroy(forms->scratch);
+    *forms = (cri_forms){0};
+}
+
+// parameters of a geom's plan; a hull has none of its own
+static const double *params_of(const cri_geom *geom, const double *p) {
+    static const double one = 1.0;
+    if (geom->shape == CRI_SHAPE_MESH) {
+        return &one;
+    }
+    return p + (geom->shape == CRI_SHAPE_FIELD ? geom->slot_shape : geom->slot_size);
+}
+
+bool cri_forms_are_of(const cr_model *m, const double *p, const cri_forms *forms) {
+    CR_ASSERT(p && forms);
+    const double *own = forms->param;
+    for (int g = 0; g < m->sizes.n_geom && forms->form; g++) {
+        const cri_geom *geom = &m->geom[g];
+        int n = geom->plan ? geom->plan->n_param : 0;
+        if (n > 0 && memcmp(own, params_of(geom, p), sizeof *p * (size_t)n) != 0) {
+            return false;
+        }
+        own += n;
+    }
+    return forms->form != NULL;
+}
+
+static cr_status make(const cr_model *m, const double *p, cri_forms *forms, cr_error *err) {
+    int n_geom = m->sizes.n_geom, n_param = 0;
+    for (int g = 0; g < n_geom; g++) {
+        n_param += m->geom[g].plan ? m->geom[g].plan->n_param : 0;
+    }
+    cri_form *form = CR_PUSH(forms->memory, cri_form, n_geom);
+    double *own = CR_PUSH(forms->memory, double, n_param + 1);
+    if (!form || !own) {
+        return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+    }
+    forms->param = own;
+    for (int g = 0; g < n_geom; g++) {
+        const cri_geom *geom = &m->geom[g];
+        if (!geom->plan) {
+            continue;
+        }
+        cr_error why = {0};
+        const double *param = params_of(geom, p);
+        cr_status status =
+            cri_form_make(geom->plan, param, forms->memory, forms->scratch, &form[g], &why);
+        if (status != CR_OK) {
+            return cri_fail(err, status, 0, "the shape of geom %.60s: %.150s", m->geom_name[g],
+                            why.text);
+        }
+        memcpy(own, param, sizeof *own * (size_t)geom->plan->n_param);
+        own += geom->plan->n_param;
+        // what derivatives of the mass will push: vertices, and phi at those of a marched mesh
+        size_t n = 3 * (size_t)form[g].tree.mesh.n_vertex + (size_t)form[g].surface.n_vertex;
+        if (!cri_arena_reserve(forms->scratch, sizeof(double) * n + 256)) {
+            return cri_fail(err, CR_ERR_MEMORY, 0, "out of memory");
+        }
+    }
+    forms->n_param = n_param;
+    forms->form = form;
+    return CR_OK;
+}
+
+cr_status cri_forms_make(const cr_model *m, const double *p, cri_forms *forms, cr_error *err) {
+    CR_ASSERT(p && forms);
+    if (m->n_form == 0 || cri_forms_are_of(m, p, forms)) {
+        return CR_OK;
+    }
+    cri_arena_reset(forms->memory);
+    forms->form = NULL;
+    forms->param = NULL;
+    return make(m, p, forms, err);
+}
+
+// ---- derived values -----------------------------------------------------------------------------
 
 cri_derived cri_derived_push(const cr_model *model, cr_arena *arena) {
     CR_ASSERT(model && arena);
@@ -122,8 +245,10 @@ cr_status cri_derived_check(const cr_model *model, const cri_derived *d, cr_erro
     return CR_OK;
 }
 
-int cri_body_solids(const cr_model *m, int b, const double *p, int n_max, cri_solid *solid,
-                    int *geom) {
+/// The solid parts of a body at p, up to n_max; returns how many. For bodies whose inertia follows
+/// from their shapes.
+static int body_solids(const cr_model *m, int b, const double *p, int n_max, cri_solid *solid,
+                       int *geom) {
     CR_ASSERT(b >= 0 && b < m->mech.n_body && n_max >= 0);
     const cri_body *body = &m->body[b];
     int n = 0;
@@ -154,15 +279,6 @@ static bool is_free(const cr_model *m, int b) {
     return unit >= 0 && m->mech.unit[unit].is_free_body;
 }
 
-/// The solids of a body, with the moments of fields at the parameters at hand.
-typedef struct solids {
-    int n;
-    cri_solid solid[MAX_SOLID];
-    int geom[MAX_SOLID];
-    double moment[MAX_SOLID][10];
-    cri_solid_diff diff[MAX_SOLID];
-} solids;
-
 // volume, centre, inertia
 static void store_moments(const cri_mesh_mass *mass, double moment[10]) {
     moment[0] = mass->volume;
@@ -183,7 +299,7 @@ static const cri_form *form_of(const cri_derived *d, int geom) {
 
 static void find_solids(const cr_model *m, const double *p, int b, const cri_derived *d,
                         solids *s) {
-    s->n = cri_body_solids(m, b, p, MAX_SOLID, s->solid, s->geom);
+    s->n = body_solids(m, b, p, MAX_SOLID, s->solid, s->geom);
     for (int i = 0; i < s->n; i++) {
         s->diff[i] = (cri_solid_diff){.density = 0.0};
         if (s->solid[i].kind == CRI_SHAPE_FIELD && form_of(d, s->geom[i])) {
@@ -338,16 +454,6 @@ static void derive_body_jvp(const cr_model *m, const double *p, int b, const cri
         f_tan->inv_inertia = cri_v3_scale(-1.0, cri_v3_mul(square, f_tan->inertia));
     }
 }
-
-/// A run of numbers that stands both in p and in d, there perhaps with the other sign.
-typedef struct copy {
-    double *in_d;
-    int slot;
-    int n;
-    bool is_negated;
-} copy;
-
-typedef void copy_visitor(const copy *c, void *context);
 
 // gain, bias and gear; what is not visited here stays 0
 static void visit_actuator(const cr_model *m, cri_actuator_derived *d, int a, copy_visitor *visit,

@@ -8,6 +8,7 @@
 
 #include "base/math/vec3.h"
 #include "base/nn/mlp.h"
+#include "model/derived.h"
 
 /// A patch by its dimension, and that of the motion. A body that moves in a plane has no surfaces.
 typedef enum cri_ground_kind {
@@ -51,7 +52,7 @@ typedef struct cri_ground_nets {
     char law[32];         // that labelled, or recorded
     bool is_regressed;    // nets of the rival: regressors know every state, classifiers nothing
     char body[64];        // that the nets were trained for
-    char shape[128];      // of that body (model/ground_body.h)
+    char shape[128];      // of that body (cri_ground_shape)
     char surface[64];     // geom that it touches, or the other body
     bool has_other;       // another body that moves
     int other_index;      // set by the builder
@@ -89,16 +90,6 @@ static inline int cri_ground_tangents(cri_ground_kind kind) {
     return n[kind];
 }
 
-/// Numbers that describe the inertia.
-static inline int cri_ground_moments(bool is_spatial) {
-    return is_spatial ? 6 : 1;
-}
-
-/// Outputs of a regressor: an impulse for each row, and restitution.
-static inline int cri_ground_outputs(cri_ground_kind kind, bool has_restitution) {
-    return cri_ground_rows(kind) + (has_restitution ? 1 : 0);
-}
-
 /// Inputs with those for applied forces, one a row, behind the others, and the place last.
 static inline int cri_ground_all_inputs(cri_ground_kind kind, bool has_applied, bool has_place) {
     return cri_ground_inputs(kind) + (has_applied ? cri_ground_rows(kind) : 0) +
@@ -120,3 +111,45 @@ const char *cri_ground_kind_name(int kind);
 
 /// Name of a net: point/class, point/friction, line/class, line/friction, surface/..
 const char *cri_ground_net_name(int net);
+
+/// The one body of a scene that moves in a plane and the surface that it touches: what nets of
+/// contact patches can be trained for; and the same body at the end of a mechanism.
+typedef struct cri_ground_body {
+    int body;
+    int surface;        // its geom, a plane
+    int other;          // the body that it touches instead of a surface, -1: none
+    int other_slide[2]; // as slide and hinge below, of that one
+    int other_hinge;
+    bool is_spatial;        // it moves freely: of what follows, only normal counts
+    int slide[2];           // their places in q and v
+    int hinge;              // likewise
+    cri_vec3 slide_axis[2]; // world
+    cri_vec3 axis;          // of the hinge, world
+    cri_vec3 own_axis;      // the same in the body's frame
+    bool is_linked;         // it hangs on others: there are no slides
+    cri_vec3 anchor;        // of the joint that it hangs on, body frame
+    cri_vec3 normal;        // of the surface
+    cri_vec3 along;         // axis x normal: unit, in the plane of motion and in the surface
+} cri_ground_body;
+
+/// A body on a free joint, or on slide, slide, hinge in one plane, over a plane; or two of the
+/// latter in one plane of motion, of which body is the second. Error: something else moves, or
+/// there is more than one fixed geom to touch, or that is no plane.
+CR_MUST_CHECK cr_status cri_ground_find(const cr_model *model, cri_ground_body *out, cr_error *err);
+
+/// Mass, and the inertia (6) about the centre of mass: about the axis alone, or all of it.
+void cri_ground_mass(const cri_derived *d, const cri_ground_body *ground, double *mass,
+                     double *inertia);
+
+/// Mass and inertia of the other body, if there is one, else zeros.
+void cri_ground_other_mass(const cri_derived *d, const cri_ground_body *ground, double *mass,
+                           double *inertia);
+
+/// What of the body can touch, in words that do not change with its frame: "box 0.1 0.05 0.05".
+void cri_ground_shape(const cr_model *model, const cri_derived *d, int body, size_t n_byte,
+                      char *out);
+
+/// Are the nets for this body? d is derived from the defaults. The error names both. Sets what the
+/// builder has to.
+CR_MUST_CHECK cr_status cri_ground_check_nets(const cr_model *model, const cri_derived *d,
+                                              cri_ground_nets *nets, cr_error *err);

@@ -6,6 +6,7 @@
 
 #include "model/system.h"
 
+#include "base/base.h"
 #include "model/model.h"
 
 #include <math.h>

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/base.h"
 #include "carom/carom.h"
 #include "model/mechanism.h"
 
@@ -112,3 +113,18 @@ CR_MUST_CHECK cr_status cri_model_from_system(const cri_system_def *def, cr_mode
 
 /// Index of a law of this kind, -1: it has none of that name.
 int cri_system_find_law(const cri_system_kind *kind, const char *name);
+
+/// Format of all such files, see base/io/hdf5_file.h. The text "system" names the kind of the
+/// system.
+#define CRI_SYSTEM_FORMAT "carom weights 1"
+
+/// Which reader builds the model of a file of weights. The readers belong to higher layers, which
+/// define the table (points/learn/weight_file.c); cr_model_load looks into it.
+typedef struct cri_system_reader {
+    const char *kind; // name of the system, as cri_system_kind has it
+    cr_status (*read)(const char *bytes, size_t n_byte, const char *file, cr_model **out,
+                      cr_error *err);
+} cri_system_reader;
+
+/// All readers; the last one has kind NULL.
+extern const cri_system_reader cri_system_readers[];

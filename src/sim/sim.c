@@ -14,7 +14,7 @@
 #include "contact/augmented.h"
 #include "contact/impulse.h"
 #include "contact/law.h"
-#include "energy/potential_law.h"
+#include "energy/potential.h"
 #include "energy/soft.h"
 #include "model/ground_nets.h"
 #include "model/system.h"

@@ -8,7 +8,7 @@
 #include "dynamics/unit.h"
 #include "energy/potential.h"
 #include "energy/soft.h"
-#include "model/forms.h"
+#include "model/derived.h"
 
 /// What a step leaves for its derivatives, on the tape.
 typedef struct cri_step_record {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A file or text to a model. An HDF5 file holds a system with its weights, which the reader of that
-// system builds (model/system_file.h). Else its root element decides the format: mujoco is MJCF,
+// system builds (model/system.h). Else its root element decides the format: mujoco is MJCF,
 // robot is URDF. If it is neither, or cannot be seen without a parser (UTF-16), the ending .urdf
 // decides, else MJCF.
 
@@ -16,7 +16,7 @@
 #include "model/scene/load.h"
 #include "model/scene/mjcf.h"
 #include "model/scene/urdf.h"
-#include "model/system_file.h"
+#include "model/system.h"
 
 typedef struct cursor {
     const char *at;

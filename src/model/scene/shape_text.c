@@ -7,7 +7,7 @@
 
 #include "base/io/number.h"
 #include "geometry/field/shape_space.h"
-#include "model/scene/mjcf_parts.h"
+#include "model/scene/mjcf.h"
 
 #include <ctype.h>
 #include <math.h>

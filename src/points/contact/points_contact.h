@@ -9,7 +9,7 @@
 #pragma once
 
 #include "contact/law.h"
-#include "points/system/points_parts.h"
+#include "points/system/points.h"
 
 typedef enum cri_points_touch_kind {
     CRI_TOUCH_POINTS,    // round points a and b, radii size[0] and size[1]
@@ -143,11 +143,7 @@ void cri_points_jump_jvp(const cri_jump_world *w, const cri_points_jump *jump,
                          const double *state_tan, const cri_points_tan *tan, double *v_next_tan,
                          cr_arena *scratch);
 
-// ---- target velocity ---------------------------------------------------------------------------
-
-/// Fills jump->goal. False when there is no memory, or ties are singular.
-bool cri_points_goal(const cri_jump_world *w, cri_points_jump *jump, cr_arena *keep,
-                     cr_arena *scratch);
+// for tests
 
 /// Adds what goal_adj (3 n) means for the rows (n), their gaps (n) and, through ties, for x (D).
 void cri_points_goal_vjp(const cri_jump_world *w, const cri_points_jump *jump,
@@ -158,29 +154,3 @@ void cri_points_goal_vjp(const cri_jump_world *w, const cri_points_jump *jump,
 void cri_points_goal_jvp(const cri_jump_world *w, const cri_points_jump *jump,
                          const cri_row_blocks *J_tan, const double *gap_tan, const double *x_tan,
                          double *goal_tan, cr_arena *scratch);
-
-// ---- products with contact rows ----------------------------------------------------------------
-
-/// out (3 n) = J y, zero where a contact has no such row. J (n) in place of the rows' own, or NULL.
-void cri_rows_times(const cri_points_jump *jump, int d, const cri_row_blocks *J, const double *y,
-                    double *out);
-
-/// out (D) += J' k
-void cri_rows_add(const cri_points_jump *jump, int d, const cri_row_blocks *J, const double *k,
-                  double *out);
-
-/// J_adj += left right', with left (3 n) on rows, right (D) on coordinates
-void cri_rows_add_outer(const cri_points_jump *jump, int d, const double *left, const double *right,
-                        cri_row_blocks *J_adj);
-
-/// Lemma without c, of the impulse k (3 n) on the rows J: force J'k. Pushed on scratch.
-cri_lemma cri_rows_lemma(const cri_points *s, const cri_ties_factor *f, const cri_points_jump *jump,
-                         const double *k, cr_arena *scratch);
-
-/// The same for a force (D).
-cri_lemma cri_force_lemma(const cri_points *s, const cri_ties_factor *f, const double *force,
-                          cr_arena *scratch);
-
-/// Adds the adjoint of the form left.force' Minv_hat right.force for x and the inverse mass.
-void cri_lemma_pull_pair(const cri_points *s, const cri_lemma *left, const cri_lemma *right,
-                         double *x_adj, double *minv_adj);

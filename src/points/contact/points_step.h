@@ -16,7 +16,7 @@
 
 #include "base/random.h"
 #include "points/contact/points_contact.h"
-#include "points/system/points_net.h"
+#include "points/system/points.h"
 
 /// How a system is set up.
 typedef enum cri_points_kind {
@@ -58,14 +58,7 @@ CR_MUST_CHECK cr_status cri_points_scene_create(const char *name, int n, cri_poi
                                                 cr_error *err);
 void cri_points_scene_destroy(cri_points_scene *scene);
 
-/// Name number i, NULL behind the last.
-const char *cri_points_scene_name(int i);
-
-/// Puts a potential in place of the true one. Its n_param parameters stand behind the others, zero;
-/// p grows on the arena. False when there is no memory.
-bool cri_points_scene_set_potential(cri_points_scene *scene, const cri_points_potential *potential);
-
-/// The same with a net, which is borrowed (points/system/points_net.h).
+/// The same with a net, which is borrowed (points/system/points.h).
 bool cri_points_scene_set_net(cri_points_scene *scene, const cri_mlp *net);
 
 /// Chooses a law of sim.c. False when there is none of that name.
@@ -127,3 +120,8 @@ bool cri_points_step_vjp(const cri_points_scene *scene, const double *p,
 bool cri_points_step_jvp(const cri_points_scene *scene, const double *p,
                          const cri_points_tape *tape, const double *x_tan, const double *p_tan,
                          double *x_next_tan, cr_arena *scratch);
+
+// for tests
+
+/// Name number i, NULL behind the last.
+const char *cri_points_scene_name(int i);

@@ -7,7 +7,7 @@
 //   vin             velocity Verlet with the potential net(q)
 //
 // s = [q | v]. p = masses (vin) | weights of the net | weights of the contact net (resnetcontact).
-// Formulas: residual.c, verlet.c.
+// Formulas: baseline.c.
 
 #pragma once
 
@@ -66,10 +66,6 @@ typedef struct cri_verlet_cache {
     cri_mlp_cache net[2]; //
 } cri_verlet_cache;
 
-extern const cri_system_kind cri_resnet_kind;
-extern const cri_system_kind cri_resnetcontact_kind;
-extern const cri_system_kind cri_vin_kind;
-
 /// NULL when there is no memory.
 cri_baseline *cri_baseline_create(const cri_baseline_def *def);
 
@@ -87,7 +83,6 @@ CR_MUST_CHECK bool cri_residual_step(const cri_baseline *b, const cri_system_bat
 CR_MUST_CHECK bool cri_residual_step_vjp(const cri_baseline *b, const cri_system_batch *batch,
                                          const cri_residual_cache *cache, const double *x_next_adj,
                                          double *x_adj, double *p_adj, cr_arena *work);
-
 CR_MUST_CHECK bool cri_verlet_step(const cri_baseline *b, const cri_system_batch *batch,
                                    double *x_next, cri_verlet_cache *cache, cr_arena *arena);
 CR_MUST_CHECK bool cri_verlet_step_vjp(const cri_baseline *b, const cri_system_batch *batch,

@@ -4,7 +4,7 @@
 // at contacts (law "restitution"): the system "central-difference".
 //
 // x = [q | v], q (n_body, n_dim); the v that goes with q_n is the one at n + 1/2, which carries the
-// position to q_{n+1}. Formulas: central.c, central_touch.c, central_force.c.
+// position to q_{n+1}. Formulas: central.c.
 //
 // p = mass (n_body) | restitution (n_contact) | offset (n_contact) | damping | parameters of the
 // potential, or the weights of its net | weights of the contact net.
@@ -143,6 +143,8 @@ CR_MUST_CHECK bool cri_central_step(const cri_central *c, const cri_system_batch
 CR_MUST_CHECK bool cri_central_step_vjp(const cri_central *c, const cri_system_batch *batch,
                                         const cri_central_cache *cache, const double *x_next_adj,
                                         const cri_central_adj *adj, cr_arena *work);
+
+// for tests
 
 /// Kinetic and potential energy of one row, J.
 double cri_central_energy(const cri_central *c, const double *p, const double *x, cr_arena *work);

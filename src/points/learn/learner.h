@@ -18,6 +18,7 @@
 #pragma once
 
 #include "base/nn/adam.h"
+#include "learned/trainer.h"
 #include "points/learn/baseline.h"
 #include "points/learn/central.h"
 
@@ -90,11 +91,6 @@ void cri_learner_clear(cri_learner *learner);
 CR_MUST_CHECK bool cri_learner_start(const cri_learner *learner, uint64_t seed, double *p,
                                      cr_arena *work);
 
-/// Which numbers of p are trained: group (CRI_LEARNER_GROUP_MOST); l2 is the penalty on the kernels
-/// of the potential or residual net, l2_touch that on those of the contact net. Returns how many.
-int cri_learner_groups(const cri_learner *learner, double l2, double l2_touch,
-                       cri_adam_group *group);
-
 /// Adds the loss of n_window windows (numbers into data->window) to terms and, divided by n_mean,
 /// its slope to p_adj (n_p, NULL: not wanted). False for lack of memory.
 typedef struct cri_learner_batch {
@@ -105,6 +101,7 @@ typedef struct cri_learner_batch {
     const double *shift; // (data->n_window, n_x) first states less first rows, NULL: 0
     double *shift_adj;   // as shift, added to when p_adj is; NULL: not wanted
 } cri_learner_batch;
+
 CR_MUST_CHECK bool cri_learner_loss(const cri_learner *learner, const cri_learner_batch *batch,
                                     const double *p, cri_learner_terms *terms, double *p_adj,
                                     cr_arena *arena);
@@ -123,3 +120,36 @@ CR_MUST_CHECK bool cri_learner_touch(const cri_learner *learner, const double *p
 /// dV/dq (n_row, n_q) at q (n_row, n_q); false also for models without a potential.
 CR_MUST_CHECK bool cri_learner_force(const cri_learner *learner, const double *p, int n_row,
                                      const double *q, double *g, cr_arena *arena);
+
+/// How to train on a recording.
+typedef struct cri_learner_recipe {
+    const char *name;
+    double rate;      // of Adam
+    bool is_annealed; // falls linearly to 0, else it is constant
+    double l2;        // on the kernels of the potential or residual net
+    double l2_touch;  // on those of the contact net
+    bool fits_starts; // first states of windows too, else they are the rows
+} cri_learner_recipe;
+
+typedef struct cri_learner_training {
+    const cri_learner *learner;
+    const cri_touch_data *data;
+    cri_learner_recipe recipe;
+    int n_epoch;
+    int batch;     // windows of a step, 0: 32
+    bool is_fixed; // p is not trained, first states alone are: the result is the loss of p
+    uint64_t seed;
+    const char *checkpoint; // file, NULL: none
+    const cri_progress *progress;
+} cri_learner_training;
+
+/// Trains p (n_p) from where it stands, on this thread alone.
+CR_MUST_CHECK cr_status cri_learner_train(const cri_learner_training *training, double *p,
+                                          cri_train_result *out, cr_error *err);
+
+// for tests
+
+/// Which numbers of p are trained: group (CRI_LEARNER_GROUP_MOST); l2 is the penalty on the kernels
+/// of the potential or residual net, l2_touch that on those of the contact net. Returns how many.
+int cri_learner_groups(const cri_learner *learner, double l2, double l2_touch,
+                       cri_adam_group *group);

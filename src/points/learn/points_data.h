@@ -8,6 +8,7 @@
 #pragma once
 
 #include "points/contact/points_step.h"
+#include "points/learn/windows.h"
 
 enum { CRI_WINDOW_STATES = 5 };
 
@@ -50,10 +51,6 @@ typedef struct cri_points_runner {
 bool cri_points_roll(const cri_points_runner *runner, int B, int n_state, double *x, bool *is_lost,
                      const cri_points_memory *m);
 
-/// Adds the window of these states, for which there is room, and counts its contacts.
-void cri_points_data_add(const cri_points_scene *scene,
-                         const double *const state[CRI_WINDOW_STATES], cri_points_data *out);
-
 /// Draws n windows of scene with its own parameters; streams differ by their seed. Arrays live on
 /// arena. Fails for lack of memory, and when no recording can be made.
 CR_MUST_CHECK cr_status cri_points_windows(const cri_points_scene *scene, uint64_t seed, int n,
@@ -70,6 +67,38 @@ typedef struct cri_points_set {
 CR_MUST_CHECK cr_status cri_points_sets(const cri_points_scene *scene, uint64_t seed, double sigma,
                                         const cri_points_set set[3], cr_arena *arena,
                                         cr_error *err);
+
+/// Somebody's recordings of a system of points, from which windows for training are cut.
+///
+/// A recording is a table with a column of times and two for every coordinate, position and
+/// velocity. All windows with a contact that begin without overlap are kept, and as many without
+/// one, drawn at random; what a contact is says the geometry of the system. Some recordings are set
+/// aside for validation, of a single one its last eighth.
+typedef struct cri_points_record_def {
+    const cri_points_scene *scene;
+    int n_file;
+    const char *const *file;
+    const char *time;          // column, NULL: t
+    const char *const *column; // (n_x) NULL: ball1/qpos[0] and so on, as simulate writes them
+    uint64_t seed;
+} cri_points_record_def;
+
+/// The name of number i of a state: ball1/qpos[0] and so on, as simulate writes it.
+void cri_points_column_name(const cri_points_scene *scene, int i, char *out, size_t size);
+
+/// Reads all files and cuts them. dt becomes their time step. Fails with file and row for what
+/// cri_series_push refuses, and for a row that the ties of the system do not allow: then columns
+/// belong to something else.
+CR_MUST_CHECK cr_status cri_points_record(const cri_points_record_def *def, cri_points_data *train,
+                                          cri_points_data *valid, double *dt, cr_arena *arena,
+                                          cr_error *err);
+
+/// All windows of one recording that begin without overlap, to be tested on. dt is that of the
+/// others.
+CR_MUST_CHECK cr_status cri_points_record_all(const cri_points_record_def *def, double dt,
+                                              cri_points_data *out, cr_arena *arena, cr_error *err);
+
+// for tests
 
 /// Adds noise of standard deviation sigma to all states of the windows: of a pendulum to its angles
 /// and rates, so that ties still hold, else to all numbers. Streams differ by their seed.

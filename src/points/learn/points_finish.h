@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "points/learn/points_task.h"
+#include "points/learn/points_train.h"
 
 /// How passes over windows ended.
 typedef enum cri_pass_end { CRI_PASS_DONE, CRI_PASS_STOPPED, CRI_PASS_NO_MEMORY } cri_pass_end;

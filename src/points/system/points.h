@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "base/math/sparse_ldlt.h"
+#include "base/nn/mlp.h"
 
 #include <stdbool.h>
 
@@ -105,16 +106,13 @@ void cri_points_masses_jvp(const cri_points *s, const double *p, const double *p
 /// 1/2 v'M v of one state.
 double cri_points_kinetic(const cri_points *s, const double *p, const double *v);
 
-/// Phi (n_tie) and J v (n_tie) of one state: what drift and projection are about.
-void cri_points_errors(const cri_points *s, const double *x, const double *v, double *phi,
-                       double *rate, cr_arena *scratch);
-
 // ---- potentials --------------------------------------------------------------------------------
 
 /// A potential V(x; p) by its gradient, for B configurations at once. p is the whole parameter
 /// vector of the system, in which its own n_param begin at first. A potential without functions is
 /// zero.
 typedef struct cri_points_potential cri_points_potential;
+
 struct cri_points_potential {
     const void *context;
     int first, n_param;
@@ -145,14 +143,6 @@ cri_points_potential cri_points_true_potential(const cri_points *s);
 
 /// V = 0.
 cri_points_potential cri_points_no_potential(void);
-
-/// Its functions, as the gradient table calls them.
-bool cri_true_grad(const cri_points_potential *self, const double *p, int B, const double *x,
-                   double *g, const void **cache, cr_arena *keep);
-void cri_true_grad_vjp(const cri_points_potential *self, const double *p, int B, const void *cache,
-                       const double *u, double *x_adj, double *p_adj, cr_arena *scratch);
-void cri_true_grad_jvp(const cri_points_potential *self, const double *p, int B, const void *cache,
-                       const double *x_tan, const double *p_tan, double *g_tan, cr_arena *scratch);
 
 // ---- motion ------------------------------------------------------------------------------------
 
@@ -198,14 +188,6 @@ typedef struct cri_points_tan {
 /// (xdot, vdot) of one batch and what its derivatives need.
 typedef struct cri_field_cache cri_field_cache;
 
-/// Overwrites rate (B, 2 D). NULL when there is no memory.
-const cri_field_cache *cri_points_field(const cri_points_call *call, const double *state,
-                                        double *rate);
-void cri_points_field_vjp(const cri_points_call *call, const cri_field_cache *cache,
-                          const double *rate_adj, double *state_adj, const cri_points_adj *adj);
-void cri_points_field_jvp(const cri_points_call *call, const cri_field_cache *cache,
-                          const double *state_tan, const cri_points_tan *tan, double *rate_tan);
-
 /// A step h of the tableau.
 typedef struct cri_points_flow_cache {
     double h;
@@ -222,6 +204,7 @@ void cri_points_flow_jvp(const cri_points_call *call, const cri_points_flow_cach
 
 /// One Newton step to Phi = 0 in the metric of the masses, then J v = 0, in place.
 typedef struct cri_project_cache cri_project_cache;
+
 const cri_project_cache *cri_points_project(const cri_points_call *call, double *state);
 
 /// state_adj (B, 2 D) is overwritten: that of the output becomes that of the input.
@@ -229,3 +212,126 @@ void cri_points_project_vjp(const cri_points_call *call, const cri_project_cache
                             double *state_adj, const cri_points_adj *adj);
 void cri_points_project_jvp(const cri_points_call *call, const cri_project_cache *cache,
                             const cri_points_tan *tan, double *state_tan);
+
+/// What the potential of a net is made of; borrowed.
+typedef struct cri_points_net_def {
+    const cri_mlp *net; // n_dof inputs, one output, no relu
+    const cri_points *s;
+} cri_points_net_def;
+
+/// The potential. Its own parameters are the weights. It has no tangents: steps with it have
+/// adjoints alone. Its energy is not asked for: that of a learned motion is judged by the true one.
+cri_points_potential cri_points_net(const cri_points_net_def *def);
+
+/// The same with tangents for masses and springs and none of the net for states and weights: what
+/// is left out, curvature, is small over a few steps. For Jacobians of which a direction of search
+/// is made.
+cri_points_potential cri_points_net_flat(const cri_points_net_def *def);
+
+// ---- ties and the lemma that all of points dynamics is made of; springs -------------------------
+//
+// Rows of ties are kept as blocks: J (n_slot, d), one block for each point that a tie touches.
+
+/// J of x (D), and H_e y (n_slot, d): J without its constant part.
+void cri_ties_rows(const cri_points *s, const double *x, double *J);
+void cri_ties_curve(const cri_points *s, const double *y, double *N);
+
+/// phi (n_tie)
+void cri_ties_value(const cri_points *s, const double *x, double *phi);
+
+/// out (D) += factor sum_e k_e H_e y
+void cri_ties_add_curve(const cri_points *s, double factor, const double *k, const double *y,
+                        double *out);
+
+/// out (D) = Minv y;   minv_adj += sum over axes of y_adj_a y_b
+void cri_minv_times(const cri_points *s, const double *minv, const double *y, double *out);
+void cri_minv_add_outer(const cri_points *s, const double *left, const double *right,
+                        double *minv_adj);
+
+/// Adds the gradient (D) of all springs at x (D); their stiffness is the one of p.
+void cri_springs_grad(const cri_points *s, const double *p, const double *x, double *g);
+
+/// Adds to x_adj (D) and p_adj the adjoints of u (D).gradient
+void cri_springs_grad_vjp(const cri_points *s, const double *p, const double *x, const double *u,
+                          double *x_adj, double *p_adj);
+
+/// Adds the tangent (D).
+void cri_springs_grad_jvp(const cri_points *s, const double *p, const double *x,
+                          const double *x_tan, const double *p_tan, double *g_tan);
+
+/// A factor of S = J Minv J'. Numbers are borrowed by whoever keeps them.
+typedef struct cri_ties_factor {
+    const double *minv;
+    double *J;     // (n_slot, d)
+    double *value; // (fill->below_first[n_tie])
+    double *d_inv; // (n_tie)
+} cri_ties_factor;
+
+/// Doubles that a factor takes, J included.
+int cri_ties_factor_size(const cri_points *s);
+cri_ties_factor cri_ties_factor_at(const cri_points *s, const double *minv, double *room);
+
+/// Factors S of the rows J in f. False when it is singular: ties contradict or repeat each other.
+bool cri_ties_factorise(const cri_points *s, const cri_ties_factor *f, cr_arena *scratch);
+
+/// a = Minv (f + J'lam),  J a + c = 0:   S lam = -(J Minv f + c).   H = f + J'lam.
+typedef struct cri_lemma {
+    double *lam; // (n_tie)
+    double *H;   // (D)
+    double *a;   // (D)
+} cri_lemma;
+
+/// Solves for force (D) and c (n_tie), NULL for zero, into out.
+void cri_lemma_solve(const cri_points *s, const cri_ties_factor *f, const double *force,
+                     const double *c, const cri_lemma *out, cr_arena *scratch);
+
+/// The adjoint lemma: w = S^-1 (J Minv a_adj + lam_adj), P = a_adj - J'w, p = Minv P. Then
+/// f_adj = p, c_adj = -w, J_adj = lam p' - w a', Minv_adj = P H'. lam_adj NULL: zero.
+typedef struct cri_lemma_adj {
+    double *w; // (n_tie)
+    double *P; // (D)
+    double *p; // (D)
+} cri_lemma_adj;
+
+/// Tangents: minv_tan (NULL: none), that of the rows J_tan (n_slot, d), of the force (D) and of c
+/// (n_tie), NULL for none. Overwrites lam_tan (n_tie) and a_tan (D).
+typedef struct cri_lemma_tan {
+    const double *minv, *J, *force, *c;
+} cri_lemma_tan;
+
+void cri_lemma_jvp(const cri_points *s, const cri_ties_factor *f, const cri_lemma *at,
+                   const cri_lemma_tan *tan, double *lam_tan, double *a_tan, cr_arena *scratch);
+
+// for tests
+
+/// Its functions, as the gradient table calls them.
+bool cri_true_grad(const cri_points_potential *self, const double *p, int B, const double *x,
+                   double *g, const void **cache, cr_arena *keep);
+void cri_true_grad_vjp(const cri_points_potential *self, const double *p, int B, const void *cache,
+                       const double *u, double *x_adj, double *p_adj, cr_arena *scratch);
+void cri_true_grad_jvp(const cri_points_potential *self, const double *p, int B, const void *cache,
+                       const double *x_tan, const double *p_tan, double *g_tan, cr_arena *scratch);
+
+/// Its functions, as the gradient table calls them.
+bool cri_net_grad(const cri_points_potential *self, const double *p, int B, const double *x,
+                  double *g, const void **cache, cr_arena *keep);
+void cri_net_grad_vjp(const cri_points_potential *self, const double *p, int B, const void *cache,
+                      const double *u, double *x_adj, double *p_adj, cr_arena *scratch);
+
+/// Phi (n_tie) and J v (n_tie) of one state: what drift and projection are about.
+void cri_points_errors(const cri_points *s, const double *x, const double *v, double *phi,
+                       double *rate, cr_arena *scratch);
+
+/// Overwrites rate (B, 2 D). NULL when there is no memory.
+const cri_field_cache *cri_points_field(const cri_points_call *call, const double *state,
+                                        double *rate);
+void cri_points_field_vjp(const cri_points_call *call, const cri_field_cache *cache,
+                          const double *rate_adj, double *state_adj, const cri_points_adj *adj);
+void cri_points_field_jvp(const cri_points_call *call, const cri_field_cache *cache,
+                          const double *state_tan, const cri_points_tan *tan, double *rate_tan);
+void cri_lemma_vjp(const cri_points *s, const cri_ties_factor *f, const double *a_adj,
+                   const double *lam_adj, const cri_lemma_adj *out, cr_arena *scratch);
+
+/// Adds what J_adj = lam p' - w a' means for x, and Minv_adj.
+void cri_lemma_pull(const cri_points *s, const cri_lemma *at, const cri_lemma_adj *adj,
+                    double *x_adj, double *minv_adj);

@@ -11,7 +11,7 @@
 // Adjoints, G = Minv_adj:  m_adj -= sum_ab G_ab Minv_ab/m,  lam_k_adj -= G_kk/(m lam_k^2).
 // Source: DCS (paper 000), sections 3 and S.1; moments m lam in every place.
 
-#include "points/system/points_parts.h"
+#include "points/system/points.h"
 
 #include "base/base.h"
 

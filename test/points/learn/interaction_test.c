@@ -4,7 +4,7 @@
 
 #include "cr_test.h"
 
-#include "points/learn/points_relations.h"
+#include "points/learn/interaction.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
 #include "central_fixture.h"
 
 #include "base/io/hdf5_file.h"
-#include "points/learn/learner_file.h"
+#include "points/learn/weight_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 // systems behind the public interface.
 
 #include "central_fixture.h"
-#include "points/learn/learner_train.h"
+#include "points/learn/learner.h"
 
 #include "base/random.h"
 

@@ -3,12 +3,12 @@
 // Systems of points as files: they come back and move to the same bits; files of another shape are
 // refused by what does not fit.
 
-#include "points/learn/points_file.h"
+#include "points/learn/weight_file.h"
 
 #include "base/base.h"
 #include "base/io/hdf5_file.h"
 #include "cr_test.h"
-#include "model/system_file.h"
+#include "model/system.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the files of the builder share. Private to src/model.
+// A model in the making: what builder.c has from builder_shapes.c, and both from each other.
 
 #pragma once
 
@@ -27,25 +27,10 @@ cr_status cri_build_fail(const cri_builder *b, cr_status status, cri_place place
                          const char *format, ...) __attribute__((format(printf, 4, 5)));
 cr_status cri_build_fail_memory(const cri_builder *b);
 
-// ---- builder_mechanism.c: links, joints, units, equalities, actuators, tendons, limits
-CR_MUST_CHECK cr_status cri_build_mechanism(cri_builder *b);
-
-// ---- builder_shapes.c: geoms, hulls, masses, pairs
+// ---- builder_shapes.c: geoms, fields and what may touch them, hulls, masses, pairs
 CR_MUST_CHECK cr_status cri_build_shapes(cri_builder *b);
 CR_MUST_CHECK cr_status cri_build_pairs(cri_builder *b);
-
-// ---- builder_forms.c: geoms that are fields, and what may touch them
-CR_MUST_CHECK cr_status cri_build_fields(cri_builder *b);
 CR_MUST_CHECK cr_status cri_build_partners(cri_builder *b);
 
 /// The domain of parameter i of a field.
 cri_slot cri_build_shape_domain(const cri_form_plan *plan, int i);
-
-// ---- builder_nets.c: nets of contact laws, their slots, whether they fit the scene
-int cri_build_n_weight(const cri_builder *b);
-CR_MUST_CHECK cr_status cri_build_nets(cri_builder *b);
-CR_MUST_CHECK cr_status cri_build_check_nets(const cri_builder *b);
-
-// ---- builder_slots.c: the layout of p, names, keyframes
-CR_MUST_CHECK cr_status cri_build_slots(cri_builder *b);
-CR_MUST_CHECK cr_status cri_build_names(cri_builder *b);

@@ -20,8 +20,8 @@
 #pragma once
 
 #include "learned/trainer.h"
+#include "points/learn/interaction.h"
 #include "points/learn/points_data.h"
-#include "points/learn/points_relations.h"
 
 typedef enum cri_points_hit {
     CRI_HIT_LAW,
@@ -78,26 +78,9 @@ bool cri_points_learner_start(const cri_points_learner *l, uint64_t seed, double
 /// Parameters p (n_w) of the scene from w (n_w).
 void cri_points_learner_values(const cri_points_learner *l, const double *w, double *p);
 
-/// Adds to w_adj (n_w) what the slope p_adj for the values p of w means.
-void cri_points_learner_slope(const cri_points_learner *l, const double *w, const double *p,
-                              const double *p_adj, double *w_adj);
-
-/// One step of B states; NULL when there is no memory.
-const cri_points_learner_tape *cri_points_learner_step(const cri_points_learner *l, const double *p,
-                                                       int B, const double *x, double *x_next,
-                                                       const cri_points_memory *m);
-
-/// Its adjoint: adds to x_adj (B, n_x) and p_adj (n_w). False when there is no memory.
-bool cri_points_learner_pull(const cri_points_learner *l, const double *p,
-                             const cri_points_learner_tape *tape, const double *x_next_adj,
-                             double *x_adj, double *p_adj, cr_arena *scratch);
-
 /// The stepper of a model.
 const bool *cri_points_learner_stepper(const void *learner, const double *p, int B, const double *x,
                                        double *x_next, const cri_points_memory *m);
-
-/// Are its steps trained one by one, each from the data? Baselines are.
-bool cri_points_learner_has_pairs(const cri_points_learner *l);
 
 /// Adds to shard->loss the mean |x - x*| over the five states of its windows, summed over them, and
 /// to w_adj, unless it is NULL, the slope. Windows in which a step fails add nothing but to
@@ -120,3 +103,15 @@ typedef struct cri_points_training {
 /// Trains w (n_w) from where it stands; what is kept is best on valid. history as cri_train has it.
 CR_MUST_CHECK cr_status cri_points_train(const cri_points_training *t, double *w, double *history,
                                          cri_train_result *out, cr_error *err);
+
+// for tests
+
+/// One step of B states; NULL when there is no memory.
+const cri_points_learner_tape *cri_points_learner_step(const cri_points_learner *l, const double *p,
+                                                       int B, const double *x, double *x_next,
+                                                       const cri_points_memory *m);
+
+/// Its adjoint: adds to x_adj (B, n_x) and p_adj (n_w). False when there is no memory.
+bool cri_points_learner_pull(const cri_points_learner *l, const double *p,
+                             const cri_points_learner_tape *tape, const double *x_next_adj,
+                             double *x_adj, double *p_adj, cr_arena *scratch);
