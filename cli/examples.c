@@ -141,6 +141,10 @@ static int run(const cli_options *options) {
         return cli_failed("no memory for the examples");
     }
     t->to = options->word[0];
+    if (strcmp(t->to, "-") == 0 || *t->to == '\0') {
+        free(t);
+        return cli_usage("examples '%s': give the name of a folder", options->word[0]);
+    }
     int code = cri_shipped_path("examples", t->from, &err) == CR_OK ? copy_all(t) : cli_error(&err);
     if (code == CLI_DONE && !options->use_quiet) {
         printf("%d examples in %s\n", t->n_file, t->to);

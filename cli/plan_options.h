@@ -20,6 +20,7 @@ typedef struct cli_plan_options {
     const char *beta;       // of Adam, A,B
     const char *save_task;  // file that gets all of these
     cli_plan_task *task;    // file that they came from, owned (plan_task.h)
+    const char *task_file;  // its name, NULL: none
     int n_iteration;
     int n_start;
     int n_sample;

@@ -499,6 +499,7 @@ int cli_plan_task_parse(const cli_command *command, int n_arg, char **arg, cli_o
     }
     code = parse_file(command, path, n_arg, arg, out, task);
     out->plan.task = task;
+    out->plan.task_file = path;
     return code;
 }
 

@@ -27,9 +27,6 @@ int cli_plan_task_check(const cli_options *options) {
     if (cli_task_is_standard(file) || (extension && strcmp(extension, ".json") != 0)) {
         return cli_usage("--save-task %.80s: a task is JSON, its name should end in .json", file);
     }
-    if (options->json && strcmp(options->json, file) == 0) {
-        return cli_usage("--save-task and --json: both would write %.80s", file);
-    }
     const char *input = cli_task_is_standard(options->word[0])                       ? "scene"
                         : options->control && cli_task_is_standard(options->control) ? "--control"
                                                                                      : NULL;

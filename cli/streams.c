@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char folder_of_streams[] = "/dev/fd/";
@@ -65,9 +66,82 @@ static int look_at(const cli_option *option, const char **path, usage *found) {
     return CLI_DONE;
 }
 
+// ---- files that are named twice ----------------------------------------------------------------
+
+/// A file that the command line names.
+typedef struct named {
+    const char *path;
+    const char *option; // NULL: a word, which is read
+    bool is_output;
+} named;
+
+/// Files of a command line, as many as are looked at.
+typedef struct named_list {
+    named file[CLI_REPEAT_LIMIT];
+    int n;
+} named_list;
+
+static void add_named(named_list *list, const char *path, const char *option, bool is_output) {
+    // behind GEOM= there is a file too
+    const char *equals = is_output || access(path, F_OK) == 0 ? NULL : strchr(path, '=');
+    if (list->n < CLI_REPEAT_LIMIT && strcmp(path, "-") != 0) {
+        list->file[list->n++] = (named){equals ? equals + 1 : path, option, is_output};
+    }
+}
+
+/// Is it one plain file, or one name of a file that is yet to be made?
+static bool is_same(const named *a, const named *b) {
+    struct stat one, two;
+    bool has_one = stat(a->path, &one) == 0, has_two = stat(b->path, &two) == 0;
+    if (!has_one && !has_two) {
+        return a->is_output && b->is_output && strcmp(a->path, b->path) == 0;
+    }
+    return has_one && has_two && S_ISREG(one.st_mode) && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
+}
+
+/// Refuses an output that would replace what is read, or another output.
+static int check_named(const named_list *list) {
+    for (int i = 0; i < list->n; i++) {
+        for (int k = 0; k < list->n; k++) {
+            const named *out = &list->file[i], *other = &list->file[k];
+            bool is_pair = out->is_output && (other->is_output ? k < i : k != i);
+            // a task is read as a whole before it is saved again
+            bool is_task = !other->is_output && other->option && out->option &&
+                           strcmp(out->option, "--save-task") == 0;
+            if (!is_pair || is_task || !is_same(out, other)) {
+                continue;
+            }
+            return other->is_output
+                       ? cli_usage("%s %s: %s writes that file too; give one of them another name",
+                                   out->option, out->path, other->option)
+                       : cli_usage("%s %s: this file is read and would be overwritten; give the "
+                                   "output another name",
+                                   out->option, out->path);
+        }
+    }
+    return CLI_DONE;
+}
+
+// ---- all of them -------------------------------------------------------------------------------
+
+static void list_named(const cli_option *option, const char *path, named_list *list) {
+    // a run that goes on reads and writes its checkpoint
+    bool is_resume = strcmp(option->name, "--resume") == 0;
+    bool is_output = option->takes == CLI_TAKES_FILE || option->takes == CLI_TAKES_STREAM;
+    if (!is_resume && (is_output || option->takes == CLI_TAKES_INPUT)) {
+        add_named(list, path, name_of(option), is_output);
+    }
+}
+
 static int look_at_all(const cli_command *command, cli_options *options, usage *found) {
+    named_list list = {.n = 0};
     for (int i = 0; i < options->n_word; i++) {
         found->n_input += strcmp(options->word[i], "-") == 0;
+        add_named(&list, options->word[i], NULL, false);
+    }
+    if (options->plan.task_file) {
+        add_named(&list, options->plan.task_file, "a task", false);
     }
     int code = CLI_DONE;
     for (const cli_option *o = cli_option_table; o->name && code == CLI_DONE; o++) {
@@ -79,9 +153,10 @@ static int look_at_all(const cli_command *command, cli_options *options, usage *
                                        : *path != NULL;
         for (int k = 0; k < n && code == CLI_DONE; k++) {
             code = look_at(o, &path[k], found);
+            list_named(o, path[k], &list);
         }
     }
-    return code;
+    return code == CLI_DONE ? check_named(&list) : code;
 }
 
 /// Keeps standard output for the file, and drops what is printed.

@@ -44,6 +44,29 @@ class Streams(Command):
             self.assertEqual(self.good("simulate", self.scene, "--steps", "20", "-o", "-"),
                              file.read())
 
+    def test_an_output_never_replaces_what_is_read(self):
+        scene = self.scene
+        with open(scene, "rb") as file:
+            before = file.read()
+        os.symlink(scene, self.path("link.xml"))
+        for name in ("scene.xml", "link.xml"):
+            done = subprocess.run([*CAROM, "simulate", scene, "--steps", "2", "--json", self.path(name)],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, r"^carom: --json .*: this file is read and would be "
+                                          r"overwritten; give the output another name\n$")
+            with open(scene, "rb") as file:
+                self.assertEqual(file.read(), before)
+        done = subprocess.run([*CAROM, "simulate", scene, "-o", self.path("one.csv"), "--json",
+                               self.path("one.csv")], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("writes that file too", done.stderr)
+        self.assertFalse(os.path.exists(self.path("one.csv")))
+        # a device takes both, and a second run may replace the output of the first
+        self.good("simulate", scene, "--steps", "2", "-o", "/dev/null", "--json", "/dev/null")
+        for _ in range(2):
+            self.good("simulate", scene, "--steps", "2", "-o", self.path("two.csv"))
+
     def test_standard_output_may_be_a_file_that_others_write_to(self):
         with open(self.path("log"), "w", encoding="utf-8") as file:
             file.write("before\n")

@@ -176,9 +176,9 @@ class PlanTask(Command):
         self.bad(2, "--horizon", "plan", "scene.xml", *LINE, "--horizon", "9", *save)
         self.bad(1, ["none/new.json", "No such file"], "plan", "scene.xml", *LINE, "--save-task",
                  "none/new.json")
-        self.bad(2, [".json", "scene.xml"], "plan", "scene.xml", *LINE, "--save-task", "scene.xml")
+        self.bad(2, ["overwritten", "scene.xml"], "plan", "scene.xml", *LINE, "--save-task", "scene.xml")
         self.bad(2, "--save-task -", "plan", "scene.xml", *LINE, "--save-task", "-")
-        self.bad(2, "both", "plan", "scene.xml", *LINE, *save, "--json", "new.json")
+        self.bad(2, "writes that file too", "plan", "scene.xml", *LINE, *save, "--json", "new.json")
         self.bad(2, "needs a value", "plan", "scene.xml", *LINE, "--save-task")
         self.bad(2, "comes twice", "plan", "scene.xml", *LINE, *save, *save)
         os.mkdir(self.path("folder.json"))

@@ -176,6 +176,7 @@ double cri_tri_tree_distance(const cri_tri_tree *tree, cri_vec3 x, double bound)
     const double point[3] = {x.x, x.y, x.z};
     int stack[CRI_TRI_DEPTH], n = 1;
     double best = bound * bound;
+    CR_ASSERT(tree->node && tree->order);
     stack[0] = 0;
     while (n > 0) {
         int at = stack[--n];
@@ -340,7 +341,7 @@ bool cri_mesh_points(const cri_triangles *mesh, int n, cri_random *stream, doubl
 static double one_way(const cri_triangles *a, const cri_triangles *b, cr_arena *scratch) {
     cri_arena_mark mark = cri_arena_get_mark(scratch);
     cr_arena *own = cri_arena_create(1 << 16);
-    cri_tri_tree tree;
+    cri_tri_tree tree = {0};
     double sum = 0.0;
     if (!own || !cri_tri_tree_build(b, scratch, own, &tree)) {
         sum = NAN;

@@ -861,6 +861,7 @@ static int urdf_find_link(const cri_urdf *u, const char *name) {
 
 static cr_status read_name(const cri_urdf *u, const cri_xml_node *node, const char **out) {
     CR_TRY(urdf_need(u, node, "name", out));
+    CR_ASSERT(*out);
     if (strlen(*out) >= NAME_LIMIT) {
         return urdf_fail(u, CR_ERR_SYNTAX, node, "has a name of %zu bytes, at most %d are read",
                          strlen(*out), NAME_LIMIT - 1);
